@@ -1,0 +1,226 @@
+"""What an operator is: elements in, elements out, state in between. It knows no channel, no actor and no clock of its
+own.
+
+An operator answers each element with an iterable of elements. The chain draws from it only while its outputs have
+room, so an operator that may emit much (a flat_map, a firing of many timers) answers with a generator and is thereby
+resumable: it stops wherever the outputs are full and goes on when they are not. A watermark is passed on after
+everything it caused, because the operator yields it last.
+
+Life cycle (Flink's order): `setup` - `initialize_state` - `open` - (`process*`, `on_processing_time`, per checkpoint
+`prepare_snapshot`, `snapshot_state`, `notify_checkpoint_complete`) - `finish` - `close`. `close` is called exactly
+once, also after a failure or a cancel; `finish` only at the end of all input.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..common.batches import (
+    Batch,
+    Element,
+    EndOfData,
+    LatencyMarker,
+    Tagged,
+    Watermark,
+    WatermarkStatus,
+)
+
+SNAPSHOT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSnapshot:
+    """The state of one operator's subtask at one checkpoint; each part is already bytes.
+
+    Args:
+        keyed: key group -> the keyed state and timers of that group.
+        lists: operator list state; name -> (mode, entries); mode is "split" (dealt out anew on rescale), "union" (all
+            entries to every subtask) or "broadcast" (one copy to every subtask).
+        version: of this layout.
+    """
+
+    keyed: Mapping[int, bytes] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, tuple[bytes, ...]]] = field(default_factory=dict)
+    version: int = SNAPSHOT_VERSION
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of state in all parts."""
+        return sum(map(len, self.keyed.values())) + sum(len(e) for _, entries in self.lists.values() for e in entries)
+
+
+class ProcessingTime(Protocol):
+    """The task's wall clock, read once a slice."""
+
+    def now_ms(self) -> int:
+        """Epoch milliseconds."""
+        ...
+
+
+@dataclass
+class OperatorContext:
+    """What the task gives an operator at `setup`.
+
+    Args:
+        operator_id: 32 hex digits, stable across submissions.
+        operator_name: as shown to people.
+        task_name: name of the chained vertex, without the subtask.
+        subtask: index in [0, parallelism).
+        attempt: 0 for the first execution of this subtask.
+        max_parallelism: key groups in all.
+        clock: processing time.
+        metrics: the operator's metric group (`rayflink.common.metrics.MetricGroup`).
+        config: the job's configuration, option key -> value.
+        accumulators: name -> accumulator, merged over all subtasks at the end of the job.
+        cached_files: name -> local path of the distributed cache.
+        call_site: the line of the user's program that created the operator, or "".
+        request_split: asks the coordinator for a split (sources only).
+    """
+
+    operator_id: str
+    operator_name: str
+    task_name: str = "task"
+    job_id: str = "0" * 32
+    subtask: int = 0
+    parallelism: int = 1
+    max_parallelism: int = 128
+    attempt: int = 0
+    clock: Any = None
+    metrics: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    accumulators: dict[str, Any] = field(default_factory=dict)
+    cached_files: Mapping[str, str] = field(default_factory=dict)
+    call_site: str = ""
+    request_split: Callable[[], None] | None = None
+
+
+class Operator(ABC):
+    """One step of a stream program, for one subtask.
+
+    Subclasses override `process` (and what else they need). All methods are called from one thread.
+    """
+
+    ctx: OperatorContext
+
+    def setup(self, ctx: OperatorContext) -> None:
+        """Take the context; nothing else is called before."""
+        self.ctx = ctx
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        """Create the state, or restore it from `snapshots` (several after a rescale, none at a first start)."""
+
+    def open(self) -> None:
+        """Open user functions and outside resources; state is there, no timer has fired yet."""
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        """Work one batch of input `input_index` (0, or 1 for the second input of a two-input operator)."""
+        raise NotImplementedError(f"{type(self).__name__} takes no records")
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        """Advance event time: whatever that causes, then the watermark."""
+        return (watermark,)
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        """The input became idle or active."""
+        return (status,)
+
+    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
+        """Pass a latency marker on."""
+        return (marker,)
+
+    def next_processing_time(self) -> int | None:
+        """Epoch milliseconds of the earliest registered processing-time timer, or None."""
+        return None
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        """Fire processing-time timers up to and including `now_ms`."""
+        return ()
+
+    def end_input(self, input_index: int) -> Iterable[Element]:
+        """One of the inputs has ended; the operator goes on with the others."""
+        return ()
+
+    def finish(self) -> Iterable[Element]:
+        """All inputs have ended: what is still to be emitted. Timers of event time have fired by the MAX watermark."""
+        return ()
+
+    def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
+        """Before the barrier is passed on: emit what must be in front of it."""
+        return ()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        """A copy of the state as of now, or None for a stateless operator."""
+        return None
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint is durable: side effects that belong to it may be committed."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never be complete."""
+
+    def close(self) -> None:
+        """Release everything; called exactly once, after success, failure or cancel."""
+
+
+class SourceOperator(Operator):
+    """An operator without input: the task polls it while its outputs have room."""
+
+    def poll(self, max_records: int) -> Iterable[Element] | None:
+        """The next elements, about `max_records` at most; `()` when nothing is there now; None at the end of input."""
+        raise NotImplementedError
+
+    def next_poll_ms(self) -> int | None:
+        """Epoch milliseconds at which polling makes sense again after `()`; None: when a split or a mail arrives."""
+        return None
+
+    def add_splits(self, splits: list[Any]) -> None:
+        """Splits assigned by the enumerator."""
+
+    def no_more_splits(self) -> None:
+        """The enumerator has nothing more for this reader."""
+
+
+class UserCodeError(Exception):
+    """A user's function raised; the cause is `__cause__`.
+
+    Args:
+        operator: name of the operator.
+        call_site: line of the user's program that created it.
+        record: the shortened repr of the record at which it happened, or "" when it was no record (open, timer, ...).
+        where: which method of the user's function.
+    """
+
+    def __init__(self, operator: str, call_site: str, record: str, where: str) -> None:
+        super().__init__(operator, call_site, record, where)
+        self.operator, self.call_site, self.record, self.where = operator, call_site, record, where
+
+    def __str__(self) -> str:
+        at = f" (created at {self.call_site})" if self.call_site else ""
+        record = f" on record {self.record}" if self.record else ""
+        cause = self.__cause__
+        what = f": {type(cause).__name__}: {cause}" if cause is not None else ""
+        return f"user function of operator {self.operator!r}{at} failed in {self.where}{record}{what}"
+
+
+def shortened(value: object, limit: int = 200) -> str:
+    """repr(value), cut to `limit` characters; a repr that itself raises is named, not propagated."""
+    try:
+        text = repr(value)
+    except Exception as error:  # a user's __repr__ may raise anything
+        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
+
+
+def record_at(values: list[Any], iterator: Iterator[Any]) -> str:
+    """The record a C-level loop over `iterator` (a list iterator over `values`) stood at when it raised, shortened."""
+    taken = len(values) - iterator.__length_hint__()  # type: ignore[attr-defined]
+    return shortened(values[taken - 1]) if 0 < taken <= len(values) else ""
+
+
+__all__ = [
+    "Element", "EndOfData", "Operator", "OperatorContext", "OperatorSnapshot", "ProcessingTime", "SNAPSHOT_VERSION",
+    "SourceOperator", "Tagged", "UserCodeError", "record_at", "shortened",
+]  # fmt: skip

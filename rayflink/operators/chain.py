@@ -1,0 +1,185 @@
+"""Several operators that run as one: an element is drawn through all of them before the next one is taken.
+
+The chain is a tree. Its work in progress is a stack of iterators, so it can stop after any element (outputs full, or
+its time slice used up) and go on later exactly where it stood; nothing is buffered between chained operators.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..common.batches import (
+    ArrowBatch,
+    Element,
+    EndOfData,
+    LatencyMarker,
+    RowBatch,
+    Tagged,
+    Watermark,
+    WatermarkStatus,
+)
+from .base import Operator, UserCodeError
+
+
+class ElementWriter(Protocol):
+    """Where elements leave the chain: one writer a result partition."""
+
+    def write(self, element: Element) -> None:
+        """Take an element; it is always taken, fullness is asked for before the next one."""
+        ...
+
+
+@dataclass(frozen=True)
+class ChainEdge:
+    """Operator -> operator inside a chain; `tag_id` None is the main output."""
+
+    target: int
+    tag_id: str | None = None
+    input_index: int = 0
+
+
+@dataclass(frozen=True)
+class ChainOutput:
+    """Operator -> result partition; `tag_id` None is the main output."""
+
+    writer: ElementWriter
+    tag_id: str | None = None
+
+
+@dataclass
+class ChainLink:
+    """One operator in its chain, with its ways out and its counts of records."""
+
+    operator: Operator
+    edges: tuple[ChainEdge, ...] = ()
+    outputs: tuple[ChainOutput, ...] = ()
+    records_in: int = 0
+    records_out: int = 0
+    input_watermark: int | None = None
+
+
+class OperatorChain:
+    """Runs a tree of operators whose head is link 0.
+
+    Args:
+        links: operators, each before its consumers.
+        is_full: True while a result partition has no room; the chain then stops.
+        copies: deep-copy values between chained operators (`pipeline.object-reuse: false` asked for by the user).
+    """
+
+    def __init__(self, links: list[ChainLink], is_full: Callable[[], bool], copies: bool = False) -> None:
+        self.links = links
+        self._is_full = is_full
+        self._copies = copies
+        self._stack: list[tuple[int, Iterator[Element]] | tuple[int, Element, int]] = []
+
+    @property
+    def idle(self) -> bool:
+        """True when all that was fed has been worked."""
+        return not self._stack
+
+    def feed(self, element: Element, input_index: int = 0) -> None:
+        """Give the head an element; call `run` until the chain is idle."""
+        self._stack.append((0, element, input_index))
+
+    def emit(self, index: int, elements: Iterable[Element]) -> None:
+        """Let link `index` emit `elements`, as if it had answered with them (sources, timers, finish)."""
+        self._stack.append((index, iter(elements)))
+
+    def run(self, may_continue: Callable[[], bool]) -> bool:
+        """Work until idle, until outputs are full, or until `may_continue` says no; True when idle.
+
+        Raises:
+            UserCodeError: a user's function raised.
+        """
+        stack = self._stack
+        while stack:
+            if self._is_full():
+                return False
+            frame = stack[-1]
+            if len(frame) == 3:
+                stack[-1] = (frame[0], iter(self._answer(frame[0], frame[1], frame[2])))
+                continue
+            index, answers = frame
+            try:
+                element = next(answers, None)
+            except UserCodeError:
+                raise
+            except Exception as error:
+                raise self._failure(index, "process") from error
+            if element is None:
+                stack.pop()
+            else:
+                self._route(index, element)
+            if not may_continue():
+                break
+        return not stack
+
+    def abandon(self) -> None:
+        """Drop all work in progress (cancel, failure); generators are closed."""
+        stack, self._stack = self._stack, []
+        for frame in stack:
+            closing = getattr(frame[1], "close", None)
+            if len(frame) == 2 and closing is not None:
+                closing()
+
+    def _answer(self, index: int, element: Element, input_index: int) -> Iterable[Element]:
+        link = self.links[index]
+        operator = link.operator
+        try:
+            if isinstance(element, (RowBatch, ArrowBatch)):
+                link.records_in += len(element)
+                return operator.process(element, input_index)
+            if isinstance(element, Watermark):
+                link.input_watermark = element.timestamp
+                return operator.process_watermark(element)
+            if isinstance(element, EndOfData):
+                return self._finishing(operator, element)
+            if isinstance(element, WatermarkStatus):
+                return operator.process_status(element)
+            if isinstance(element, LatencyMarker):
+                return operator.process_latency_marker(element)
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self._failure(index, "process") from error
+        raise TypeError(f"operator {operator.ctx.operator_name!r} was fed a {type(element).__name__}")
+
+    @staticmethod
+    def _finishing(operator: Operator, end: EndOfData) -> Iterator[Element]:
+        if end.drain:
+            yield from operator.finish()
+        yield end
+
+    def _route(self, index: int, element: Element) -> None:
+        link = self.links[index]
+        tag: str | None = None
+        every_way = True  # events go to main and side outputs alike
+        if isinstance(element, Tagged):
+            tag, element, every_way = element.tag_id, element.batch, False
+        elif isinstance(element, (RowBatch, ArrowBatch)):
+            every_way = False
+        if not every_way:
+            if not len(element):  # type: ignore[arg-type]
+                return
+            link.records_out += len(element)  # type: ignore[arg-type]
+        for output in link.outputs:
+            if every_way or output.tag_id == tag:
+                output.writer.write(element)
+        for edge in reversed(link.edges):
+            if every_way or edge.tag_id == tag:
+                given = copy.deepcopy(element) if self._copies and isinstance(element, RowBatch) else element
+                self._stack.append((edge.target, given, edge.input_index))
+
+    def _failure(self, index: int, where: str) -> UserCodeError:
+        ctx = self.links[index].operator.ctx
+        return UserCodeError(ctx.operator_name, ctx.call_site, "", where)
+
+
+def life_cycle_order(links: list[ChainLink], tail_first: bool) -> list[Operator]:
+    """Operators in the order for opening (tail first, so that a consumer is ready before its producer) or closing."""
+    operators: list[Any] = [link.operator for link in links]
+    return operators[::-1] if tail_first else operators
