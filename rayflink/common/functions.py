@@ -1,0 +1,490 @@
+"""The functions users write: one abstract class a kind, with PyFlink's names.
+
+Wherever one of them is wanted a plain function or lambda does as well. A function instance belongs to one subtask:
+`open` is called once before the first record, `close` once after the last, also after a failure.
+
+A result that may be many (`flat_map`, `process_element`, `on_timer`, `apply`, `process`) is any iterable, most often
+that of a generator, or None. In process functions `yield output_tag, value` sends `value` to that side output.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from .callables import (
+    UserFunction,
+    UserFunctionPair,
+    as_co_flat_map,
+    as_co_map,
+    as_co_process,
+    as_filter,
+    as_flat_map,
+    as_key_selector,
+    as_map,
+    as_partitioner,
+    as_process,
+    as_reduce,
+    as_sink,
+    life_cycle_of,
+)
+from .output_tag import OutputTag
+from .runtime_context import DistributedCache, KeyedStateStore, RuntimeContext
+
+IN = TypeVar("IN")
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+KEY = TypeVar("KEY")
+W = TypeVar("W")
+W2 = TypeVar("W2")
+
+
+class TimeDomain(Enum):
+    """Which clock fires a timer."""
+
+    EVENT_TIME = 0
+    PROCESSING_TIME = 1
+
+
+class TimerService(ABC):
+    """Reads the clocks and, on a keyed stream, sets timers of the current key; times are epoch milliseconds."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """The task's wall clock."""
+
+    @abstractmethod
+    def current_watermark(self) -> int:
+        """Event time: the watermark received last."""
+
+    @abstractmethod
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """Fire when processing time reaches `timestamp`; a timer set twice fires once."""
+
+    @abstractmethod
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Fire when the watermark reaches `timestamp`; a timer set twice fires once."""
+
+    @abstractmethod
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """Forget the processing-time timer at `timestamp`, if there is one."""
+
+    @abstractmethod
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Forget the event-time timer at `timestamp`, if there is one."""
+
+
+class Function(ABC):  # noqa: B024 - a marker: each kind adds its own abstract method
+    """What all functions have: a life cycle."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:  # noqa: B027
+        """Called once, before the first record."""
+
+    def close(self) -> None:  # noqa: B027
+        """Called once, after the last record or a failure."""
+
+
+class RichFunction(Function):
+    """A function that keeps the context it was opened with; an `open` of your own calls `super().open(...)`."""
+
+    _runtime_context: RuntimeContext | None = None
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._runtime_context = runtime_context
+
+    def get_runtime_context(self) -> RuntimeContext:
+        """The context of the running task.
+
+        Raises:
+            RuntimeError: the function has not been opened.
+        """
+        if self._runtime_context is None:
+            raise RuntimeError(f"{type(self).__name__} has no runtime context before open(); did open() call super()?")
+        return self._runtime_context
+
+
+class MapFunction(Function):
+    """One record in, one record out."""
+
+    @abstractmethod
+    def map(self, value: Any) -> Any:
+        """The record that takes the place of `value`."""
+
+
+class FlatMapFunction(Function):
+    """One record in, any number out."""
+
+    @abstractmethod
+    def flat_map(self, value: Any) -> Any:
+        """The records that take the place of `value`: an iterable or None."""
+
+
+class FilterFunction(Function):
+    """Keeps or drops each record."""
+
+    @abstractmethod
+    def filter(self, value: Any) -> bool:
+        """True to keep `value`."""
+
+
+class ReduceFunction(Function):
+    """Combines two records to one of the same type; must be associative."""
+
+    @abstractmethod
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """The combination of both."""
+
+
+class AggregateFunction(Function):
+    """Gathers records in an accumulator and makes a result of it."""
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """A new, empty accumulator."""
+
+    @abstractmethod
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """The accumulator with `value` in it; may be the same object."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any:
+        """The result of what was added."""
+
+    @abstractmethod
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        """One accumulator with the content of both; needed where windows merge."""
+
+
+class KeySelector(Function):
+    """Gets a record's key; must be deterministic, for the key is computed anew wherever it is needed."""
+
+    @abstractmethod
+    def get_key(self, value: Any) -> Any:
+        """The key of `value`."""
+
+
+class NullByteKeySelector(KeySelector):
+    """Gives all records the one key 0, so that a stream without keys can use keyed operators."""
+
+    def get_key(self, value: Any) -> int:
+        return 0
+
+
+class Partitioner(Function):
+    """Chooses the channel of a record."""
+
+    @abstractmethod
+    def partition(self, key: Any, num_partitions: int) -> int:
+        """Index in [0, num_partitions)."""
+
+
+class CoMapFunction(Function):
+    """A map over two connected streams that share the function's state."""
+
+    @abstractmethod
+    def map1(self, value: Any) -> Any:
+        """The record that takes the place of `value` of the first stream; None for no record."""
+
+    @abstractmethod
+    def map2(self, value: Any) -> Any:
+        """The record that takes the place of `value` of the second stream; None for no record."""
+
+
+class CoFlatMapFunction(Function):
+    """A flat_map over two connected streams that share the function's state."""
+
+    @abstractmethod
+    def flat_map1(self, value: Any) -> Any:
+        """Records for `value` of the first stream."""
+
+    @abstractmethod
+    def flat_map2(self, value: Any) -> Any:
+        """Records for `value` of the second stream."""
+
+
+class SourceFunction(Function):
+    """A source in one loop: `run` yields records until it is done or cancelled; it runs with parallelism 1."""
+
+    @abstractmethod
+    def run(self) -> Iterable[Any]:
+        """The records; drawn from only while there is room for them."""
+
+    def cancel(self) -> None:
+        """Called when no more records are wanted."""
+
+
+class SinkFunction(Function):
+    """Takes the records at the end of a stream."""
+
+    @abstractmethod
+    def invoke(self, value: Any) -> None:
+        """Take one record."""
+
+
+class _TimedContext(ABC):
+    @abstractmethod
+    def timer_service(self) -> TimerService:
+        """Reads clocks and, on keyed streams, sets timers."""
+
+    @abstractmethod
+    def timestamp(self) -> Any:
+        """Epoch milliseconds of the current record or of the firing timer; None where no timestamps were assigned."""
+
+
+class _KeyedContext(_TimedContext):
+    @abstractmethod
+    def get_current_key(self) -> Any:
+        """Key of the current record or of the firing timer."""
+
+
+class _KeyedTimerContext(_KeyedContext):
+    @abstractmethod
+    def time_domain(self) -> TimeDomain:
+        """Which clock fired."""
+
+
+class ProcessFunction(Function):
+    """Sees each record together with its timestamp and the clocks, and may use side outputs."""
+
+    class Context(_TimedContext):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        """Records for `value`; `yield tag, record` for a side output."""
+
+
+class KeyedProcessFunction(Function):
+    """A process function on a keyed stream, with keyed state and timers."""
+
+    class Context(_KeyedContext):
+        """Valid only during the call it was given to."""
+
+    class OnTimerContext(_KeyedTimerContext):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        """Records for `value`; `yield tag, record` for a side output."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
+        """Records for the timer that fires at `timestamp`."""
+
+
+class CoProcessFunction(Function):
+    """A process function over two connected streams."""
+
+    class Context(_TimedContext):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        """Records for `value` of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        """Records for `value` of the second stream."""
+
+
+class KeyedCoProcessFunction(Function):
+    """A process function over two connected keyed streams, with state and timers of the common key."""
+
+    class Context(_KeyedContext):
+        """Valid only during the call it was given to."""
+
+    class OnTimerContext(_KeyedTimerContext):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        """Records for `value` of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        """Records for `value` of the second stream."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:
+        """Records for the timer that fires at `timestamp`."""
+
+
+class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Evaluates the records of one key and window."""
+
+    @abstractmethod
+    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """Results of the window."""
+
+
+class AllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Evaluates the records of one window of a stream without keys."""
+
+    @abstractmethod
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """Results of the window."""
+
+
+class _WindowContext(ABC, Generic[W]):
+    @abstractmethod
+    def window(self) -> W:
+        """The window that is evaluated."""
+
+    @abstractmethod
+    def window_state(self) -> KeyedStateStore:
+        """State of this key and window; release it in `clear`."""
+
+    @abstractmethod
+    def global_state(self) -> KeyedStateStore:
+        """State of this key over all windows."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """Epoch milliseconds of the task's wall clock."""
+
+    @abstractmethod
+    def current_watermark(self) -> int:
+        """Epoch milliseconds of event time."""
+
+
+class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Evaluates the records of one key and window, with access to times and state."""
+
+    class Context(_WindowContext[W2]):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process(self, key: KEY, context: Any, elements: Iterable[IN]) -> Iterable[OUT]:
+        """Results of the window; `context` is a `ProcessWindowFunction.Context`."""
+
+    def clear(self, context: Any) -> None:
+        """The window is over: release its `window_state`."""
+
+
+class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Evaluates the records of one window of a stream without keys, with access to times and state."""
+
+    class Context(_WindowContext[W2]):
+        """Valid only during the call it was given to."""
+
+    @abstractmethod
+    def process(self, context: Any, elements: Iterable[IN]) -> Iterable[OUT]:
+        """Results of the window; `context` is a `ProcessAllWindowFunction.Context`."""
+
+    def clear(self, context: Any) -> None:
+        """The window is over: release its `window_state`."""
+
+
+class _BroadcastContext(ABC):
+    @abstractmethod
+    def timestamp(self) -> Any:
+        """Epoch milliseconds of the current record, or None."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """Epoch milliseconds of the task's wall clock."""
+
+    @abstractmethod
+    def current_watermark(self) -> int:
+        """Epoch milliseconds of event time."""
+
+    @abstractmethod
+    def get_broadcast_state(self, state_descriptor: Any) -> Any:
+        """The broadcast state of a `MapStateDescriptor`; writable on the broadcast side only."""
+
+
+class BaseBroadcastProcessFunction(Function):
+    """What both kinds of broadcast process function have in common."""
+
+    class Context(_BroadcastContext):
+        """Of the broadcast side: state may be written."""
+
+    class ReadOnlyContext(_BroadcastContext):
+        """Of the other side: state may only be read."""
+
+
+class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
+    """Applies broadcast records (rules) to a stream without keys."""
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: BaseBroadcastProcessFunction.ReadOnlyContext) -> Any:
+        """Records for `value` of the stream that is not broadcast."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: BaseBroadcastProcessFunction.Context) -> Any:
+        """Records for `value` of the broadcast stream."""
+
+
+class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+    """Applies broadcast records (rules) to a keyed stream, with keyed state and timers."""
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedContext):
+        """Of the keyed side."""
+
+    class OnTimerContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedTimerContext):
+        """Of a firing timer."""
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Any:
+        """Records for `value` of the keyed stream."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: BaseBroadcastProcessFunction.Context) -> Any:
+        """Records for `value` of the broadcast stream."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:
+        """Records for the timer that fires at `timestamp`."""
+
+
+class AsyncRetryPredicate(ABC, Generic[OUT]):
+    """Says which outcomes of an async call are tried again."""
+
+    @abstractmethod
+    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+        """True for results that are tried again; None: none."""
+
+    @abstractmethod
+    def exception_predicate(self) -> Callable[[Exception], bool] | None:
+        """True for exceptions that are tried again; None: none."""
+
+
+class AsyncRetryStrategy(ABC, Generic[OUT]):
+    """Says how often and after which pause an async call is tried again."""
+
+    @abstractmethod
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether another attempt follows after `current_attempts`."""
+
+    @abstractmethod
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Milliseconds to wait before the next attempt."""
+
+    @abstractmethod
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Which outcomes are tried again."""
+
+
+class AsyncFunction(Function, Generic[IN, OUT]):
+    """Calls an outside service for each record without waiting for one answer before the next call."""
+
+    @abstractmethod
+    async def async_invoke(self, value: IN) -> list[OUT]:
+        """Records for `value`; an exception fails the task."""
+
+    def timeout(self, value: IN) -> list[OUT]:
+        """Records for a `value` whose call took too long; raises TimeoutError unless overridden."""
+        raise TimeoutError(f"async call timed out for record {value!r:.200}")
+
+
+__all__ = [
+    "AggregateFunction", "AllWindowFunction", "AsyncFunction", "AsyncRetryPredicate", "AsyncRetryStrategy",
+    "BaseBroadcastProcessFunction", "BroadcastProcessFunction", "CoFlatMapFunction", "CoMapFunction",
+    "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction", "Function", "KeySelector",
+    "KeyedBroadcastProcessFunction", "KeyedCoProcessFunction", "KeyedProcessFunction", "KeyedStateStore",
+    "MapFunction", "NullByteKeySelector", "OutputTag", "Partitioner", "ProcessAllWindowFunction",
+    "ProcessFunction", "ProcessWindowFunction", "ReduceFunction", "RichFunction", "RuntimeContext",
+    "SinkFunction", "SourceFunction", "TimeDomain", "TimerService", "UserFunction", "UserFunctionPair",
+    "WindowFunction", "as_co_flat_map", "as_co_map", "as_co_process", "as_filter", "as_flat_map",
+    "as_key_selector", "as_map", "as_partitioner", "as_process", "as_reduce", "as_sink", "life_cycle_of",
+]  # fmt: skip

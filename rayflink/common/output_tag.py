@@ -1,0 +1,36 @@
+"""The name of a side output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OutputTag:
+    """Names a side output: `yield tag, value` in a process function sends `value` there instead of to the main output.
+
+    Two tags are equal when their ids are.
+
+    Args:
+        tag_id: not empty; unique among the side outputs of one operator.
+        type_info: type of the records, or None for any; a list stands for a row of these types.
+
+    Raises:
+        ValueError: `tag_id` is empty.
+    """
+
+    __slots__ = ("tag_id", "type_info")
+
+    def __init__(self, tag_id: str, type_info: Any = None) -> None:
+        if not isinstance(tag_id, str) or not tag_id:
+            raise ValueError(f"an OutputTag needs a non-empty string as tag_id, got {tag_id!r}")
+        self.tag_id = tag_id
+        self.type_info = type_info
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutputTag) and self.tag_id == other.tag_id
+
+    def __hash__(self) -> int:
+        return hash((OutputTag, self.tag_id))
+
+    def __repr__(self) -> str:
+        return f"OutputTag({self.tag_id!r})"

@@ -1,0 +1,163 @@
+"""What a user's function may ask about the task it runs in, and the services it may use there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class KeyedStateStore(ABC):
+    """Gives access to the state of the current key."""
+
+    @abstractmethod
+    def get_state(self, state_descriptor: Any) -> Any:
+        """The `ValueState` of a `ValueStateDescriptor`."""
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: Any) -> Any:
+        """The `ListState` of a `ListStateDescriptor`."""
+
+    @abstractmethod
+    def get_map_state(self, state_descriptor: Any) -> Any:
+        """The `MapState` of a `MapStateDescriptor`."""
+
+    @abstractmethod
+    def get_reducing_state(self, state_descriptor: Any) -> Any:
+        """The `ReducingState` of a `ReducingStateDescriptor`."""
+
+    @abstractmethod
+    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        """The `AggregatingState` of an `AggregatingStateDescriptor`."""
+
+
+class TaskFacts(Protocol):
+    """The part of an operator's context that user functions can see; see `OperatorContext` for each attribute."""
+
+    operator_name: str
+    task_name: str
+    job_id: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: int
+    metrics: Any
+    config: Mapping[str, Any]
+    accumulators: dict[str, Any]
+    cached_files: Mapping[str, str]
+
+
+class DistributedCache:
+    """Files that were registered at the environment and copied to every task's machine before it started.
+
+    Args:
+        files: registered name -> local path.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = files
+
+    def get_file(self, name: str) -> str:
+        """Local path of the file (or directory) registered as `name`.
+
+        Raises:
+            KeyError: no file is registered under that name.
+        """
+        try:
+            return self._files[name]
+        except KeyError:
+            known = ", ".join(sorted(self._files)) or "none"
+            message = f"no cached file {name!r} (registered: {known}); call env.register_cached_file(path, {name!r})"
+            raise KeyError(message) from None
+
+
+class RuntimeContext(KeyedStateStore):
+    """The task as a user's function sees it, given to `open`.
+
+    Args:
+        facts: the operator's context.
+        keyed_state: state store of the current key, or None on a stream that is not keyed.
+    """
+
+    def __init__(self, facts: TaskFacts, keyed_state: KeyedStateStore | None = None) -> None:
+        self._facts = facts
+        self._keyed_state = keyed_state
+
+    def get_task_name(self) -> str:
+        """Name of the task, without the subtask."""
+        return self._facts.task_name
+
+    def get_task_name_with_subtasks(self) -> str:
+        """Name of the task with the subtask counted from one and the attempt: `map (2/4)#0`."""
+        facts = self._facts
+        return f"{facts.task_name} ({facts.subtask + 1}/{facts.parallelism})#{facts.attempt}"
+
+    def get_job_id(self) -> str:
+        """Id of the job, 32 hex digits."""
+        return self._facts.job_id
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """Parallelism of the operator."""
+        return self._facts.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """Maximum parallelism of the operator: its number of key groups."""
+        return self._facts.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        """Index of this subtask, in [0, parallelism)."""
+        return self._facts.subtask
+
+    def get_attempt_number(self) -> int:
+        """0 for the first execution of this subtask, one more after each restart."""
+        return self._facts.attempt
+
+    def get_job_parameter(self, key: str, default_value: str | None = None) -> Any:
+        """The job's global parameter `key`, or the default."""
+        return self._facts.config.get(key, default_value)
+
+    def get_metrics_group(self) -> Any:
+        """Metric group of the operator."""
+        return self._facts.metrics
+
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files registered at the environment."""
+        return DistributedCache(self._facts.cached_files)
+
+    def add_accumulator(self, name: str, accumulator: Any) -> None:
+        """Register an accumulator; those of equal name are merged over all subtasks in the job's result.
+
+        Raises:
+            ValueError: this task already has an accumulator of that name.
+        """
+        known = self._facts.accumulators.setdefault(name, accumulator)
+        if known is not accumulator:
+            raise ValueError(f"accumulator {name!r} exists already in task {self.get_task_name()!r}; use another name")
+
+    def get_accumulator(self, name: str) -> Any:
+        """The accumulator registered as `name`, or None."""
+        return self._facts.accumulators.get(name)
+
+    def get_state(self, state_descriptor: Any) -> Any:
+        return self._store(state_descriptor).get_state(state_descriptor)
+
+    def get_list_state(self, state_descriptor: Any) -> Any:
+        return self._store(state_descriptor).get_list_state(state_descriptor)
+
+    def get_map_state(self, state_descriptor: Any) -> Any:
+        return self._store(state_descriptor).get_map_state(state_descriptor)
+
+    def get_reducing_state(self, state_descriptor: Any) -> Any:
+        return self._store(state_descriptor).get_reducing_state(state_descriptor)
+
+    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        return self._store(state_descriptor).get_aggregating_state(state_descriptor)
+
+    def _store(self, descriptor: Any) -> KeyedStateStore:
+        if self._keyed_state is None:
+            name = getattr(descriptor, "name", descriptor)
+            raise RuntimeError(
+                f"operator {self._facts.operator_name!r} asked for keyed state {name!r}, but its stream is not keyed; "
+                "call key_by(...) before it"
+            )
+        return self._keyed_state

@@ -1,0 +1,83 @@
+"""What a sink is: a writer a subtask. What writers hand over at a checkpoint is made visible by a committer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .batches import Batch
+
+
+@dataclass
+class WriterContext:
+    """What a writer knows of its subtask.
+
+    Args:
+        subtask: index in [0, parallelism).
+        attempt: 0 for the first execution of this subtask.
+        job_id: 32 hex digits.
+        accumulators: name -> accumulator, merged over all subtasks in the job's result.
+        restored: what `SinkWriter.snapshot_state` gave, of all the subtasks whose state this one took over.
+    """
+
+    subtask: int = 0
+    parallelism: int = 1
+    attempt: int = 0
+    job_id: str = "0" * 32
+    operator_name: str = "Sink"
+    metrics: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    accumulators: dict[str, Any] = field(default_factory=dict)
+    restored: tuple[Any, ...] = ()
+
+
+class SinkWriter(ABC):
+    """Writes the records of one subtask."""
+
+    @abstractmethod
+    def write(self, batch: Batch) -> None:
+        """Take a batch, in order."""
+
+    @abstractmethod
+    def flush(self, end_of_input: bool) -> None:
+        """Before a checkpoint, and with `end_of_input` after the last record: nothing may be held back any more."""
+
+    def snapshot_state(self) -> Any:
+        """State to find again in `WriterContext.restored`, or None; can be pickled."""
+        return None
+
+    def prepare_commit(self) -> Sequence[Any]:
+        """What was written since the last call and waits to be committed; given to the sink's `Committer`."""
+        return ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything; called exactly once. What was not flushed with `end_of_input` need not become visible."""
+
+
+class Committer(ABC):
+    """Makes what writers prepared visible, once the checkpoint that contains it is complete."""
+
+    @abstractmethod
+    def commit(self, committables: Sequence[Any]) -> None:
+        """Commit each of them; the same one may be given again after a failure, which must change nothing."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release everything; called exactly once."""
+
+
+class Sink(ABC):
+    """A sink: a value that can be pickled and makes writers."""
+
+    name = "Sink"
+    """The operator's name where the user gave none."""
+
+    @abstractmethod
+    def create_writer(self, ctx: WriterContext) -> SinkWriter:
+        """The writer of one subtask."""
+
+    def create_committer(self) -> Committer | None:
+        """The committer for what writers prepare; None for a sink whose writers make records visible themselves."""
+        return None

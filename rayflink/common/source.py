@@ -1,0 +1,182 @@
+"""What a source is: an enumerator that finds splits of the input and deals them out, and readers that read them.
+
+The enumerator runs once, at the job's coordinator; each parallel subtask runs one reader. Both are plain objects called
+from one thread; neither blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+from .batches import Batch
+
+
+class Boundedness(Enum):
+    """Whether a source ends by itself."""
+
+    BOUNDED = 0
+    CONTINUOUS_UNBOUNDED = 1
+
+
+class Poll(Enum):
+    """What a reader answers when it has no records at hand."""
+
+    PENDING = 0
+    """Nothing now; more may come (a split, the network, the next moment of a rate limit)."""
+    END = 1
+    """Nothing any more."""
+
+
+PENDING = Poll.PENDING
+END = Poll.END
+
+
+@dataclass
+class ReaderContext:
+    """What a reader knows of its subtask.
+
+    Args:
+        subtask: index in [0, parallelism).
+        now_ms: reads the task's processing time, epoch milliseconds.
+        config: the job's configuration, option key -> value.
+    """
+
+    subtask: int = 0
+    parallelism: int = 1
+    clock: Any = None
+    metrics: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def now_ms(self) -> int:
+        """Processing time in epoch milliseconds."""
+        return int(self.clock.now_ms())
+
+
+class EnumeratorContext(Protocol):
+    """What the coordinator does for an enumerator."""
+
+    def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
+        """Send splits to readers; subtask -> splits."""
+        ...
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """Tell a reader that it will get no further split."""
+        ...
+
+    def current_parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+
+class SourceReader(ABC):
+    """Reads the splits given to one subtask."""
+
+    def start(self) -> None:  # noqa: B027
+        """Called once, before anything else; splits restored from a checkpoint follow by `add_splits`."""
+
+    @abstractmethod
+    def add_splits(self, splits: list[Any]) -> None:
+        """Take splits to read, after those already held."""
+
+    @abstractmethod
+    def notify_no_more_splits(self) -> None:
+        """No further split will come: answer END once those held are read."""
+
+    @abstractmethod
+    def poll(self, max_records: int) -> Batch | Poll:
+        """The next records, at most about `max_records`, without blocking; or PENDING or END."""
+
+    def needs_split(self) -> bool:
+        """True when the reader has nothing left to read and would take another split."""
+        return False
+
+    def next_poll_ms(self) -> int | None:
+        """Epoch milliseconds at which polling makes sense again after PENDING; None: when a split arrives."""
+        return None
+
+    @abstractmethod
+    def snapshot_state(self) -> list[Any]:
+        """The splits not yet finished, each with the position up to which its records were given out."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release files and connections; called exactly once."""
+
+
+class SplitEnumerator(ABC):
+    """Finds splits and assigns them to readers, at the coordinator."""
+
+    def start(self) -> None:  # noqa: B027
+        """Called once, before anything else."""
+
+    @abstractmethod
+    def handle_split_request(self, subtask: int) -> None:
+        """A reader has nothing to read: assign it a split or signal that there are no more."""
+
+    @abstractmethod
+    def add_splits_back(self, splits: list[Any], subtask: int) -> None:
+        """Take back splits of a reader that failed before a checkpoint had them."""
+
+    def add_reader(self, subtask: int) -> None:  # noqa: B027
+        """A reader has started."""
+
+    @abstractmethod
+    def snapshot_state(self) -> Any:
+        """The splits not assigned yet (and what else is needed); can be pickled."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release files and connections; called exactly once."""
+
+
+class Source(ABC):
+    """A source of records: a value that can be pickled and makes enumerator and readers."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness:
+        """Whether the source ends by itself."""
+
+    @property
+    def max_parallelism(self) -> int | None:
+        """The highest parallelism at which it can run; None: any."""
+        return None
+
+    @abstractmethod
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        """The enumerator of a job that starts afresh."""
+
+    @abstractmethod
+    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+        """The enumerator of a job that goes on from what `SplitEnumerator.snapshot_state` gave."""
+
+    @abstractmethod
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        """The reader of one subtask."""
+
+
+class PendingSplits(SplitEnumerator):
+    """Deals out splits known from the start, one for each request, in order.
+
+    Args:
+        ctx: the coordinator.
+        splits: not assigned yet.
+    """
+
+    def __init__(self, ctx: EnumeratorContext, splits: Sequence[Any]) -> None:
+        self._ctx = ctx
+        self._splits = list(splits)
+
+    def handle_split_request(self, subtask: int) -> None:
+        if self._splits:
+            self._ctx.assign_splits({subtask: [self._splits.pop(0)]})
+        else:
+            self._ctx.signal_no_more_splits(subtask)
+
+    def add_splits_back(self, splits: list[Any], subtask: int) -> None:
+        self._splits[:0] = splits
+
+    def snapshot_state(self) -> list[Any]:
+        return list(self._splits)
