@@ -1,0 +1,64 @@
+"""Time as a parameter: a system clock for running jobs, a manual one for tests and simulation."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """Source of time; code that decides takes one instead of asking the machine."""
+
+    def now_ms(self) -> int:
+        """Wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never goes backwards."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ms(self) -> int:
+        """Wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never goes backwards."""
+        return time.monotonic()
+
+
+class ManualClock:
+    """A clock that moves only when told to.
+
+    >>> clock = ManualClock(1_000)
+    >>> clock.advance(250)
+    >>> clock.now_ms(), clock.monotonic()
+    (1250, 0.25)
+    """
+
+    def __init__(self, start_ms: int = 0) -> None:
+        self._start_ms = start_ms
+        self._elapsed_ms = 0
+
+    def now_ms(self) -> int:
+        """The start plus all advances, in milliseconds."""
+        return self._start_ms + self._elapsed_ms
+
+    def monotonic(self) -> float:
+        """Seconds advanced since the clock was made."""
+        return self._elapsed_ms / 1000
+
+    def advance(self, by_ms: int) -> None:
+        """Move both clocks forward.
+
+        Args:
+            by_ms: milliseconds, at least 0.
+        Raises: ValueError: ``by_ms`` is negative.
+        """
+        if by_ms < 0:
+            raise ValueError(f"a clock advances by 0 ms or more, not by {by_ms}; make a new ManualClock to go back")
+        self._elapsed_ms += by_ms

@@ -1,0 +1,156 @@
+"""The root of every error the project raises, and the family about keys, values and stored state.
+
+Every error says what was found, what was wanted and what to do. Arguments are positional, so that an error
+unpickles in another process.
+"""
+
+from __future__ import annotations
+
+
+class RayflinkError(Exception):
+    """Root of all errors raised by rayflink; catch it to catch them all."""
+
+
+class StateError(RayflinkError):
+    """Something about keys, values, snapshots or their storage is not as it must be."""
+
+
+class InvalidKeyError(StateError, TypeError):
+    """A value cannot be a key.
+
+    Args:
+        found: the type (or value) found, as text.
+        where: position inside the key, such as ``[1].name``; empty when the key itself is meant.
+        remedy: what to key by instead.
+    """
+
+    def __init__(self, found: str, where: str, remedy: str) -> None:
+        super().__init__(found, where, remedy)
+        self.found, self.where, self.remedy = found, where, remedy
+
+    def inside(self, step: str) -> InvalidKeyError:
+        """Return the same error seen from one level further out; ``step`` is ``[2]`` or ``.name``."""
+        return InvalidKeyError(self.found, step + self.where, self.remedy)
+
+    def __str__(self) -> str:
+        return f"key{self.where} is {self.found}, which cannot be a key; {self.remedy}"
+
+
+class MalformedBytesError(StateError, ValueError):
+    """Bytes do not hold what they should hold.
+
+    Args:
+        wanted: what was being read.
+        found: what stood there instead, and at which byte.
+    """
+
+    def __init__(self, wanted: str, found: str) -> None:
+        super().__init__(wanted, found)
+        self.wanted, self.found = wanted, found
+
+    def __str__(self) -> str:
+        return (
+            f"cannot read {self.wanted}: found {self.found}; the bytes are damaged or were written by "
+            "something else: restore from an older checkpoint, or check which serializer wrote them"
+        )
+
+
+class SerializationError(StateError):
+    """A value cannot be turned into bytes by the serializer chosen for it.
+
+    Args:
+        serializer: name of the serializer.
+        found: the value's type, and what is wrong with it.
+        remedy: what to change.
+    """
+
+    def __init__(self, serializer: str, found: str, remedy: str) -> None:
+        super().__init__(serializer, found, remedy)
+        self.serializer, self.found, self.remedy = serializer, found, remedy
+
+    def __str__(self) -> str:
+        return f"{self.serializer} cannot serialize {self.found}; {self.remedy}"
+
+
+class VersionMismatch(StateError):
+    """Bytes carry a format version that this program does not read.
+
+    Args:
+        written: the version found, as text (``tuple v2``).
+        readable: the version this program reads, as text.
+        state: name of the state, or what the bytes are.
+        operator_uid: uid of the operator that owns the state; empty when the bytes belong to none.
+    """
+
+    def __init__(self, written: str, readable: str, state: str, operator_uid: str) -> None:
+        super().__init__(written, readable, state, operator_uid)
+        self.written, self.readable, self.state, self.operator_uid = written, readable, state, operator_uid
+
+    def __str__(self) -> str:
+        owner = f" of operator uid {self.operator_uid!r}" if self.operator_uid else ""
+        return (
+            f"cannot read state {self.state!r}{owner}: it was written as {self.written}, this program reads "
+            f"{self.readable}; run the version that wrote it and take a savepoint there, register a migration, "
+            "or give the operator a new uid to start without this state"
+        )
+
+
+class SnapshotMismatch(StateError):
+    """A snapshot does not fit the state the job declares.
+
+    Args:
+        state: name of the state.
+        operator_uid: uid of the operator that declares it.
+        written: the serializer in the snapshot, as text.
+        declared: the serializer the job declares, as text.
+        reason: why the two do not fit.
+    """
+
+    def __init__(self, state: str, operator_uid: str, written: str, declared: str, reason: str) -> None:
+        super().__init__(state, operator_uid, written, declared, reason)
+        self.state, self.operator_uid = state, operator_uid
+        self.written, self.declared, self.reason = written, declared, reason
+
+    def __str__(self) -> str:
+        return (
+            f"cannot restore state {self.state!r} of operator uid {self.operator_uid!r}: snapshot holds "
+            f"{self.written}, job declares {self.declared} ({self.reason}); declare the type that was written, "
+            "rename the state to start it empty, or register a migration"
+        )
+
+
+class UnresolvedClassError(StateError):
+    """A class named in stored bytes cannot be found in this process.
+
+    Args:
+        name: ``module:qualname`` as stored.
+        reason: what went wrong when it was looked up.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name, self.reason = name, reason
+
+    def __str__(self) -> str:
+        return (
+            f"cannot find class {self.name!r}: {self.reason}; define it at the top level of an importable module "
+            "and keep its module and name as they were when the state was written"
+        )
+
+
+class ParallelismError(StateError, ValueError):
+    """A parallelism, max parallelism, subtask or key group lies outside its range.
+
+    Args:
+        name: which number.
+        found: its value.
+        low: smallest allowed value.
+        high: largest allowed value.
+    """
+
+    def __init__(self, name: str, found: int, low: int, high: int) -> None:
+        super().__init__(name, found, low, high)
+        self.name, self.found, self.low, self.high = name, found, low, high
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.found}, must be in [{self.low}, {self.high}]; set a {self.name} inside that range"
