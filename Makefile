@@ -1,0 +1,49 @@
+# Each target does its own set-up, in .venv, with nothing but Python 3.10 to 3.12, make and git on the machine.
+# PYTHON=/path/to/python chooses the interpreter, VENV another folder. Set-up is done again when pyproject.toml changes.
+
+VENV ?= .venv
+PYTHON ?=
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test fast lint spec wheel clean
+
+help:
+	@echo "make demo   run the main job: flight delays from 336,776 real departures"
+	@echo "make test   lint, types and the whole test suite"
+	@echo "make fast   the tests of every day: no Ray, none slow"
+	@echo "make lint   ruff and mypy"
+	@echo "make spec   bring docs/flink-semantics.md up to date with the tests"
+	@echo "make wheel  build dist/rayflink-*.whl, which cluster.yaml installs on every node"
+
+$(READY): pyproject.toml
+	@if [ -n "$(PYTHON)" ] || ! "$(BIN)/python" -c 'import sys, pip; \
+	        sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+	    python=$$(PYTHON="$(PYTHON)" .ci/find-python) && "$$python" -m venv --clear "$(VENV)" || exit 1; \
+	fi; \
+	echo "setting up $(VENV) with $$("$(BIN)/python" --version)"
+	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -e ".[examples,test,dev]"
+	@touch "$@"
+
+demo: $(READY)
+	@"$(BIN)/python" examples/flight_delays.py
+
+lint: $(READY)
+	@"$(BIN)/ruff" check .
+	@"$(BIN)/mypy"
+
+test: lint
+	@"$(BIN)/python" -m pytest
+
+fast: $(READY)
+	@"$(BIN)/python" -m pytest -q -m "not slow and not ray"
+
+spec: $(READY)
+	@"$(BIN)/python" -m tests.spec_table --write
+
+wheel: $(READY)
+	@"$(BIN)/python" -m build --wheel --outdir dist .
+
+clean:
+	rm -rf "$(VENV)" build dist rayflink.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,35 @@
+"""What every test stands on: law-test settings and the check that a run leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.leftovers import Watch
+
+settings.register_profile("daily", deadline=None, print_blob=True)
+settings.register_profile("deep", deadline=None, print_blob=True, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Fail the run when a process, a shared-memory file or a temporary folder outlives the tests that made it."""
+    watch = Watch.start()
+    try:
+        yield
+    finally:
+        left = watch.leftovers(deadline_s=15)
+        watch.close()
+    if left:
+        pytest.fail("the tests left behind:\n" + "\n".join(left), pytrace=False)
+
+
+@pytest.fixture
+def repository() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).resolve().parent.parent

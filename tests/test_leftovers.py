@@ -1,0 +1,63 @@
+"""The check at the end of a run sees what tests leave, and nothing of other runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.leftovers import MARK, SHARED_MEMORY, Watch
+
+WAITS_FOR_INPUT = "import sys; sys.stdin.read()"
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watch = Watch.start()
+    yield watch
+    watch.close()
+
+
+def test_a_run_that_leaves_nothing_has_no_leftovers(watch):
+    assert watch.leftovers(deadline_s=0) == []
+
+
+def test_a_process_left_behind_is_named(watch):
+    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_INPUT], stdin=subprocess.PIPE) as process:
+        (line,) = watch.leftovers(deadline_s=0)
+    assert line.startswith(f"process {process.pid}: ")
+
+
+def test_a_process_of_another_run_is_not_ours(watch):
+    other = {**os.environ, MARK: "another"}
+    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_INPUT], stdin=subprocess.PIPE, env=other):
+        assert watch.leftovers(deadline_s=0) == []
+
+
+def test_a_temporary_folder_left_behind_is_named_and_deleted(watch):
+    folder = tempfile.mkdtemp()
+    assert watch.leftovers(deadline_s=0) == [f"temporary file {folder}"]
+    watch.close()
+    assert not Path(folder).exists()
+
+
+@pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="this system has no /dev/shm")
+def test_a_shared_memory_file_left_behind_is_named(watch):
+    path = SHARED_MEMORY / f"rayflink-test-{uuid.uuid4().hex}"
+    path.touch()
+    try:
+        assert watch.leftovers(deadline_s=0) == [f"shared memory {path.name}"]
+    finally:
+        path.unlink()
+
+
+def test_the_environment_is_given_back():
+    before = (dict(os.environ), tempfile.tempdir)
+    Watch.start().close()
+    assert (dict(os.environ), tempfile.tempdir) == before
