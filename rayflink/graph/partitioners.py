@@ -1,0 +1,115 @@
+"""How records are dealt to the subtasks of the next operator, as values; what they do with a record is the runtime's.
+
+`str(partitioner)` is Flink's printed name, which the execution plan shows as "ship strategy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar
+
+
+class DistributionPattern(Enum):
+    """Which producers a consumer of a result is connected to."""
+
+    POINTWISE = "POINTWISE"
+    """Each consumer reads some producers: one to one, or a balanced share."""
+    ALL_TO_ALL = "ALL_TO_ALL"
+    """Each consumer reads every producer."""
+
+
+@dataclass(frozen=True)
+class Partitioner:
+    """A strategy of distribution; compare strategies with `==`, tell kinds apart with `isinstance`."""
+
+    printed: ClassVar[str]
+    """Flink's name of the strategy."""
+    is_pointwise: ClassVar[bool] = False
+    """True when the edge joins producers and consumers POINTWISE."""
+    supports_unaligned: ClassVar[bool] = True
+    """True when barriers may overtake the data of the edge."""
+
+    @property
+    def pattern(self) -> DistributionPattern:
+        """How the subtasks at both ends are connected."""
+        return DistributionPattern.POINTWISE if self.is_pointwise else DistributionPattern.ALL_TO_ALL
+
+    def __str__(self) -> str:
+        return self.printed
+
+
+@dataclass(frozen=True)
+class Forward(Partitioner):
+    """To the one consumer with the producer's own index; both ends have one parallelism."""
+
+    printed = "FORWARD"
+    is_pointwise = True
+    supports_unaligned = False
+
+
+@dataclass(frozen=True)
+class Rebalance(Partitioner):
+    """To all consumers in turn."""
+
+    printed = "REBALANCE"
+
+
+@dataclass(frozen=True)
+class Rescale(Partitioner):
+    """In turn to the few consumers a producer is connected with POINTWISE."""
+
+    printed = "RESCALE"
+    is_pointwise = True
+    supports_unaligned = False
+
+
+@dataclass(frozen=True)
+class Broadcast(Partitioner):
+    """Every record to every consumer."""
+
+    printed = "BROADCAST"
+    supports_unaligned = False
+
+
+@dataclass(frozen=True)
+class Shuffle(Partitioner):
+    """To a consumer drawn evenly at random."""
+
+    printed = "SHUFFLE"
+
+
+@dataclass(frozen=True)
+class Global(Partitioner):
+    """Everything to the first consumer."""
+
+    printed = "GLOBAL"
+
+
+@dataclass(frozen=True)
+class KeyGroup(Partitioner):
+    """To the consumer that owns the key group of the record's key.
+
+    Args:
+        key_selector: record -> key; does not take part in comparison.
+        max_parallelism: key groups of the consumer; None until the job graph is made, which fills it in.
+    """
+
+    key_selector: Callable[[Any], Any] = field(compare=False, repr=False)
+    max_parallelism: int | None = None
+    printed = "HASH"
+
+
+@dataclass(frozen=True)
+class Custom(Partitioner):
+    """To the consumer a user's function chooses.
+
+    Args:
+        partitioner: (key, number of consumers) -> index; does not take part in comparison.
+        key_selector: record -> key; does not take part in comparison.
+    """
+
+    partitioner: Callable[[Any, int], int] = field(compare=False, repr=False)
+    key_selector: Callable[[Any], Any] = field(compare=False, repr=False)
+    printed = "CUSTOM"

@@ -1,0 +1,306 @@
+"""From what a program recorded to its stream graph.
+
+Inputs are translated before what consumes them, each transformation once. A transformation that is logical becomes a
+virtual node; when an edge is drawn to its consumer, the walk up to the real producer gathers what the virtual nodes
+say, and what stands nearest to the consumer wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind
+from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
+from .partitioners import Forward, Partitioner, Rebalance
+from .stream_graph import StreamEdge, StreamGraph, StreamNode
+from .trampoline import run_nested
+from .transformations import (
+    CoFeedback,
+    Feedback,
+    OneInput,
+    Partition,
+    Select,
+    SideOutput,
+    Sink,
+    Source,
+    Split,
+    Transformation,
+    TwoInput,
+    Union,
+)
+
+Key = tuple[int, int]
+"""A node while the graph is built: (id of its transformation, 0), or 1 and up for the others made of the same one."""
+Ids = tuple[Key, ...]
+Steps = Generator[Generator[Any, Any, Ids], Ids, Ids]
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """What the environment says about the whole program.
+
+    Args:
+        name: of the job.
+        parallelism: of operators that set none, >= 1.
+        max_parallelism: of operators that set none; None for a choice by parallelism.
+        buffer_timeout_ms: of operators that set none.
+        chaining: False keeps every operator in a task of its own.
+        batch: True for batch mode.
+        configuration: option key -> value, for the tasks.
+        user_artifacts: distributed cache, (name, path).
+    """
+
+    name: str = "Flink Streaming Job"
+    parallelism: int = 1
+    max_parallelism: int | None = None
+    buffer_timeout_ms: int = 100
+    chaining: bool = True
+    batch: bool = False
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    user_artifacts: tuple[tuple[str, str], ...] = ()
+
+
+def stream_graph(transformations: Iterable[Transformation], settings: PlanSettings | None = None) -> StreamGraph:
+    """Translate a program.
+
+    Args:
+        transformations: at least those nobody consumes; inputs are found from them.
+        settings: of the environment.
+
+    Raises:
+        EmptyProgramError: there is no transformation.
+        UnknownTransformationError: a kind outside `transformations.py`.
+        ForwardParallelismError: a forward edge between different parallelisms.
+        MissingTypeError: a declared output type cannot be determined.
+        PlanError: an attribute is out of range, or a cycle does not go through a Feedback.
+    """
+    return _Translation(settings or PlanSettings()).graph(tuple(transformations))
+
+
+@dataclass(frozen=True)
+class _Virtual:
+    """A logical step between `upstream` and whoever consumes it."""
+
+    upstream: Key
+    partitioner: Partitioner | None = None
+    exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
+    tag_id: str | None = None
+    selected_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """An edge asked for; who the producer is and how it ships is found when all nodes are known."""
+
+    upstream: Key
+    target: Key
+    input_index: int
+
+
+class _Translation:
+    def __init__(self, settings: PlanSettings) -> None:
+        self._settings = settings
+        self._done: dict[int, Ids] = {}
+        self._open: set[int] = set()
+        self._nodes: dict[Key, StreamNode] = {}
+        self._virtual: dict[Key, _Virtual] = {}
+        self._edges: list[_Wanted] = []
+        self._iterations = 0
+
+    def graph(self, transformations: tuple[Transformation, ...]) -> StreamGraph:
+        if not transformations:
+            raise EmptyProgramError()
+        for transformation in transformations:
+            run_nested(self._translate(transformation))
+        number = {key: position for position, key in enumerate(sorted(self._nodes), start=1)}
+        edges: dict[int, list[StreamEdge]] = {}
+        for wanted in self._edges:
+            into = edges.setdefault(number[wanted.target], [])
+            into.append(self._resolve(wanted, number, len(into)))
+        settings = self._settings
+        return StreamGraph(
+            name=settings.name,
+            nodes=tuple(replace(self._nodes[key], id=number[key]) for key in sorted(self._nodes)),
+            edges=tuple(edge for target in sorted(edges) for edge in edges[target]),
+            chaining=settings.chaining,
+            batch=settings.batch,
+            max_parallelism=settings.max_parallelism,
+            configuration=dict(settings.configuration),
+            user_artifacts=settings.user_artifacts,
+        )
+
+    def _translate(self, transformation: Transformation) -> Steps:
+        known = self._done.get(transformation.id)
+        if known is not None:
+            return known
+        if transformation.id in self._open:
+            remedy = "send records back with iterate() and close_with()"
+            raise PlanError(f"{transformation.name!r} is an input of itself", remedy, transformation.call_site)
+        self._open.add(transformation.id)
+        transformation.check()
+        ids = yield self._steps_of(transformation)
+        self._open.discard(transformation.id)
+        self._done.setdefault(transformation.id, ids)
+        return ids
+
+    def _steps_of(self, transformation: Transformation) -> Steps:
+        match transformation:
+            case Source():
+                return self._operator(transformation, NodeKind.SOURCE, ())
+            case OneInput(key_selector=selector):
+                return self._operator(transformation, NodeKind.ONE_INPUT, (selector,))
+            case TwoInput(key_selector1=first, key_selector2=second):
+                return self._operator(transformation, NodeKind.TWO_INPUT, (first, second))
+            case Sink(key_selector=selector):
+                return self._operator(transformation, NodeKind.SINK, (selector,))
+            case Union():
+                return self._union(transformation)
+            case Partition(partitioner=partitioner, exchange_mode=mode):
+                return self._logical(transformation, partitioner=partitioner, exchange_mode=mode)
+            case SideOutput(tag_id=tag_id):
+                return self._logical(transformation, tag_id=tag_id)
+            case Select(selected_names=names):
+                return self._logical(transformation, selected_names=tuple(names))
+            case Split():
+                return self._split(transformation)
+            case Feedback() | CoFeedback():
+                return self._feedback(transformation)
+        raise UnknownTransformationError(repr(transformation))
+
+    def _operator(self, of: Any, kind: NodeKind, key_selectors: tuple[Any, ...]) -> Steps:
+        inputs = []
+        for transformation in of.inputs:
+            inputs.append((yield self._translate(transformation)))
+        key = (of.id, 0)
+        prefix = {NodeKind.SOURCE: "Source: ", NodeKind.SINK: "Sink: "}.get(kind, "")
+        settings = self._settings
+        self._nodes[key] = StreamNode(
+            id=0,
+            name=of.name if of.name.startswith(prefix) else prefix + of.name,
+            kind=kind,
+            parallelism=settings.parallelism if of.parallelism is None else of.parallelism,
+            max_parallelism=of.max_parallelism,
+            uid=of.uid,
+            uid_hash=of.uid_hash,
+            slot_sharing_group=self._group(of.slot_sharing_group, [key for keys in inputs for key in keys]),
+            co_location_group_key=of.co_location_group_key,
+            buffer_timeout_ms=settings.buffer_timeout_ms if of.buffer_timeout_ms is None else of.buffer_timeout_ms,
+            min_resources=of.min_resources,
+            preferred_resources=of.preferred_resources,
+            chaining_strategy=of.chaining_strategy,
+            description=of.description,
+            stoppable=of.stoppable if isinstance(of, Source) else True,
+            operator_factory=of.operator_factory,
+            key_selectors=key_selectors,
+            output_type=of.declared_type(),
+            call_site=of.call_site,
+        )
+        for input_index, keys in enumerate(inputs):
+            self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
+        return (key,)
+
+    def _union(self, union: Union) -> Steps:
+        if not union.sources:
+            raise PlanError("a union of no streams", "pass at least one stream", union.call_site)
+        together: list[Key] = []
+        for transformation in union.sources:
+            together.extend((yield self._translate(transformation)))
+        return tuple(together)
+
+    def _logical(self, of: Any, **says: Any) -> Steps:
+        upstream = yield self._translate(of.input)
+        keys = tuple((of.id, position) for position in range(len(upstream)))
+        self._virtual.update((key, _Virtual(real, **says)) for key, real in zip(keys, upstream, strict=True))
+        return keys
+
+    def _split(self, split: Split) -> Steps:
+        upstream = yield self._translate(split.input)
+        for key in {self._producer(key) for key in upstream}:
+            node = self._nodes[key]
+            self._nodes[key] = replace(node, output_selectors=(*node.output_selectors, split.selector))
+        return upstream
+
+    def _feedback(self, of: Feedback | CoFeedback) -> Steps:
+        """Head and tail of an iteration: two nodes with no edge between them, so that the graph has no cycle."""
+        if not of.feedback_edges:
+            raise PlanError(
+                f"Iteration {of.name!r} does not have any feedback edges.", "call close_with()", of.call_site
+            )
+        head, tail = (of.id, 0), (of.id, 1)
+        given: Ids = ()
+        if isinstance(of, Feedback):
+            given = yield self._translate(of.input)
+        ids = (*given, head)
+        self._done[of.id] = ids
+        self._iterations += 1
+        parallelism = of.parallelism
+        if parallelism is None:
+            parallelism = self._nodes[self._producer(given[0])].parallelism if given else self._settings.parallelism
+        shared = StreamNode(
+            id=0,
+            name=f"IterationSource-{of.name}",
+            kind=NodeKind.ITERATION_HEAD,
+            parallelism=parallelism,
+            max_parallelism=of.max_parallelism,
+            co_location_group_key=of.co_location_group_key or f"iteration-{self._iterations}",
+            buffer_timeout_ms=self._settings.buffer_timeout_ms,
+            chaining_strategy=ChainingStrategy.NEVER,
+            iteration=self._iterations,
+            iteration_wait_ms=of.wait_ms,
+            call_site=of.call_site,
+        )
+        self._nodes[head] = shared
+        fed_back: list[Key] = []
+        for transformation in of.feedback_edges:
+            fed_back.extend((yield self._translate(transformation)))
+        for key in fed_back:
+            found = self._nodes[self._producer(key)]
+            if found.parallelism != parallelism:
+                raise PlanError(
+                    f"feedback from {found.label} has parallelism {found.parallelism}, the iteration {parallelism}",
+                    "give both one parallelism",
+                    of.call_site,
+                )
+        group = self._group(of.slot_sharing_group, fed_back)
+        self._nodes[head] = replace(shared, slot_sharing_group=group)
+        self._nodes[tail] = replace(
+            shared, name=f"IterationSink-{of.name}", kind=NodeKind.ITERATION_TAIL, slot_sharing_group=group
+        )
+        self._edges.extend(_Wanted(key, tail, 0) for key in fed_back)
+        return ids
+
+    def _producer(self, key: Key) -> Key:
+        while (virtual := self._virtual.get(key)) is not None:
+            key = virtual.upstream
+        return key
+
+    def _group(self, own: str | None, inputs: list[Key]) -> str:
+        """The own slot sharing group, else the one all inputs share, else the default."""
+        if own is not None:
+            return own
+        groups = {self._nodes[self._producer(key)].slot_sharing_group for key in inputs}
+        return groups.pop() if len(groups) == 1 else DEFAULT_SLOT_SHARING_GROUP
+
+    def _resolve(self, wanted: _Wanted, number: Mapping[Key, int], ordinal: int) -> StreamEdge:
+        key = wanted.upstream
+        partitioner: Partitioner | None = None
+        mode = ExchangeMode.UNDEFINED
+        tag_id: str | None = None
+        names: tuple[str, ...] = ()
+        while (virtual := self._virtual.get(key)) is not None:
+            key = virtual.upstream
+            if partitioner is None:
+                partitioner, mode = virtual.partitioner, virtual.exchange_mode
+            tag_id = virtual.tag_id if tag_id is None else tag_id
+            names = names or virtual.selected_names
+        producer, consumer = self._nodes[key], self._nodes[wanted.target]
+        same = producer.parallelism == consumer.parallelism
+        if partitioner is None:
+            partitioner = Forward() if same else Rebalance()
+        if isinstance(partitioner, Forward) and not same:
+            raise ForwardParallelismError(producer.name, producer.parallelism, consumer.name, consumer.parallelism)
+        return StreamEdge(
+            number[key], number[wanted.target], partitioner, wanted.input_index, ordinal, tag_id, names, mode
+        )
