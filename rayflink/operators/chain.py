@@ -95,9 +95,16 @@ class OperatorChain:
         Raises:
             UserCodeError: a user's function raised.
         """
+        return self._work(self._is_full, may_continue)
+
+    def drain(self) -> None:
+        """Work until idle whether outputs are full or not: for the little that must be in front of a barrier."""
+        self._work(lambda: False, lambda: True)
+
+    def _work(self, is_full: Callable[[], bool], may_continue: Callable[[], bool]) -> bool:
         stack = self._stack
         while stack:
-            if self._is_full():
+            if is_full():
                 return False
             frame = stack[-1]
             if len(frame) == 3:

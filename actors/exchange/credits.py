@@ -1,0 +1,167 @@
+"""Credit at the receiver: which buffers a channel has, and when it asks the gate for more. Pure counting, no memory.
+
+One credit is one free buffer (a batch of at most `rayflink.batch.max-bytes`). Every channel owns `exclusive` buffers; the
+gate's pool lends floating ones to whichever channel's sender has a backlog.
+
+Source: apache/flink RemoteInputChannel and BufferManager (AvailableBufferQueue), credit-based flow control.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CreditStatistics:
+    """Buffers of one channel: free exclusive and floating ones, taken ones, wanted in all, and credit not yet announced."""
+
+    exclusive: int
+    floating: int
+    taken: int
+    required: int
+    unannounced: int
+
+
+class FloatingPool:
+    """The gate's buffers that any of its channels may borrow.
+
+    Args:
+        size: how many there are, >= 0.
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 0:
+            raise ValueError(f"floating buffers per gate must be >= 0, found {size}")
+        self.size = size
+        self.available = size
+        self._waiting: deque[ChannelCredit] = deque()
+
+    def take(self) -> bool:
+        """Borrow one buffer; False when none is left."""
+        if not self.available:
+            return False
+        self.available -= 1
+        return True
+
+    def wait(self, channel: ChannelCredit) -> None:
+        """Call the channel's `buffer_available` once a buffer comes back."""
+        self._waiting.append(channel)
+
+    def give_back(self) -> None:
+        """Return one buffer: to the channel that has waited longest, else to the pool."""
+        assert self.available < self.size, "more floating buffers came back than were borrowed"
+        self.available += 1
+        while self.available and self._waiting:
+            self._waiting.popleft().buffer_available()
+
+    def forget(self, channel: ChannelCredit) -> None:
+        """A released channel waits no longer."""
+        self._waiting = deque(c for c in self._waiting if c is not channel)
+
+
+class ChannelCredit:
+    """The buffers of one input channel.
+
+    Args:
+        exclusive: buffers that are always the channel's own, >= 1; they are its initial credit.
+        pool: where floating buffers come from.
+    """
+
+    def __init__(self, exclusive: int, pool: FloatingPool) -> None:
+        if exclusive < 1:
+            raise ValueError(f"buffers per channel must be >= 1, found {exclusive}; a channel without one never moves")
+        self.initial = exclusive
+        self.pool = pool
+        self._exclusive = exclusive
+        self._floating = 0
+        self._taken: deque[bool] = deque()  # of the buffers in use, oldest first: is it a floating one
+        self._required = exclusive
+        self._waiting = False
+        self._released = False
+        self.unannounced = 0
+
+    @property
+    def free(self) -> int:
+        """Buffers ready to receive, exclusive and floating."""
+        return self._exclusive + self._floating
+
+    def take(self) -> bool:
+        """A data buffer arrived and occupies one of ours, a floating one first; False when it came without credit."""
+        if self._floating:
+            self._floating -= 1
+            self._taken.append(True)
+        elif self._exclusive:
+            self._exclusive -= 1
+            self._taken.append(False)
+        else:
+            return False
+        return True
+
+    def backlog(self, backlog: int) -> None:
+        """The sender has `backlog` data buffers waiting: try to have that many free on top of the initial ones."""
+        if self._released:
+            return
+        self._required = backlog + self.initial
+        while self.free < self._required and not self._waiting:
+            if self.pool.take():
+                self._floating += 1
+                self.unannounced += 1
+            else:
+                self._waiting = True
+                self.pool.wait(self)
+
+    def buffer_available(self) -> None:
+        """A floating buffer came back to the pool while we waited for one."""
+        self._waiting = False
+        if self._released or self.free >= self._required:
+            return
+        if self.pool.take():
+            self._floating += 1
+            self.unannounced += 1
+        if self.free < self._required:
+            self._waiting = True
+            self.pool.wait(self)
+
+    def recycle(self) -> None:
+        """The oldest occupied buffer was consumed and is free again."""
+        floating = self._taken.popleft()
+        if self._released:
+            if floating:
+                self.pool.give_back()
+            return
+        if floating:
+            # a floating buffer returns to the pool, which hands it to whoever waits, this channel perhaps
+            self.pool.give_back()
+            if self.free < self._required and not self._waiting and self.pool.take():
+                self._floating += 1
+                self.unannounced += 1
+            return
+        self._exclusive += 1
+        self.unannounced += 1
+        if self.free > self._required and self._floating:
+            self._floating -= 1
+            self.unannounced -= 1
+            self.pool.give_back()
+
+    def announce(self) -> int:
+        """Credit to tell the sender now; resets the count."""
+        credit, self.unannounced = self.unannounced, 0
+        return credit
+
+    def release(self) -> None:
+        """The channel has ended: its floating buffers go back, occupied ones follow as they are recycled."""
+        if self._released:
+            return
+        self._released = True
+        self.pool.forget(self)
+        self.unannounced = 0
+        for _ in range(self._floating):
+            self.pool.give_back()
+        self._floating = 0
+
+    def statistics(self) -> CreditStatistics:
+        """Counts for people and metrics."""
+        return CreditStatistics(
+            self._exclusive, self._floating, len(self._taken), self._required, self.unannounced
+        )

@@ -1,0 +1,230 @@
+"""All input channels of a task, drawn from in turn.
+
+Source: apache/flink SingleInputGate, UnionInputGate, RemoteInputChannel.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+
+from rayflink.common.batches import EndOfPartition, Event
+
+from .credits import ChannelCredit, CreditStatistics, FloatingPool
+from .frames import (
+    AddCredit,
+    BufferResponse,
+    CancelPartitionRequest,
+    Frame,
+    PartitionId,
+    PartitionRequest,
+    TaskAddress,
+)
+from .subpartition import ExchangeError
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSpec:
+    """Where one input channel reads: which subpartition of which producer, for which input of the operator."""
+
+    partition: PartitionId
+    subpartition: int
+    producer: TaskAddress
+    gate: int = 0
+    input_index: int = 0
+
+
+class BufferReordering(ExchangeError):
+    """A buffer arrived out of order."""
+
+    def __init__(self, channel: int, expected: int, actual: int) -> None:
+        super().__init__(channel, expected, actual)
+        self.channel, self.expected, self.actual = channel, expected, actual
+
+    def __str__(self) -> str:
+        return (
+            f"buffer re-ordering on channel {self.channel}: expected buffer with sequence number {self.expected}, "
+            f"but received {self.actual}; a message was lost, the attempt must be restarted"
+        )
+
+
+class ChannelState(Enum):
+    """Life of an input channel: not asked for yet, delivering, ended."""
+
+    CREATED = "created"
+    REQUESTED = "requested"
+    FINISHED = "finished"
+    RELEASED = "released"
+
+
+class InputChannel:
+    """One subpartition as its consumer sees it."""
+
+    def __init__(self, index: int, spec: ChannelSpec, credit: ChannelCredit) -> None:
+        self.index, self.spec, self.credit = index, spec, credit
+        self.state = ChannelState.CREATED
+        self.expected = 0
+        self.blocked = False
+        self.queue: deque[bytes | Event] = deque()
+        self.buffers_in = 0
+        self.bytes_in = 0
+
+    def statistics(self) -> tuple[CreditStatistics, int, int]:
+        """Credit, and buffers and bytes received in all."""
+        return self.credit.statistics(), self.buffers_in, self.bytes_in
+
+
+@dataclass(frozen=True, slots=True)
+class GateItem:
+    """What the gate gave: the encoded batch (`body`), whose buffer must be recycled, or an event."""
+
+    channel: int
+    input_index: int
+    body: bytes | None
+    event: Event | None
+
+
+class InputGate:
+    """The channels of all inputs of one task.
+
+    Args:
+        specs: one a channel.
+        exclusive: buffers each channel owns.
+        floating: buffers each gate (job edge) lends to its channels.
+    """
+
+    def __init__(self, specs: tuple[ChannelSpec, ...], exclusive: int, floating: int) -> None:
+        pools = {gate: FloatingPool(floating) for gate in {spec.gate for spec in specs}}
+        self.channels = [
+            InputChannel(i, spec, ChannelCredit(exclusive, pools[spec.gate])) for i, spec in enumerate(specs)
+        ]
+        self._ready: deque[int] = deque()
+        self._queued = [False] * len(specs)
+        self._unfinished = len(specs)
+        self._credit_due: set[int] = set()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every channel has delivered its end of partition."""
+        return self._unfinished == 0
+
+    def request_partitions(self) -> list[tuple[TaskAddress, Frame]]:
+        """Ask every producer for its subpartition; only the first call asks."""
+        requests: list[tuple[TaskAddress, Frame]] = []
+        for channel in self.channels:
+            if channel.state is ChannelState.CREATED:
+                channel.state = ChannelState.REQUESTED
+                spec = channel.spec
+                request = PartitionRequest(spec.partition, spec.subpartition, channel.index, channel.credit.initial)
+                requests.append((spec.producer, request))
+        return requests
+
+    def receive(self, frame: BufferResponse) -> CancelPartitionRequest | None:
+        """Take a buffer or event; for a released or unknown channel the request to send no more.
+
+        Raises:
+            BufferReordering: it is not the next one of its channel.
+            ExchangeError: a data buffer came without credit.
+        """
+        if not 0 <= frame.receiver < len(self.channels):
+            return CancelPartitionRequest(frame.receiver)
+        channel = self.channels[frame.receiver]
+        if channel.state in (ChannelState.RELEASED, ChannelState.FINISHED):
+            return CancelPartitionRequest(frame.receiver)
+        if frame.sequence != channel.expected:
+            raise BufferReordering(channel.index, channel.expected, frame.sequence)
+        channel.expected += 1
+        if frame.body is not None:
+            if not channel.credit.take():
+                raise ExchangeError(
+                    f"no buffer available in channel {channel.index} for sequence number {frame.sequence}: "
+                    "the sender has spent credit it was not given"
+                )
+            channel.buffers_in += 1
+            channel.bytes_in += len(frame.body)
+            channel.queue.append(frame.body)
+        else:
+            assert frame.event is not None
+            channel.queue.append(frame.event)
+        channel.credit.backlog(frame.backlog)
+        self._note_credit()
+        self._enqueue(channel)
+        return None
+
+    def next(self) -> GateItem | None:
+        """The next batch or event of a channel that is not held back, channels taking turns; None when there is none."""
+        while self._ready:
+            index = self._ready.popleft()
+            self._queued[index] = False
+            channel = self.channels[index]
+            if channel.blocked or not channel.queue:
+                continue
+            item = channel.queue.popleft()
+            self._enqueue(channel)
+            if isinstance(item, bytes):
+                return GateItem(index, channel.spec.input_index, item, None)
+            if isinstance(item, EndOfPartition):
+                channel.state = ChannelState.FINISHED
+                channel.credit.release()
+                self._unfinished -= 1
+            return GateItem(index, channel.spec.input_index, None, item)
+        return None
+
+    def recycle(self, channel: int) -> None:
+        """The oldest batch taken from `channel` has been worked; its buffer is free."""
+        self.channels[channel].credit.recycle()
+        self._note_credit()
+
+    def block(self, channel: int) -> None:
+        """Hold a channel back: what it delivers stays queued."""
+        self.channels[channel].blocked = True
+
+    def unblock(self) -> None:
+        """Let all channels go on, those held back first."""
+        for channel in self.channels:
+            if channel.blocked:
+                channel.blocked = False
+                self._enqueue(channel)
+
+    def announcements(self) -> list[tuple[TaskAddress, Frame]]:
+        """Credit that senders do not know of yet."""
+        if not self._credit_due:
+            return []
+        due, self._credit_due = sorted(self._credit_due), set()
+        frames: list[tuple[TaskAddress, Frame]] = []
+        for index in due:
+            channel = self.channels[index]
+            credit = channel.credit.announce()
+            if credit and channel.state is ChannelState.REQUESTED:
+                frames.append((channel.spec.producer, AddCredit(index, credit)))
+        return frames
+
+    def release(self) -> list[tuple[TaskAddress, Frame]]:
+        """Give up all channels; the requests that tell the producers."""
+        frames: list[tuple[TaskAddress, Frame]] = []
+        for channel in self.channels:
+            if channel.state is ChannelState.REQUESTED:
+                frames.append((channel.spec.producer, CancelPartitionRequest(channel.index)))
+            if channel.state is not ChannelState.FINISHED:
+                channel.state = ChannelState.RELEASED
+            channel.queue.clear()
+            channel.credit.release()
+        self._ready.clear()
+        return frames
+
+    @property
+    def queued(self) -> int:
+        """Batches and events received and not yet taken."""
+        return sum(len(channel.queue) for channel in self.channels)
+
+    def _enqueue(self, channel: InputChannel) -> None:
+        if channel.queue and not channel.blocked and not self._queued[channel.index]:
+            self._queued[channel.index] = True
+            self._ready.append(channel.index)
+
+    def _note_credit(self) -> None:
+        # a buffer that goes back to the pool may have served another channel of the gate
+        for channel in self.channels:
+            if channel.credit.unannounced:
+                self._credit_due.add(channel.index)

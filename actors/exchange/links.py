@@ -1,0 +1,158 @@
+"""The conversation of one task with each of its peers: what to say next, and what was said, in order and once. Pure.
+
+One call carries everything for a peer. While `max_in_flight` calls are under way nothing more is sent to it and all that
+comes up is gathered; when one returns, everything that credit allows goes out together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from .frames import Envelope, Frame, TaskAddress
+from .subpartition import ExchangeError, Subpartition
+
+
+class MessageGap(ExchangeError):
+    """A message of a peer did not come within the deadline."""
+
+    def __init__(self, peer: str, expected: int, held: int, waited_ms: int) -> None:
+        super().__init__(peer, expected, held, waited_ms)
+        self.peer, self.expected, self.held, self.waited_ms = peer, expected, held, waited_ms
+
+    def __str__(self) -> str:
+        return (
+            f"message {self.expected} from {self.peer} is missing, waited {self.waited_ms} ms with {self.held} later "
+            "ones at hand; the network lost it (rayflink.exchange.gap-timeout bounds the wait)"
+        )
+
+
+class Outgoing:
+    """What goes to one peer.
+
+    Args:
+        me: this attempt.
+        peer: the other one.
+        max_in_flight: calls under way at a time, >= 1.
+        max_bytes: of data in one call; the first buffer always goes.
+    """
+
+    def __init__(self, me: TaskAddress, peer: TaskAddress, max_in_flight: int, max_bytes: int) -> None:
+        self._me, self.peer = me, peer
+        self._max_in_flight, self._max_bytes = max_in_flight, max_bytes
+        self._frames: deque[Frame] = deque()
+        self._subpartitions: list[Subpartition] = []
+        self._turn = 0
+        self._sequence = 0
+        self.in_flight = 0
+        self.calls = 0
+
+    def say(self, frame: Frame) -> None:
+        """Queue a message that needs no credit."""
+        self._frames.append(frame)
+
+    def serve(self, subpartition: Subpartition) -> None:
+        """The peer reads this subpartition from now on."""
+        self._subpartitions.append(subpartition)
+
+    @property
+    def has_something(self) -> bool:
+        """Whether an envelope composed now would carry anything."""
+        return bool(self._frames) or any(sub.available for sub in self._subpartitions)
+
+    def compose(self) -> Envelope | None:
+        """The next envelope, now in flight; None when there is nothing to say or too many are under way."""
+        if self.in_flight >= self._max_in_flight:
+            return None
+        frames = list(self._frames)
+        self._frames.clear()
+        self._gather(frames)
+        if not frames:
+            return None
+        envelope = Envelope(self._me, self.peer, self._sequence, tuple(frames))
+        self._sequence += 1
+        self.in_flight += 1
+        self.calls += 1
+        return envelope
+
+    def returned(self) -> None:
+        """One call has returned."""
+        assert self.in_flight > 0, "a call returned that was not under way"
+        self.in_flight -= 1
+
+    def _gather(self, frames: list[Frame]) -> None:
+        subs = self._subpartitions
+        if not subs:
+            return
+        budget = self._max_bytes
+        idle = 0
+        while idle < len(subs):
+            sub = subs[self._turn % len(subs)]
+            self._turn += 1
+            frame = sub.poll()
+            if frame is None:
+                idle += 1
+                continue
+            idle = 0
+            frames.append(frame)
+            body = getattr(frame, "body", None)
+            if body is not None:
+                budget -= len(body)
+                if budget <= 0:
+                    return
+
+
+@dataclass
+class _Held:
+    envelope: Envelope
+    since_ms: int
+
+
+class Incoming:
+    """What came from one peer, put in order.
+
+    Args:
+        peer: who sends.
+        gap_timeout_ms: how long a missing message is waited for.
+        window: how many later messages are held at most.
+    """
+
+    def __init__(self, peer: TaskAddress, gap_timeout_ms: int, window: int = 256) -> None:
+        self._peer = peer
+        self._gap_timeout_ms, self._window = gap_timeout_ms, window
+        self._expected = 0
+        self._held: dict[int, _Held] = {}
+        self.repeated = 0
+
+    def accept(self, envelope: Envelope, now_ms: int) -> list[Envelope]:
+        """The envelopes that may be worked now, in order; a repeated one gives none.
+
+        Raises:
+            MessageGap: more than `window` later messages wait for a missing one.
+        """
+        number = envelope.sequence
+        if number < self._expected or number in self._held:
+            self.repeated += 1
+            return []
+        if number != self._expected:
+            self._held[number] = _Held(envelope, now_ms)
+            if len(self._held) > self._window:
+                raise MessageGap(self._peer, self._expected, len(self._held), 0)
+            return []
+        ready = [envelope]
+        self._expected += 1
+        while self._expected in self._held:
+            ready.append(self._held.pop(self._expected).envelope)
+            self._expected += 1
+        return ready
+
+    def check(self, now_ms: int) -> None:
+        """Call now and then.
+
+        Raises:
+            MessageGap: a missing message is overdue.
+        """
+        if self._held:
+            waited = now_ms - min(held.since_ms for held in self._held.values())
+            if waited > self._gap_timeout_ms:
+                raise MessageGap(self._peer, self._expected, len(self._held), waited)

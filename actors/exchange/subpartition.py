@@ -1,0 +1,147 @@
+"""A producer's queue for one consumer: data against credit, events at once. Pure: frames out, no transport.
+
+Source: apache/flink PipelinedSubpartition and CreditBasedSequenceNumberingViewReader.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+
+from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
+
+from .frames import BufferResponse, ErrorResponse, Frame, TaskAddress
+
+
+class ExchangeError(Exception):
+    """The protocol between two tasks was broken: a defect or a lost message, never the user's mistake."""
+
+
+class SubpartitionState(Enum):
+    """Life of a subpartition: no consumer yet, being read, all sent, given up."""
+
+    UNREQUESTED = "unrequested"
+    READING = "reading"
+    CONSUMED = "consumed"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An encoded batch of `rows` records."""
+
+    body: bytes
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubpartitionStatistics:
+    """What is queued and what was sent: buffers and bytes waiting, credit in hand, buffers and bytes sent in all."""
+
+    backlog: int
+    queued_bytes: int
+    credit: int
+    buffers_sent: int
+    bytes_sent: int
+    state: str
+
+
+class Subpartition:
+    """Queue of one consumer.
+
+    Sequence numbers start at 0 and grow by one a buffer or event. At most one watermark stands between two batches: a later
+    one replaces it.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.state = SubpartitionState.UNREQUESTED
+        self.consumer: TaskAddress | None = None
+        self.receiver = -1
+        self.backlog = 0
+        self.queued_bytes = 0
+        self.credit = 0
+        self.sequence = -1
+        self.buffers_sent = 0
+        self.bytes_sent = 0
+        self._entries: deque[Buffer | Event] = deque()
+        self._finished = False
+
+    def add(self, entry: Buffer | Event) -> bool:
+        """Queue a buffer or an event; False when nobody wants it any more."""
+        if self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED) or self._finished:
+            return False
+        if isinstance(entry, Buffer):
+            self.backlog += 1
+            self.queued_bytes += len(entry.body)
+        elif isinstance(entry, Watermark) and self._entries and isinstance(self._entries[-1], Watermark):
+            self._entries[-1] = entry
+            return True
+        elif isinstance(entry, EndOfPartition):
+            self._finished = True
+        self._entries.append(entry)
+        return True
+
+    def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
+        """Put an unaligned barrier in front of all that waits; the overtaken buffers, which belong to the snapshot."""
+        overtaken = tuple(e for e in self._entries if isinstance(e, Buffer))
+        self._entries.appendleft(barrier)
+        return overtaken
+
+    def request(self, consumer: TaskAddress, receiver: int, credit: int) -> None:
+        """The consumer asks for this subpartition and brings its initial credit.
+
+        Raises:
+            ExchangeError: somebody else reads it already.
+        """
+        if self.state is not SubpartitionState.UNREQUESTED:
+            raise ExchangeError(
+                f"subpartition {self.index} is {self.state.value}, asked for by {consumer}; "
+                "a pipelined subpartition is read once, by one consumer"
+            )
+        self.state = SubpartitionState.READING
+        self.consumer, self.receiver, self.credit = consumer, receiver, credit
+
+    def add_credit(self, credit: int) -> None:
+        """The consumer has `credit` more free buffers."""
+        self.credit += credit
+
+    @property
+    def available(self) -> bool:
+        """Whether `poll` would give something: an event in front, or a buffer and credit for it."""
+        if self.state is not SubpartitionState.READING or not self._entries:
+            return False
+        return self.credit > 0 or not isinstance(self._entries[0], Buffer)
+
+    def poll(self) -> Frame | None:
+        """The next buffer or event to send, or None when there is none or no credit for it."""
+        if not self.available:
+            return None
+        entry = self._entries.popleft()
+        self.sequence += 1
+        if isinstance(entry, Buffer):
+            self.credit -= 1
+            self.backlog -= 1
+            self.queued_bytes -= len(entry.body)
+            self.buffers_sent += 1
+            self.bytes_sent += len(entry.body)
+            return BufferResponse(self.receiver, self.sequence, self.backlog, entry.body)
+        if isinstance(entry, EndOfPartition):
+            self.state = SubpartitionState.CONSUMED
+        return BufferResponse(self.receiver, self.sequence, self.backlog, None, entry)
+
+    def release(self, cause: str | None = None) -> ErrorResponse | None:
+        """Give up what is queued; with a `cause`, the message that tells the consumer why."""
+        told = self.state is SubpartitionState.READING and cause is not None
+        if self.state is not SubpartitionState.CONSUMED:
+            self.state = SubpartitionState.RELEASED
+        self._entries.clear()
+        self.backlog = self.queued_bytes = 0
+        return ErrorResponse(self.receiver, cause or "") if told else None
+
+    def statistics(self) -> SubpartitionStatistics:
+        """Counts for people and metrics."""
+        return SubpartitionStatistics(
+            self.backlog, self.queued_bytes, self.credit, self.buffers_sent, self.bytes_sent, self.state.value
+        )
