@@ -1,0 +1,70 @@
+"""Arrow rows as Python values and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .types import Row
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
+    """Each row of `data` as a `Row` with the schema's names; nested structs become dicts, lists become lists."""
+    names = data.schema.names
+    if not names:
+        return [Row() for _ in range(data.num_rows)]
+    columns = [column.to_pylist() for column in data.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns with equal names cannot become fields of a Row: {names}; rename them")
+    shaped = Row(*names)
+    return [shaped(*values) for values in zip(*columns, strict=True)]
+
+
+def rows_to_arrow(
+    rows: Sequence[Any], schema: pyarrow.Schema | None = None, names: Sequence[str] | None = None
+) -> pyarrow.RecordBatch:
+    """Records of fields (Row, tuple, list, dict) as columns; others become the one column `value`.
+
+    Args:
+        schema: names and types; None: types are inferred from the values.
+        names: column names for records without any; None: those of the first record, else f0, f1, ...
+
+    Raises:
+        ValueError: records differ in their number of fields.
+    """
+    import pyarrow
+
+    if schema is not None:
+        names = schema.names
+    first = rows[0] if rows else None
+    if isinstance(first, dict):
+        names = list(first) if names is None else names
+        columns: list[Any] = [[row.get(name) for row in rows] for name in names]
+    elif isinstance(first, Row):
+        if names is None:
+            names = first._names
+        columns = _transposed([row._values for row in rows])
+    elif isinstance(first, (tuple, list)):
+        if names is None:
+            names = getattr(first, "_fields", None)
+        columns = _transposed(rows)
+    else:
+        columns = [list(rows)] if names is None or len(names) == 1 else [[] for _ in names]
+        names = ["value"] if names is None else names
+    names = [f"f{index}" for index in range(len(columns))] if names is None else list(names)
+    if len(names) != len(columns):
+        raise ValueError(f"records have {len(columns)} fields, but {len(names)} columns are wanted: {names}")
+    types = [None] * len(names) if schema is None else schema.types
+    arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _transposed(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    width = len(rows[0])
+    for row in rows:
+        if len(row) != width:
+            raise ValueError(f"records differ in their number of fields: {width} and {len(row)} (in {row!r:.200})")
+    return [list(column) for column in zip(*rows, strict=True)]
