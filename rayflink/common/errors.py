@@ -1,0 +1,202 @@
+"""What can go wrong for a user, each with what was found against what was wanted, and the remedy.
+
+Arguments are positional, so that every error survives the way from one process to another.
+"""
+
+from __future__ import annotations
+
+from rayflink.state.errors import RayflinkError
+
+__all__ = [
+    "ChannelGap",
+    "ConfigError",
+    "ControlPlaneTimeout",
+    "InvalidTypesError",
+    "JobCancelled",
+    "JobExecutionError",
+    "JobFailed",
+    "NoResourceAvailable",
+    "NotSerializable",
+    "PlanError",
+    "RayflinkError",
+    "TaskLost",
+    "TypeMismatch",
+    "shorten",
+]
+
+
+def shorten(value: object, limit: int = 200) -> str:
+    """`repr(value)` in at most `limit` characters (at least 20); a repr that raises becomes the name of the type."""
+    try:
+        text = repr(value)
+    except Exception as error:  # a user's __repr__ may raise anything, and must not hide the error being reported
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"[:limit]
+    if len(text) <= limit:
+        return text
+    note = f"... ({len(text)} characters)"
+    return text[: limit - len(note)] + note
+
+
+class ConfigError(RayflinkError):
+    """An option has a value it cannot take."""
+
+    def __init__(self, key: str, found: str, wanted: str, remedy: str) -> None:
+        super().__init__(key, found, wanted, remedy)
+        self.key, self.found, self.wanted, self.remedy = key, found, wanted, remedy
+
+    def __str__(self) -> str:
+        return f"option {self.key!r}: found {self.found}, wanted {self.wanted}; {self.remedy}"
+
+
+class PlanError(RayflinkError):
+    """A program asks for something no job graph can be made of."""
+
+    def __init__(self, problem: str, remedy: str, line: str = "") -> None:
+        super().__init__(problem, remedy, line)
+        self.problem, self.remedy, self.line = problem, remedy, line
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}{_at(self.line)}"
+
+
+class InvalidTypesError(RayflinkError):
+    """A declared type is not one, or cannot be made of what was given."""
+
+    def __init__(self, problem: str, remedy: str, line: str = "") -> None:
+        super().__init__(problem, remedy, line)
+        self.problem, self.remedy, self.line = problem, remedy, line
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}{_at(self.line)}"
+
+
+class TypeMismatch(InvalidTypesError):
+    """A value is not of the type the program declares.
+
+    Args:
+        where: what was being checked, for example ``result of map 'parse'``.
+        path: position inside the value, for example ``.price`` or ``[2].f0``; empty for the value itself.
+        found: type and shortened form of what stands there.
+        wanted: the declared type there.
+        remedy: what to change.
+        line: ``file:line`` of the program that declared the type, or empty.
+    """
+
+    def __init__(self, where: str, path: str, found: str, wanted: str, remedy: str, line: str = "") -> None:
+        super().__init__(f"{where}{path}: found {found}, wanted {wanted}", remedy, line)
+        self.args = (where, path, found, wanted, remedy, line)
+        self.where, self.path, self.found, self.wanted = where, path, found, wanted
+
+
+class NotSerializable(RayflinkError):
+    """Something of the program cannot be sent to another process."""
+
+    def __init__(self, what: str, cause: str, line: str = "") -> None:
+        super().__init__(what, cause, line)
+        self.what, self.cause, self.line = what, cause, line
+        self.remedy = "create it in open() instead of holding it in the program, or give its class __reduce__"
+
+    def __str__(self) -> str:
+        return f"could not serialize {self.what}: {self.cause}; {self.remedy}{_at(self.line)}"
+
+
+class JobExecutionError(RayflinkError):
+    """A job ended otherwise than by finishing."""
+
+    def __init__(self, job_id: str, reason: str, remedy: str) -> None:
+        super().__init__(job_id, reason, remedy)
+        self.job_id, self.reason, self.remedy = job_id, reason, remedy
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} {self.reason}; {self.remedy}"
+
+
+class JobFailed(JobExecutionError):
+    """A function of the program raised, and no restart was left.
+
+    Args:
+        job_id: 32 hex digits.
+        operator: name of the operator.
+        subtask: index in [0, parallelism).
+        record: the record it worked on, shortened (see `shorten`); empty where there was none.
+        user_traceback: the traceback as text, from the user's function on.
+        call_site: ``file:line`` of the program that created the operator, or empty.
+    """
+
+    def __init__(
+        self, job_id: str, operator: str, subtask: int, record: str, user_traceback: str, call_site: str = ""
+    ) -> None:
+        lines = user_traceback.strip().splitlines()
+        remedy = f"correct {operator!r}{f' (created at {call_site})' if call_site else ''} and submit the job again"
+        super().__init__(job_id, f"failed in {operator!r}, subtask {subtask}: {lines[-1] if lines else ''}", remedy)
+        self.args = (job_id, operator, subtask, record, user_traceback, call_site)
+        self.operator, self.subtask, self.record = operator, subtask, record
+        self.user_traceback, self.call_site = user_traceback, call_site
+
+    def __str__(self) -> str:
+        record = f"\nrecord: {self.record}" if self.record else ""
+        return f"{super().__str__()}{record}\n{self.user_traceback}".rstrip()
+
+
+class JobCancelled(JobExecutionError):
+    """A job was cancelled before it finished."""
+
+    def __init__(self, job_id: str, by: str) -> None:
+        super().__init__(job_id, f"was cancelled by {by}", "restore it from its last checkpoint or submit it again")
+        self.args = (job_id, by)
+        self.by = by
+
+
+class TaskLost(RayflinkError):
+    """The process of a task died or stopped answering."""
+
+    def __init__(self, task: str, place: str, silent_ms: int, cause: str) -> None:
+        super().__init__(task, place, silent_ms, cause)
+        self.task, self.place, self.silent_ms, self.cause = task, place, silent_ms, cause
+        self.remedy = "set restart-strategy.type to let the job restart; look for memory kills in the node's logs"
+
+    def __str__(self) -> str:
+        return f"lost task {self.task} on {self.place}, silent for {self.silent_ms} ms: {self.cause}; {self.remedy}"
+
+
+class NoResourceAvailable(RayflinkError):
+    """The cluster did not give the slots a job needs in time."""
+
+    def __init__(self, wanted: str, found: str, waited_ms: int) -> None:
+        super().__init__(wanted, found, waited_ms)
+        self.wanted, self.found, self.waited_ms = wanted, found, waited_ms
+        self.remedy = "lower the parallelism, add nodes, or raise slot.request.timeout"
+
+    def __str__(self) -> str:
+        return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.found}; {self.remedy}"
+
+
+class ChannelGap(RayflinkError):
+    """A channel misses a call that did not arrive before the deadline."""
+
+    def __init__(self, channel: str, wanted_seq: int, found_seq: int, waited_ms: int) -> None:
+        super().__init__(channel, wanted_seq, found_seq, waited_ms)
+        self.channel, self.wanted_seq, self.found_seq, self.waited_ms = channel, wanted_seq, found_seq, waited_ms
+        self.remedy = "let the job restart; if the network is only slow, raise rayflink.exchange.gap-timeout"
+
+    def __str__(self) -> str:
+        return (
+            f"channel {self.channel}: sequence number {self.wanted_seq} missing for {self.waited_ms} ms, "
+            f"found {self.found_seq}; {self.remedy}"
+        )
+
+
+class ControlPlaneTimeout(RayflinkError):
+    """A request to the coordinator or a task had no answer in time."""
+
+    def __init__(self, request: str, target: str, waited_ms: int) -> None:
+        super().__init__(request, target, waited_ms)
+        self.request, self.target, self.waited_ms = request, target, waited_ms
+        self.remedy = "see whether its node is alive (`ray status`); raise pekko.ask.timeout on a slow cluster"
+
+    def __str__(self) -> str:
+        return f"{self.request}: no answer from {self.target} within {self.waited_ms} ms; {self.remedy}"
+
+
+def _at(line: str) -> str:
+    return f" (at {line})" if line else ""

@@ -1,0 +1,60 @@
+"""Log lines that carry the job, vertex and subtask which wrote them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["LineFormatter", "bind", "bound", "get_logger", "identity"]
+
+_identity: ContextVar[dict[str, object]] = ContextVar("rayflink_log_identity")
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def identity() -> dict[str, object]:
+    """A copy of what is bound in this thread: job, vertex, subtask and the like."""
+    return dict(_identity.get({}))
+
+
+def bind(**fields: object) -> None:
+    """Add `fields` to every later line of this thread (context); a field given as None is removed."""
+    merged = {**_identity.get({}), **fields}
+    _identity.set({key: value for key, value in merged.items() if value is not None})
+
+
+@contextmanager
+def bound(**fields: object) -> Iterator[None]:
+    """As `bind`, until the block ends; what was bound before comes back."""
+    before = _identity.set(identity())
+    try:
+        bind(**fields)
+        yield
+    finally:
+        _identity.reset(before)
+
+
+class _IdentityLogger(logging.LoggerAdapter):  # type: ignore[type-arg]  # generic only at type-check time before 3.11
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        kwargs["extra"] = {**_identity.get({}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
+
+
+def get_logger(name: str) -> logging.LoggerAdapter[logging.Logger]:
+    """The logger of a module, whose lines carry the bound identity and the call's ``extra``."""
+    return _IdentityLogger(logging.getLogger(name), {})
+
+
+class LineFormatter(logging.Formatter):
+    """One line per record: time, level, message, then every extra as ``key=value``."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-5s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line without a traceback; extras follow in the order they were given."""
+        extras = " ".join(f"{key}={value}" for key, value in vars(record).items() if key not in _STANDARD)
+        line = super().formatMessage(record)
+        return f"{line} {extras}" if extras else line

@@ -1,0 +1,352 @@
+"""The one registry of options: every key rayflink reads, with type, default and help.
+
+``python -m rayflink.common.options`` prints it as the Markdown of docs/configuration.md. Names are Flink's where
+Flink has the option; what is ours begins with ``rayflink.``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
+
+from .config_options import ConfigOption
+from .option_types import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    INT,
+    LIST,
+    LONG,
+    MAP,
+    MEMORY,
+    STRING,
+    MemorySize,
+    ValueType,
+    enum_type,
+)
+from .time import Duration
+
+T = TypeVar("T")
+_sections: dict[str, list[ConfigOption[Any]]] = {}
+_MAX_INT = 2**31 - 1
+_Test = tuple[Callable[[Any], bool], str]
+_POSITIVE: _Test = (lambda value: value > 0, "a number above 0")
+_NOT_NEGATIVE: _Test = (lambda value: value >= 0, "a number of at least 0")
+_LONGER_THAN_ZERO: _Test = (lambda value: value.to_nanos() > 0, "a duration above 0")
+_NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
+_FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
+_NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
+
+
+def _option(
+    section: str,
+    key: str,
+    type: ValueType[T],
+    default: T | None,
+    help: str,
+    fallback: tuple[str, ...] = (),
+    test: _Test | None = None,
+    refused: str = "",
+) -> ConfigOption[T]:
+    accepts, wanted = test or (None, "")
+    option = ConfigOption(key, type, default, help, fallback, accepts, wanted, refused)
+    _sections.setdefault(section, []).append(option)
+    return option
+
+
+class RuntimeMode(Enum):
+    """How a program runs: as a stream, as a batch, or as its sources allow."""
+
+    STREAMING = "STREAMING"
+    BATCH = "BATCH"
+    AUTOMATIC = "AUTOMATIC"
+
+
+class Target(Enum):
+    """Where a job runs: in this process, or on Ray actors."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class FailoverStrategy(Enum):
+    """What restarts when a task fails: all tasks, or its pipelined region."""
+
+    FULL = "full"
+    REGION = "region"
+
+
+class RestartStrategyType(Enum):
+    """How often and how soon a failed job restarts."""
+
+    NONE = "none"
+    OFF = "off"
+    DISABLE = "disable"
+    FIXED_DELAY = "fixed-delay"
+    FAILURE_RATE = "failure-rate"
+    EXPONENTIAL_DELAY = "exponential-delay"
+
+
+class CheckpointingMode(Enum):
+    """What a restore guarantees about state."""
+
+    EXACTLY_ONCE = "EXACTLY_ONCE"
+    AT_LEAST_ONCE = "AT_LEAST_ONCE"
+
+
+class ExternalizedCheckpointRetention(Enum):
+    """What becomes of checkpoints when a job is cancelled."""
+
+    DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
+    RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
+    NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
+
+
+class StateBackendType(Enum):
+    """Where keyed state lives between records."""
+
+    HASHMAP = "hashmap"
+    ROCKSDB = "rocksdb"
+
+
+def _ms(amount: int) -> Duration:
+    return Duration.of_millis(amount)
+
+
+def _kb(amount: int) -> MemorySize:
+    return MemorySize(amount * 1024)
+
+
+_P = "Pipeline"
+PARALLELISM = _option(_P, "parallelism.default", INT, 1, "Subtasks of an operator that sets none; at least 1.",
+                      test=_POSITIVE)
+MAX_PARALLELISM = _option(_P, "pipeline.max-parallelism", INT, -1,
+                          "Key groups of a job, in [1, 32768], fixed for its life; -1 derives it from the parallelism: "
+                          "at least 128.",
+                          test=(lambda value: value == -1 or 1 <= value <= 32768, "-1 or a number in [1, 32768]"))
+OBJECT_REUSE = _option(_P, "pipeline.object-reuse", BOOLEAN, False,
+                       "Hand values between chained functions without protecting them against later changes.")
+OPERATOR_CHAINING = _option(_P, "pipeline.operator-chaining.enabled", BOOLEAN, True,
+                            "Run operators joined by forward edges in one task.", ("pipeline.operator-chaining",))
+CHAIN_DIFFERENT_MAX_PARALLELISM = _option(
+    _P, "pipeline.operator-chaining.chain-operators-with-different-max-parallelism", BOOLEAN, True,
+    "Chain operators even where their max parallelism differs.")
+PIPELINE_NAME = _option(_P, "pipeline.name", STRING, None, "Name of the job where execute() gives none.")
+CACHED_FILES = _option(_P, "pipeline.cached-files", LIST, None,
+                       "Files every task finds locally: `name:n1,path:p1;name:n2,path:p2`.")
+AUTO_WATERMARK_INTERVAL = _option(_P, "pipeline.auto-watermark-interval", DURATION, _ms(200),
+                                  "Time between periodic watermarks; 0 turns them off.",
+                                  test=_NO_NEGATIVE_TIME)
+GLOBAL_JOB_PARAMETERS = _option(_P, "pipeline.global-job-parameters", MAP, None,
+                                "Parameters every function can read from its runtime context.")
+PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
+                        refused="remove it and use the Python connectors of rayflink")
+PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",
+                              refused="remove it and use the Python connectors of rayflink")
+
+_E = "Execution"
+RUNTIME_MODE = _option(_E, "execution.runtime-mode", enum_type(RuntimeMode), RuntimeMode.STREAMING,
+                       "STREAMING schedules all tasks at once; BATCH starts a task when its input is complete.")
+BUFFER_TIMEOUT = _option(_E, "execution.buffer-timeout.interval", DURATION, _ms(100),
+                         "Longest a record waits for its batch to fill; 0 sends each record at once; -1 ms sends full "
+                         "batches only.", ("execution.buffer-timeout",))
+BUFFER_TIMEOUT_ENABLED = _option(_E, "execution.buffer-timeout.enabled", BOOLEAN, True,
+                                 "False sends full batches only.")
+ATTACHED = _option(_E, "execution.attached", BOOLEAN, False, "execute() waits for the job to end.")
+SHUTDOWN_ON_ATTACHED_EXIT = _option(_E, "execution.shutdown-on-attached-exit", BOOLEAN, False,
+                                    "An attached job is cancelled when the driver ends (Ctrl-C, SIGTERM).")
+TARGET = _option(_E, "execution.target", enum_type(Target), None,
+                 "local runs in this process; ray runs on actors of the running cluster, else of a local Ray.")
+RESTORE_PATH = _option(_E, "execution.state-recovery.path", STRING, None,
+                       "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",))
+IGNORE_UNCLAIMED_STATE = _option(_E, "execution.state-recovery.ignore-unclaimed-state", BOOLEAN, False,
+                                 "Start although the snapshot holds state no operator claims (command line: -n).",
+                                 ("execution.savepoint.ignore-unclaimed-state",))
+
+_T = "Tasks"
+SLOTS_PER_NODE = _option(_T, "taskmanager.numberOfTaskSlots", INT, 1, "Slots on one node; at least 1.", test=_POSITIVE)
+SEGMENT_SIZE = _option(_T, "taskmanager.memory.segment-size", MEMORY, _kb(32),
+                       "Size of one network buffer, the unit of credit.", test=_NOT_EMPTY)
+MANAGED_FRACTION = _option(_T, "taskmanager.memory.managed.fraction", DOUBLE, 0.4,
+                           "Share of a task's memory that state backends may use.", ("taskmanager.memory.fraction",),
+                           _FRACTION)
+NUMBER_OF_BUFFERS = _option(_T, "taskmanager.network.numberOfBuffers", INT, 2048,
+                            "Network buffers all channels of a node share; at least 1.", test=_POSITIVE)
+CREDIT_MODEL = _option(_T, "taskmanager.network.credit-model", BOOLEAN, True,
+                       "Credit-based flow control; it is always on.",
+                       test=(lambda value: value, "true: rayflink has no other flow control"))
+BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.buffers-per-channel", INT, 2,
+                              "Exclusive buffers of one channel; at least 0.", test=_NOT_NEGATIVE)
+FLOATING_BUFFERS_PER_GATE = _option(_T, "taskmanager.network.memory.floating-buffers-per-gate", INT, 8,
+                                    "Buffers the channels of one gate share; at least 0.", test=_NOT_NEGATIVE)
+MAX_BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.max-buffers-per-channel", INT, 10,
+                                  "Most buffers one outgoing channel may hold; at least 1.", test=_POSITIVE)
+DETAILED_NETWORK_METRICS = _option(_T, "taskmanager.network.detailed-metrics", BOOLEAN, False,
+                                   "Report the queue length of inputs and outputs.")
+EXIT_ON_OUT_OF_MEMORY = _option(_T, "taskmanager.jvm-exit-on-oom", BOOLEAN, False,
+                                "End the worker process on MemoryError instead of failing the task alone.")
+CANCELLATION_INTERVAL = _option(_T, "task.cancellation.interval", DURATION, _ms(30_000),
+                                "Time between two interrupts of a task that is being cancelled.",
+                                test=_LONGER_THAN_ZERO)
+CANCELLATION_TIMEOUT = _option(_T, "task.cancellation.timeout", DURATION, _ms(180_000),
+                               "After this time the process of a task that does not cancel is ended; 0 waits for ever.",
+                               test=_NO_NEGATIVE_TIME)
+
+_C = "Cluster"
+HEARTBEAT_INTERVAL = _option(_C, "heartbeat.interval", DURATION, _ms(10_000),
+                             "Time between two heartbeats of a task.", test=_LONGER_THAN_ZERO)
+HEARTBEAT_TIMEOUT = _option(_C, "heartbeat.timeout", DURATION, _ms(50_000),
+                            "Silence after which a task counts as lost.", test=_LONGER_THAN_ZERO)
+SLOT_REQUEST_TIMEOUT = _option(_C, "slot.request.timeout", DURATION, _ms(300_000),
+                               "Time a job waits for slots before it fails.", test=_LONGER_THAN_ZERO)
+ASK_TIMEOUT = _option(_C, "pekko.ask.timeout", DURATION, _ms(10_000),
+                      "Time a request to the coordinator or a task may take.", ("akka.ask.timeout",), _LONGER_THAN_ZERO)
+
+_F = "Failure and restart"
+FAILOVER_STRATEGY = _option(_F, "jobmanager.execution.failover-strategy", enum_type(FailoverStrategy),
+                            FailoverStrategy.REGION, "What restarts when a task fails.")
+RESTART_STRATEGY = _option(_F, "restart-strategy.type", enum_type(RestartStrategyType), None,
+                           "none, off and disable never restart; absent: exponential-delay with checkpoints on.",
+                           ("restart-strategy",))
+FIXED_DELAY_ATTEMPTS = _option(_F, "restart-strategy.fixed-delay.attempts", INT, 1,
+                               "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE)
+FIXED_DELAY_DELAY = _option(_F, "restart-strategy.fixed-delay.delay", DURATION, _ms(1000), "Time before a restart.",
+                            test=_NO_NEGATIVE_TIME)
+FAILURE_RATE_MAX = _option(_F, "restart-strategy.failure-rate.max-failures-per-interval", INT, 1,
+                           "Failures within the interval that still restart; at least 0.", test=_NOT_NEGATIVE)
+FAILURE_RATE_INTERVAL = _option(_F, "restart-strategy.failure-rate.failure-rate-interval", DURATION, _ms(60_000),
+                                "Interval in which failures are counted.", test=_LONGER_THAN_ZERO)
+FAILURE_RATE_DELAY = _option(_F, "restart-strategy.failure-rate.delay", DURATION, _ms(1000), "Time before a restart.",
+                            test=_NO_NEGATIVE_TIME)
+BACKOFF_INITIAL = _option(_F, "restart-strategy.exponential-delay.initial-backoff", DURATION, _ms(1000),
+                          "Time before the first restart.", test=_LONGER_THAN_ZERO)
+BACKOFF_MAX = _option(_F, "restart-strategy.exponential-delay.max-backoff", DURATION, _ms(60_000),
+                      "Longest time before a restart.", test=_LONGER_THAN_ZERO)
+BACKOFF_MULTIPLIER = _option(_F, "restart-strategy.exponential-delay.backoff-multiplier", DOUBLE, 1.5,
+                             "Factor between one wait and the next; at least 1.",
+                             test=(lambda value: value >= 1, "a number of at least 1"))
+BACKOFF_RESET = _option(_F, "restart-strategy.exponential-delay.reset-backoff-threshold", DURATION, _ms(3_600_000),
+                        "Time without failure after which waits begin anew.", test=_LONGER_THAN_ZERO)
+BACKOFF_JITTER = _option(_F, "restart-strategy.exponential-delay.jitter-factor", DOUBLE, 0.1,
+                         "Share of a wait that is random, in [0, 1].", test=_FRACTION)
+BACKOFF_ATTEMPTS = _option(_F, "restart-strategy.exponential-delay.attempts-before-reset-backoff", INT, _MAX_INT,
+                           "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE)
+
+_K = "Checkpoints and state"
+CHECKPOINT_INTERVAL = _option(_K, "execution.checkpointing.interval", DURATION, None,
+                              "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO)
+CHECKPOINT_INTERVAL_DURING_BACKLOG = _option(_K, "execution.checkpointing.interval-during-backlog", DURATION, None,
+                                             "Time between two checkpoints while a source works off a backlog.")
+CHECKPOINT_MODE = _option(_K, "execution.checkpointing.mode", enum_type(CheckpointingMode),
+                          CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.")
+CHECKPOINT_TIMEOUT = _option(_K, "execution.checkpointing.timeout", DURATION, _ms(600_000),
+                             "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO)
+CHECKPOINT_MIN_PAUSE = _option(_K, "execution.checkpointing.min-pause", DURATION, _ms(0),
+                               "Least time from the end of one checkpoint to the start of the next.",
+                               test=_NO_NEGATIVE_TIME)
+CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-checkpoints", INT, 1,
+                                    "Checkpoints under way at the same time; at least 1.", test=_POSITIVE)
+CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
+                               "Barriers overtake data, and the data becomes part of the checkpoint.",
+                               ("execution.checkpointing.unaligned",))
+CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
+                                     "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
+                                     ("execution.checkpointing.alignment-timeout",), _NO_NEGATIVE_TIME)
+CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
+                                        "Checkpoint failures in a row before the job fails; at least 0.",
+                                        test=_NOT_NEGATIVE)
+CHECKPOINTS_AFTER_TASKS_FINISH = _option(_K, "execution.checkpointing.checkpoints-after-tasks-finish", BOOLEAN, True,
+                                         "Go on with checkpoints after some tasks have finished.",
+                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",))
+CHECKPOINTS_RETAINED = _option(_K, "execution.checkpointing.num-retained", INT, 1,
+                               "Complete checkpoints to keep; at least 1.", ("state.checkpoints.num-retained",),
+                               _POSITIVE)
+CHECKPOINT_RETENTION = _option(_K, "execution.checkpointing.externalized-checkpoint-retention",
+                               enum_type(ExternalizedCheckpointRetention),
+                               ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
+                               "What becomes of checkpoints when the job is cancelled.")
+CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOLEAN, False,
+                                 "Store only what changed since the last checkpoint.", ("state.backend.incremental",))
+CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
+                               "Directory of checkpoints, a path or URL every node reaches.",
+                               ("state.checkpoints.dir",))
+SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None,
+                              "Directory of savepoints that name none.", ("state.savepoints.dir",))
+STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
+                        "Where keyed state lives between records.", ("state.backend",))
+MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
+                           "Most bytes of one state the coordinator keeps in memory where no directory is set.",
+                           test=_NOT_EMPTY)
+
+_M = "Metrics"
+LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
+                           "Time between two latency markers of a source; 0 sends none.",
+                           test=_NO_NEGATIVE_TIME)
+LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
+                          "Latencies a histogram remembers; at least 1.", test=_POSITIVE)
+
+_R = "Rayflink"
+BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 16_384,
+                         "Records after which a batch is sent; at least 1.", test=_POSITIVE)
+BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
+                          "Bytes after which a batch is sent.", test=_NOT_EMPTY)
+SLICE_TARGET = _option(_R, "rayflink.slice.target", DURATION, _ms(10),
+                       "Time a task works on records before it looks at mail, timers and barriers.",
+                       test=_LONGER_THAN_ZERO)
+MAX_IN_FLIGHT_CALLS = _option(_R, "rayflink.exchange.max-in-flight-calls", INT, 2,
+                              "Calls from one actor to another that wait for their answer; at least 1.", test=_POSITIVE)
+GAP_TIMEOUT = _option(_R, "rayflink.exchange.gap-timeout", DURATION, _ms(30_000),
+                      "Time a channel waits for a missing sequence number before the task fails.",
+                      test=_LONGER_THAN_ZERO)
+RAY_NAMESPACE = _option(_R, "rayflink.ray.namespace", STRING, "rayflink",
+                        "Ray namespace in which the actors of all jobs are named.",
+                        test=(lambda value: bool(value.strip()), "a name that is not empty"))
+KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536,
+                               "Keys whose channel a sender remembers; at least 0.", test=_NOT_NEGATIVE)
+
+
+def all_options() -> list[ConfigOption[Any]]:
+    """Every registered option, in the order of the table."""
+    return [option for section in _sections.values() for option in section]
+
+
+@functools.lru_cache(maxsize=1)
+def by_key() -> dict[str, ConfigOption[Any]]:
+    """Options by key and by fallback key."""
+    options = all_options()
+    older = {key: option for option in options for key in option.fallback_keys}
+    return {**older, **{option.key: option for option in options}}
+
+
+def known_keys() -> list[str]:
+    """Keys and fallback keys of all options."""
+    return list(by_key())
+
+
+def takes_any_suffix(key: str) -> bool:
+    """Whether `key` is an entry of a map option, written as ``<option key>.<entry>``."""
+    return any(key.startswith(f"{option.key}.") for option in all_options() if option.type is MAP)
+
+
+def markdown() -> str:
+    """The registry as the text of docs/configuration.md."""
+    lines = [
+        "# Configuration",
+        "",
+        "Set options with `-D key=value`, in a file of flat `key: value` lines, or with `Configuration`. Durations are",
+        "written `10 ms`, `1 min` or `PT10S`, a bare number is milliseconds; memory sizes `512 bytes`, `32 kb`;",
+        "lists `a;b`; maps `k1:v1,k2:v2`. This page is printed by `python -m rayflink.common.options`.",
+    ]
+    for section, options in _sections.items():
+        lines += ["", f"## {section}", "", "| option | type | default | meaning |", "|---|---|---|---|"]
+        for option in options:
+            older = "".join(f" Older name: `{key}`." for key in option.fallback_keys)
+            default = "refused" if option.refused else option.default_text()
+            lines.append(f"| `{option.key}` | {option.type.name} | {default} | {option.help}{older} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
