@@ -107,6 +107,7 @@ class _Translation:
         self._nodes: dict[Key, StreamNode] = {}
         self._virtual: dict[Key, _Virtual] = {}
         self._edges: list[_Wanted] = []
+        self._loops: list[Feedback | CoFeedback] = []
         self._iterations = 0
 
     def graph(self, transformations: tuple[Transformation, ...]) -> StreamGraph:
@@ -114,6 +115,8 @@ class _Translation:
             raise EmptyProgramError()
         for transformation in transformations:
             run_nested(self._translate(transformation))
+        while self._loops:
+            run_nested(self._close(self._loops.pop(0)))
         number = {key: position for position, key in enumerate(sorted(self._nodes), start=1)}
         edges: dict[int, list[StreamEdge]] = {}
         for wanted in self._edges:
@@ -142,7 +145,7 @@ class _Translation:
         transformation.check()
         ids = yield self._steps_of(transformation)
         self._open.discard(transformation.id)
-        self._done.setdefault(transformation.id, ids)
+        self._done[transformation.id] = ids
         return ids
 
     def _steps_of(self, transformation: Transformation) -> Steps:
@@ -223,22 +226,20 @@ class _Translation:
         return upstream
 
     def _feedback(self, of: Feedback | CoFeedback) -> Steps:
-        """Head and tail of an iteration: two nodes with no edge between them, so that the graph has no cycle."""
+        """The head of an iteration; no edge joins it to the tail, so that the graph has no cycle."""
         if not of.feedback_edges:
             raise PlanError(
                 f"Iteration {of.name!r} does not have any feedback edges.", "call close_with()", of.call_site
             )
-        head, tail = (of.id, 0), (of.id, 1)
+        head = (of.id, 0)
         given: Ids = ()
         if isinstance(of, Feedback):
             given = yield self._translate(of.input)
-        ids = (*given, head)
-        self._done[of.id] = ids
         self._iterations += 1
         parallelism = of.parallelism
         if parallelism is None:
             parallelism = self._nodes[self._producer(given[0])].parallelism if given else self._settings.parallelism
-        shared = StreamNode(
+        opened = StreamNode(
             id=0,
             name=f"IterationSource-{of.name}",
             kind=NodeKind.ITERATION_HEAD,
@@ -246,30 +247,37 @@ class _Translation:
             max_parallelism=of.max_parallelism,
             co_location_group_key=of.co_location_group_key or f"iteration-{self._iterations}",
             buffer_timeout_ms=self._settings.buffer_timeout_ms,
+            slot_sharing_group=self._group(of.slot_sharing_group, list(given)),
             chaining_strategy=ChainingStrategy.NEVER,
             iteration=self._iterations,
             iteration_wait_ms=of.wait_ms,
             call_site=of.call_site,
         )
-        self._nodes[head] = shared
+        self._nodes[head] = opened
+        self._loops.append(of)
+        return (*given, head)
+
+    def _close(self, loop: Feedback | CoFeedback) -> Steps:
+        """The tail of an iteration, once everything else is translated."""
         fed_back: list[Key] = []
-        for transformation in of.feedback_edges:
+        for transformation in loop.feedback_edges:
             fed_back.extend((yield self._translate(transformation)))
+        head, tail = (loop.id, 0), (loop.id, 1)
+        opened = self._nodes[head]
         for key in fed_back:
             found = self._nodes[self._producer(key)]
-            if found.parallelism != parallelism:
+            if found.parallelism != opened.parallelism:
                 raise PlanError(
-                    f"feedback from {found.label} has parallelism {found.parallelism}, the iteration {parallelism}",
+                    f"feedback from {found.label} has parallelism {found.parallelism}, "
+                    f"the iteration {opened.parallelism}",
                     "give both one parallelism",
-                    of.call_site,
+                    loop.call_site,
                 )
-        group = self._group(of.slot_sharing_group, fed_back)
-        self._nodes[head] = replace(shared, slot_sharing_group=group)
-        self._nodes[tail] = replace(
-            shared, name=f"IterationSink-{of.name}", kind=NodeKind.ITERATION_TAIL, slot_sharing_group=group
-        )
+        group = self._group(loop.slot_sharing_group, fed_back)
+        self._nodes[head] = replace(opened, slot_sharing_group=group)
+        self._nodes[tail] = replace(self._nodes[head], name=f"IterationSink-{loop.name}", kind=NodeKind.ITERATION_TAIL)
         self._edges.extend(_Wanted(key, tail, 0) for key in fed_back)
-        return ids
+        return (tail,)
 
     def _producer(self, key: Key) -> Key:
         while (virtual := self._virtual.get(key)) is not None:

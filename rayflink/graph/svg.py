@@ -1,0 +1,172 @@
+"""A job graph as a self-contained SVG drawing: vertices in layers from left to right, edges as curves between them."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from html import escape
+
+from .job_graph import JobGraph, JobVertex
+
+_FONT_PX, _CHARACTER_PX, _LINE_PX = 12, 7.25, 17
+_PADDING, _LAYER_GAP, _ROW_GAP, _MARGIN, _LANE_PX = 12, 120, 28, 24, 26
+_LINE_CHARACTERS = 34
+
+_STYLE = (
+    "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1c2733}"
+    ".dim{fill:#5b6b7b}.box{fill:#f4f8fc;stroke:#34608f;stroke-width:1.4}.source{fill:#eaf6ee;stroke:#2f7d4f}"
+    ".sink{fill:#fdf1e7;stroke:#b0662a}.edge{fill:none;stroke:#5b6b7b;stroke-width:1.4}.paper{fill:#ffffff}"
+    ".tag{fill:#ffffff;fill-opacity:.92}"
+)
+
+
+@dataclass
+class _Cell:
+    """A vertex, or the place where an edge passes a layer, in its layer."""
+
+    layer: int
+    lines: list[str] = field(default_factory=list)
+    vertex: JobVertex | None = None
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = _LANE_PX
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+
+def to_svg(job: JobGraph) -> str:
+    """Draw a job graph; the picture depends on nothing outside itself."""
+    cells, routes = _cells_and_routes(job)
+    layers = _order(cells, routes)
+    width, height = _place(layers)
+    drawn = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(job.name)}">',
+        f"<style>{_STYLE}</style>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0,0 L8,4 L0,8 z" fill="#5b6b7b"/></marker></defs>',
+        '<rect class="paper" width="100%" height="100%"/>',
+        f'<text x="{_MARGIN}" y="{_MARGIN}" font-weight="bold">{escape(job.name)}</text>',
+    ]
+    drawn += [_curve(route) for route, _ in routes]
+    drawn += [_box(cell) for cell in cells if cell.vertex is not None]
+    drawn += [_tag(route, label, reason) for route, (label, reason) in routes]
+    return "\n".join([*drawn, "</svg>"]) + "\n"
+
+
+Routes = list[tuple[list[_Cell], tuple[str, str]]]
+
+
+def _cells_and_routes(job: JobGraph) -> tuple[list[_Cell], Routes]:
+    """One cell a vertex, in the layer after its last producer; an edge over several layers gets a cell in each."""
+    by_id: dict[str, _Cell] = {}
+    for vertex in job.vertices:
+        layer = max((by_id[edge.source].layer + 1 for edge in vertex.inputs), default=0)
+        by_id[vertex.id] = _vertex_cell(vertex, layer)
+    cells, routes = list(by_id.values()), []
+    for edge in job.edges:
+        start, end = by_id[edge.source], by_id[edge.target]
+        between = [_Cell(layer) for layer in range(start.layer + 1, end.layer)]
+        cells += between
+        label = edge.ship_strategy + (f" {edge.tag_id}" if edge.tag_id is not None else "")
+        routes.append(([start, *between, end], (label, edge.not_chained_because)))
+    return cells, routes
+
+
+def _vertex_cell(vertex: JobVertex, layer: int) -> _Cell:
+    lines = []
+    for position, operator in enumerate(vertex.operators):
+        arrow = "-> " if position else ""
+        lines += textwrap.wrap(arrow + operator.name, _LINE_CHARACTERS, subsequent_indent="   ")
+    lines.append(f"parallelism {vertex.parallelism}")
+    if vertex.slot_sharing_group != "default":
+        lines[-1] += f", group {vertex.slot_sharing_group}"
+    width = max(map(len, lines)) * _CHARACTER_PX + 2 * _PADDING
+    return _Cell(layer, lines, vertex, width=width, height=len(lines) * _LINE_PX + 2 * _PADDING - 4)
+
+
+def _order(cells: list[_Cell], routes: Routes) -> list[list[_Cell]]:
+    """Cells by layer; within a layer by the mean position of their neighbours, swept forth and back."""
+    layers: list[list[_Cell]] = [[] for _ in range(max(cell.layer for cell in cells) + 1)]
+    for cell in cells:
+        layers[cell.layer].append(cell)
+    before: dict[int, list[_Cell]] = {id(cell): [] for cell in cells}
+    after: dict[int, list[_Cell]] = {id(cell): [] for cell in cells}
+    for route, _ in routes:
+        for left, right in zip(route, route[1:], strict=False):
+            before[id(right)].append(left)
+            after[id(left)].append(right)
+    for sweep in range(4):
+        neighbours, order = (before, layers[1:]) if sweep % 2 == 0 else (after, layers[-2::-1])
+        for layer in order:
+            rank = {id(cell): position for cells in layers for position, cell in enumerate(cells)}
+            layer.sort(key=lambda cell: _mean([rank[id(n)] for n in neighbours[id(cell)]], rank[id(cell)]))
+    return layers
+
+
+def _mean(values: list[int], default: int) -> float:
+    return sum(values) / len(values) if values else float(default)
+
+
+def _place(layers: list[list[_Cell]]) -> tuple[float, float]:
+    """Set every cell's place; the size of the whole picture."""
+    heights = [sum(cell.height for cell in layer) + _ROW_GAP * (len(layer) - 1) for layer in layers]
+    tallest, x = max(heights), float(_MARGIN)
+    top = _MARGIN * 2.0
+    for layer, height in zip(layers, heights, strict=True):
+        y, widest = top + (tallest - height) / 2, max(cell.width for cell in layer)
+        for cell in layer:
+            cell.x, cell.y = x, y
+            cell.width = cell.width if cell.vertex is not None else widest
+            y += cell.height + _ROW_GAP
+        x += widest + _LAYER_GAP
+    return x - _LAYER_GAP + _MARGIN, top + tallest + _MARGIN
+
+
+def _curve(route: list[_Cell]) -> str:
+    start = route[0]
+    path = f"M{start.x + start.width:.1f},{start.middle:.1f}"
+    x, y = start.x + start.width, start.middle
+    for cell in route[1:]:
+        bend = (cell.x - x) / 2
+        path += f" C{x + bend:.1f},{y:.1f} {cell.x - bend:.1f},{cell.middle:.1f} {cell.x:.1f},{cell.middle:.1f}"
+        x, y = cell.x, cell.middle
+        if cell.vertex is None:
+            x += cell.width
+            path += f" L{x:.1f},{y:.1f}"
+    return f'<path class="edge" marker-end="url(#tip)" d="{path}"/>'
+
+
+def _tag(route: list[_Cell], label: str, reason: str) -> str:
+    """The ship strategy, on the last stretch of the edge."""
+    left, right = route[-2], route[-1]
+    x = (left.x + left.width + right.x) / 2
+    y = (left.middle + right.middle) / 2
+    width = len(label) * _CHARACTER_PX + 8
+    return (
+        f"<g><title>{escape(reason)}</title>"
+        f'<rect class="tag" x="{x - width / 2:.1f}" y="{y - 9:.1f}" width="{width:.1f}" height="18" rx="3"/>'
+        f'<text class="dim" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(label)}</text></g>'
+    )
+
+
+def _box(cell: _Cell) -> str:
+    assert cell.vertex is not None
+    role = " source" if cell.vertex.is_input else " sink" if cell.vertex.is_output else ""
+    rows = []
+    for position, line in enumerate(cell.lines):
+        last = position == len(cell.lines) - 1
+        indent = len(line) - len(line.lstrip())
+        rows.append(
+            f"<text{' class=' + chr(34) + 'dim' + chr(34) if last else ''} "
+            f'x="{cell.x + _PADDING + indent * _CHARACTER_PX:.1f}" '
+            f'y="{cell.y + _PADDING + _FONT_PX - 2 + position * _LINE_PX:.1f}">{escape(line.lstrip())}</text>'
+        )
+    return (
+        f"<g><title>{escape(cell.vertex.name)}</title>"
+        f'<rect class="box{role}" x="{cell.x:.1f}" y="{cell.y:.1f}" width="{cell.width:.1f}" '
+        f'height="{cell.height:.1f}" rx="7"/>' + "".join(rows) + "</g>"
+    )
