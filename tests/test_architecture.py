@@ -1,0 +1,338 @@
+"""The rules of the house, read off the code: storeys, Ray's places, sizes, names, words, and a light import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.source_files import EVERYTHING, PRODUCT, ROOT, Import, SourceFile, imports_of, source_files
+
+# Imports go down only: a part may import parts with a smaller number, and itself.
+STOREYS = {
+    "rayflink": 9,
+    "rayflink.__main__": 8,
+    "rayflink.cli": 7,
+    "rayflink.dashboard": 7,
+    "rayflink.testing": 7,
+    "rayflink.launch": 6,
+    "rayflink.table": 5.5,
+    "rayflink.cep": 5.5,
+    "rayflink.datastream": 5,
+    "rayflink.actors": 5,
+    "rayflink.graph": 4,
+    "rayflink.connectors": 3,
+    "rayflink.operators": 2,
+    "rayflink.common": 1,
+    "rayflink.state": 0,
+}
+FRONT_ENDS = {"rayflink.datastream", "rayflink.table", "rayflink.cep"}
+
+MOST_LINES_A_FILE = 600
+MOST_LINES_A_FUNCTION = 60
+MOST_PARAMETERS = 6
+BANNED_NAMES = {"common", "helper", "helpers", "impl", "manager", "managers", "util", "utils"}
+# Written so that no pattern matches itself.
+BANNED_WORDS = re.compile(
+    r"/wor[k]/|/roo[t]/|/tmp/helper[s]|\bTOD[O]\b|\bFIXM[E]\b|\bXX[X]\b|\bsimplifie[d]\b.*\bfor no[w]\b"
+    r"|\bissu[e] #?\d|\bsub-?agen[t]|\bste[p] \d of\b",
+)
+HEAVY = {"ray", "pyarrow", "polars", "pandas", "sqlglot", "pyspark", "raydp", "rocksdict", "cloudpickle"}
+IMPORT_SECONDS = 0.2
+
+
+def part_of(module: str) -> str:
+    """The part a module of ours belongs to: its first two names, or `rayflink` itself."""
+    return ".".join(module.split(".")[:2])
+
+
+def broken_storeys(module: str, imports: list[Import], known: set[str]) -> list[str]:
+    """What a module imports against the rule of the storeys.
+
+    Args:
+        module: the importing module's name.
+        imports: all its imports.
+        known: names of all our modules; a name below one of them is not a module.
+    """
+    part, broken = part_of(module), []
+    for found in imports:
+        if found.module == "rayflink" or not found.module.startswith("rayflink."):
+            continue
+        exported = found.module not in known and found.module.count(".") == 1
+        target = "rayflink" if exported else part_of(found.module)
+        if target == part or (found.module not in known and not exported):
+            continue
+        late_launch = found.in_function and target == "rayflink.launch" and part in FRONT_ENDS
+        fronts_meet_actors = part in FRONT_ENDS and target == "rayflink.actors"
+        if fronts_meet_actors or not (late_launch or STOREYS[target] < STOREYS[part]):
+            broken.append(f"{module}:{found.line} imports {found.module}; {part} may import only what lies below it")
+    return broken
+
+
+def actor_rank(module: str) -> int:
+    """2 for shells around Ray, 1 for what decides, 0 for the exchange."""
+    stem = module.rpartition(".")[2]
+    if stem.endswith("_actor") or stem.startswith("ray_"):
+        return 2
+    return 0 if module.startswith("rayflink.actors.exchange") else 1
+
+
+def may_import_ray(module: str) -> bool:
+    return actor_rank(module) == 2
+
+
+def is_ray(name: str) -> bool:
+    return name.split(".")[0] == "ray"
+
+
+def product_imports() -> Iterator[tuple[SourceFile, list[Import]]]:
+    for file in source_files(PRODUCT):
+        yield file, list(imports_of(file.tree, file.package))
+
+
+def functions(file: SourceFile) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(file.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from the first statement after the docstring to the last."""
+    body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Parameters a caller may pass one by one, `self` and `cls` not counted."""
+    arguments = function.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def bears_a_pyflink_signature(file: SourceFile, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Public functions and constructors of the front ends have PyFlink's parameters, however many."""
+    return part_of(file.module) in FRONT_ENDS and (function.name == "__init__" or not function.name.startswith("_"))
+
+
+def test_every_part_has_a_storey():
+    homeless = {part_of(file.module) for file in source_files(PRODUCT)} - set(STOREYS)
+    assert not homeless, f"give {sorted(homeless)} a storey in STOREYS"
+
+
+def test_imports_go_down_only():
+    known = {file.module for file in source_files(PRODUCT)}
+    broken = [
+        line
+        for file, imports in product_imports()
+        if file.module != "rayflink"
+        for line in broken_storeys(file.module, imports, known)
+    ]
+    assert not broken, "\n".join(broken)
+
+
+def test_one_place_at_most_imports_launch_late():
+    late = [
+        f"{file.name}:{found.line}"
+        for file, imports in product_imports()
+        for found in imports
+        if part_of(file.module) in FRONT_ENDS and found.module == "rayflink.launch"
+    ]
+    assert len(late) <= 1, late
+
+
+def test_in_actors_shells_import_deciders_and_deciders_the_exchange():
+    known = {file.module for file in source_files(PRODUCT)}
+    broken = [
+        f"{file.name}:{found.line} imports {found.module}"
+        for file, imports in product_imports()
+        for found in imports
+        if part_of(file.module) == part_of(found.module) == "rayflink.actors"
+        and found.module in known
+        and found.module != "rayflink.actors"
+        and actor_rank(found.module) > actor_rank(file.module)
+    ]
+    assert not broken, "\n".join(broken)
+
+
+def test_only_the_shells_import_ray():
+    broken = [
+        f"{file.name}:{found.line} imports {found.module}"
+        for file, imports in product_imports()
+        for found in imports
+        if is_ray(found.module) and not may_import_ray(file.module)
+    ]
+    assert not broken, "only *_actor.py and ray_*.py import ray:\n" + "\n".join(broken)
+
+
+def test_the_folders_at_the_root_are_imported_through_rayflink_only():
+    broken = [
+        f"{file.name}:{node.lineno}"
+        for file in source_files(EVERYTHING)
+        for node in ast.walk(file.tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+        if name.split(".")[0] in {"actors", "state"}
+    ]
+    assert not broken, f"import rayflink.actors and rayflink.state instead: {broken}"
+
+
+def test_imports_are_relative_inside_a_root_folder_and_absolute_across():
+    broken = []
+    for file in source_files(PRODUCT):
+        folder = file.name.split("/")[0]
+        for node in ast.walk(file.tree):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            depth = len(file.package.split(".")) - (2 if folder != "rayflink" else 1)
+            if node.level - 1 > depth:
+                broken.append(f"{file.name}:{node.lineno} leaves {folder}/ by dots; write rayflink.<part>")
+            target = (node.module or "").split(".")[0]
+            if folder == "rayflink" and node.level - 1 == depth and target in {"actors", "state"}:
+                broken.append(f"{file.name}:{node.lineno} enters {target}/ by dots; write rayflink.{target}")
+    assert not broken, "\n".join(broken)
+
+
+def test_files_are_short():
+    long = [
+        f"{file.name}: {lines} lines"
+        for file in source_files(EVERYTHING)
+        if (lines := len(file.text().splitlines())) > MOST_LINES_A_FILE
+    ]
+    assert not long, f"at most {MOST_LINES_A_FILE} lines a file:\n" + "\n".join(long)
+
+
+def test_functions_are_short():
+    long = [
+        f"{file.name}:{function.lineno} {function.name}: {lines} lines"
+        for file in source_files(EVERYTHING)
+        for function in functions(file)
+        if (lines := body_lines(function)) > MOST_LINES_A_FUNCTION
+    ]
+    assert not long, f"at most {MOST_LINES_A_FUNCTION} lines a function:\n" + "\n".join(long)
+
+
+def test_functions_take_few_parameters():
+    wide = [
+        f"{file.name}:{function.lineno} {function.name}: {count} parameters"
+        for file in source_files(PRODUCT)
+        for function in functions(file)
+        if (count := parameters(function)) > MOST_PARAMETERS and not bears_a_pyflink_signature(file, function)
+    ]
+    assert not wide, f"more than {MOST_PARAMETERS} parameters want a frozen options value:\n" + "\n".join(wide)
+
+
+def test_files_are_named_after_what_they_hold():
+    vague = [file.name for file in source_files(EVERYTHING) if file.path.stem.split("_")[-1] in BANNED_NAMES]
+    assert not vague, vague
+
+
+def test_the_project_speaks_of_itself_alone():
+    texts = [file.path for file in source_files(EVERYTHING)]
+    texts += [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.yaml"), ROOT / "Makefile"]
+    texts += [*(ROOT / ".ci").iterdir(), *(ROOT / "docs").rglob("*.md")]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
+        for path in texts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if (match := BANNED_WORDS.search(line))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_exception_is_swallowed_whole():
+    broken = [
+        f"{file.name}:{node.lineno}"
+        for file in source_files(EVERYTHING)
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
+        and all(isinstance(statement, ast.Pass) for statement in node.body)
+    ]
+    assert not broken, broken
+
+
+def run_python(code: str) -> str:
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return finished.stdout
+
+
+def test_importing_rayflink_loads_nothing_heavy():
+    loaded = run_python("import sys, rayflink; print(*{name.split('.')[0] for name in sys.modules})").split()
+    assert "rayflink" in loaded
+    assert not HEAVY & set(loaded)
+
+
+@pytest.mark.slow
+def test_importing_rayflink_is_quick():
+    code = "import time; start = time.perf_counter(); import rayflink; print(time.perf_counter() - start)"
+    run_python(code)  # compiles
+    assert statistics.median(float(run_python(code)) for _ in range(5)) < IMPORT_SECONDS
+
+
+# The checks themselves.
+
+KNOWN = {
+    "rayflink",
+    "rayflink.actors.task",
+    "rayflink.common.time",
+    "rayflink.datastream",
+    "rayflink.datastream.streams",
+    "rayflink.launch",
+    "rayflink.state",
+    "rayflink.state.errors",
+    "rayflink.table.environment",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "allowed"),
+    [
+        ("rayflink.common.time", "from rayflink.state.errors import StateError", True),
+        ("rayflink.state.errors", "from rayflink.common.time import Time", False),
+        ("rayflink.state.errors", "def f():\n    import rayflink.common.time", False),
+        ("rayflink.datastream.streams", "from rayflink.actors import task", False),
+        ("rayflink.datastream.streams", "import importlib\nimportlib.import_module('rayflink.actors.task')", False),
+        ("rayflink.datastream.streams", "def f():\n    from rayflink.launch import launch", True),
+        ("rayflink.datastream.streams", "from rayflink.launch import launch", False),
+        ("rayflink.actors.task", "def f():\n    from rayflink.launch import launch", False),
+        ("rayflink.actors.task", "from rayflink.datastream.streams import DataStream", False),
+        ("rayflink.table.environment", "from ..datastream.streams import DataStream", True),
+        ("rayflink.datastream.streams", "from ..table.environment import TableEnvironment", False),
+        ("rayflink.common.time", "from rayflink import state", True),
+        ("rayflink.common.time", "from rayflink import Types", False),
+        ("rayflink.launch", "from rayflink.actors.task import StreamTask\nfrom .datastream import streams", True),
+    ],
+)
+def test_the_storey_rule_sees(module, code, allowed):
+    found = list(imports_of(ast.parse(code), module.rpartition(".")[0]))
+    assert (broken_storeys(module, found, KNOWN) == []) is allowed
+
+
+@pytest.mark.parametrize(
+    "code", ["import ray", "def f():\n    import ray.util", "from ray import remote", "__import__('ray.actor')"]
+)
+def test_every_way_to_import_ray_is_seen(code):
+    assert any(is_ray(found.module) for found in imports_of(ast.parse(code), "rayflink.actors"))
+
+
+def test_function_length_counts_no_docstring_and_parameters_no_self():
+    tree = ast.parse('class A:\n  def f(self, a, *, b=1):\n    """Doc.\n\n    More."""\n    x = 1\n    return x\n')
+    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    assert (body_lines(function), parameters(function)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "line", ["see /wor" + "k/main", "TOD" + "O: later", "simplified, for n" + "ow", "as issu" + "e 2 says"]
+)
+def test_banned_words_are_seen(line):
+    assert BANNED_WORDS.search(line)
