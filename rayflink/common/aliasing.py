@@ -1,8 +1,8 @@
 """Keeps apart the records of a batch when a user's function hands out one mutable object again and again.
 
 Values are not copied between chained functions. But a function that returns its own buffer each time, or a generator
-that yields one list and changes it in between, would fill a batch with one object. So the results of a function that may
-hold mutable objects are looked at one by one: a mutable result to which somebody else still refers, at its top or
+that yields one list and changes it in between, would fill a batch with one object. So the results of a function that
+may hold mutable objects are looked at one by one: a mutable result to which somebody else still refers, at its top or
 anywhere in it, is copied at once. A function that provably holds nothing (`holds_nothing`) is spared that.
 
 What counts as "somebody else" is read from reference counts; what a fresh object has is measured at import, on the very
@@ -17,10 +17,11 @@ from collections.abc import Iterable
 from sys import getrefcount
 from typing import Any
 
+from .errors import RayflinkError
 from .immutability import IMMUTABLE_TYPES, is_immutable
 
 
-class AliasingError(Exception):
+class AliasingError(RayflinkError):
     """A function hands out an object that it keeps, and the object cannot be copied.
 
     Args:
@@ -97,14 +98,10 @@ def _is_shared(value: Any, given: Any, held: bool) -> bool:
 
 
 def _parts(value: Any, kind: type) -> Iterable[Any]:
-    if kind is tuple or kind is list:
-        found: Iterable[Any] = value
-        return found
     if issubclass(kind, dict):
-        entries: Iterable[Any] = value.values()
-        return entries
+        return list(value.values())
     if issubclass(kind, (tuple, list, deque, frozenset, set)):
-        return iter(value)
+        return value  # type: ignore[no-any-return]
     return _fields(value, kind)
 
 

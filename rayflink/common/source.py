@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from .batches import Batch
+from .batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
 
 
 class Boundedness(Enum):
@@ -34,6 +34,9 @@ class Poll(Enum):
 PENDING = Poll.PENDING
 END = Poll.END
 
+Polled = RowBatch | ArrowBatch | Watermark | WatermarkStatus | Poll
+"""What a reader's `poll` may answer; a source that knows event time emits watermarks between its batches."""
+
 
 @dataclass
 class ReaderContext:
@@ -41,7 +44,7 @@ class ReaderContext:
 
     Args:
         subtask: index in [0, parallelism).
-        now_ms: reads the task's processing time, epoch milliseconds.
+        clock: the task's processing time.
         config: the job's configuration, option key -> value.
     """
 
@@ -87,8 +90,8 @@ class SourceReader(ABC):
         """No further split will come: answer END once those held are read."""
 
     @abstractmethod
-    def poll(self, max_records: int) -> Batch | Poll:
-        """The next records, at most about `max_records`, without blocking; or PENDING or END."""
+    def poll(self, max_records: int) -> Polled:
+        """The next records, at most about `max_records`, without blocking; or a watermark, PENDING or END."""
 
     def needs_split(self) -> bool:
         """True when the reader has nothing left to read and would take another split."""

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
 from ..common.functions import RuntimeContext, UserFunction, UserFunctionPair
-from .base import Operator, UserCodeError, shortened
+from .base import Operator, OperatorContext, UserCodeError
+
+
+class UserCode:
+    """A with-block around user or connector code: what that raises becomes a UserCodeError that names the operator.
+
+    Args:
+        ctx: of the operator.
+        where: method of the user's code.
+    """
+
+    __slots__ = ("_ctx", "_where")
+
+    def __init__(self, ctx: OperatorContext, where: str) -> None:
+        self._ctx, self._where = ctx, where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, UserCodeError):
+            raise UserCodeError(self._ctx.operator_name, self._ctx.call_site, "", self._where) from error
 
 
 class FunctionOperator(Operator):
@@ -23,12 +43,14 @@ class FunctionOperator(Operator):
 
     def open(self) -> None:
         self._opened = True
-        self._guarded_call("open", self._user.open, self.runtime_context())
+        with UserCode(self.ctx, "open"):
+            self._user.open(self.runtime_context())
 
     def close(self) -> None:
         if self._opened:
             self._opened = False
-            self._guarded_call("close", self._user.close)
+            with UserCode(self.ctx, "close"):
+                self._user.close()
 
     def runtime_context(self) -> RuntimeContext:
         """What the function's `open` is given."""
@@ -37,12 +59,6 @@ class FunctionOperator(Operator):
     def failure(self, where: str, record: str = "") -> UserCodeError:
         """The error to raise from the exception of the user's function."""
         return UserCodeError(self.ctx.operator_name, self.ctx.call_site, record, where)
-
-    def _guarded_call(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
-        try:
-            call(*arguments)
-        except Exception as error:
-            raise self.failure(where) from error
 
 
 def list_of(batch: Batch) -> list[Any]:
@@ -58,6 +74,3 @@ def timestamps_of(batch: Batch) -> list[int] | None:
     if isinstance(batch, ArrowBatch):
         return None if batch.timestamps is None else [int(stamp) for stamp in batch.timestamps]
     return batch.timestamps
-
-
-__all__ = ["FunctionOperator", "list_of", "shortened", "timestamps_of"]

@@ -1,0 +1,132 @@
+"""The operator at the head of a stream: it polls a source's reader and keeps the splits in its state."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from typing import Any
+
+from ..common.batches import Element, WatermarkStatus
+from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
+from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from .user_code import UserCode
+
+SPLITS_STATE = "source-splits"
+
+
+class ReaderSourceOperator(SourceOperator):
+    """Runs the reader of a `Source`.
+
+    It asks the coordinator for a split when it opens and whenever its reader has used up those it had.
+
+    Args:
+        source: what to read.
+        timestamps: operator that assigns timestamps and makes watermarks of what was read, or None to emit it as it is.
+    """
+
+    def __init__(self, source: Source, timestamps: Operator | None = None) -> None:
+        self._source = source
+        self._timestamps = timestamps
+        self._reader: SourceReader | None = None
+        self._restored: list[Any] = []
+        self._asked = False
+        self._no_more = False
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        if self._timestamps is not None:
+            self._timestamps.setup(ctx)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        for snapshot in snapshots:
+            _, entries = snapshot.lists.get(SPLITS_STATE, ("split", ()))
+            self._restored.extend(map(pickle.loads, entries))
+        if self._timestamps is not None:
+            self._timestamps.initialize_state(snapshots)
+
+    def open(self) -> None:
+        if self._timestamps is not None:
+            self._timestamps.open()
+        ctx = self.ctx
+        reader_ctx = ReaderContext(ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config)
+        with UserCode(self.ctx, "open"):
+            self._reader = self._source.create_reader(reader_ctx)
+            self._reader.start()
+            if self._restored:
+                self._reader.add_splits(self._restored)
+        self._restored = []
+        self._ask_if_needed()
+
+    def poll(self, max_records: int) -> Iterable[Element] | None:
+        reader = self._open_reader()
+        with UserCode(self.ctx, "poll"):
+            answer = reader.poll(max_records)
+        if answer is END:
+            return None
+        self._ask_if_needed()
+        if answer is PENDING:
+            return ()
+        element: Any = answer
+        if self._timestamps is None:
+            return (element,)
+        if hasattr(element, "slice"):
+            return self._timestamps.process(element, 0)
+        if isinstance(element, WatermarkStatus):
+            return self._timestamps.process_status(element)
+        return self._timestamps.process_watermark(element)
+
+    def next_poll_ms(self) -> int | None:
+        return None if self._reader is None else self._reader.next_poll_ms()
+
+    def add_splits(self, splits: list[Any]) -> None:
+        self._asked = False
+        with UserCode(self.ctx, "add_splits"):
+            self._open_reader().add_splits(splits)
+
+    def no_more_splits(self) -> None:
+        self._no_more = True
+        with UserCode(self.ctx, "notify_no_more_splits"):
+            self._open_reader().notify_no_more_splits()
+
+    def next_processing_time(self) -> int | None:
+        return None if self._timestamps is None else self._timestamps.next_processing_time()
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        return () if self._timestamps is None else self._timestamps.on_processing_time(now_ms)
+
+    def finish(self) -> Iterable[Element]:
+        return () if self._timestamps is None else self._timestamps.finish()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        inner = None if self._timestamps is None else self._timestamps.snapshot_state(checkpoint_id)
+        with UserCode(self.ctx, "snapshot_state"):
+            splits = self._open_reader().snapshot_state()
+        entries = tuple(pickle.dumps(split, protocol=5) for split in splits)
+        lists = {**({} if inner is None else inner.lists), SPLITS_STATE: ("split", entries)}
+        return OperatorSnapshot({} if inner is None else inner.keyed, lists)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        if self._timestamps is not None:
+            self._timestamps.notify_checkpoint_complete(checkpoint_id)
+
+    def close(self) -> None:
+        reader, self._reader = self._reader, None
+        try:
+            if reader is not None:
+                with UserCode(self.ctx, "close"):
+                    reader.close()
+        finally:
+            if self._timestamps is not None:
+                self._timestamps.close()
+
+    def _ask_if_needed(self) -> None:
+        if self._asked or self._no_more or not self._open_reader().needs_split():
+            return
+        if self.ctx.request_split is None:
+            raise RuntimeError(f"source {self.ctx.operator_name!r} has no coordinator to ask for splits")
+        self._asked = True
+        self.ctx.request_split()
+
+    def _open_reader(self) -> SourceReader:
+        assert self._reader is not None, "the source operator is not open"
+        return self._reader
