@@ -1,0 +1,155 @@
+"""Rolling reduce and sum on keyed streams: every record updates its key's value and emits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rayflink.state.descriptors import ValueStateDescriptor
+from rayflink.state.isolation import IMMUTABLE_TYPES, is_immutable, isolated
+
+from ..common.batches import Batch, Element, RowBatch
+from ..common.functions import as_reduce
+from ..common.purity import holds_nothing
+from .aggregations import Position, aggregation
+from .base import OperatorSnapshot, UserCodeError
+from .keyed_base import KeyedOperator
+from .user_code import list_of, timestamps_of
+
+_ABSENT: Any = object()
+
+
+class KeyedReduceOperator(KeyedOperator):
+    """Emits, for each record, the reduction of all records of its key so far; the first is emitted as it is.
+
+    The result keeps the record's timestamp. What is emitted is never the object in state, unless nobody can change it.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        function: a ReduceFunction or a callable of the old value and the record.
+    """
+
+    state_name = "_op_state"
+    where = "reduce"
+
+    def __init__(self, key_selector: Any, function: Any) -> None:
+        self._function = as_reduce(function)
+        super().__init__(key_selector, self._function)
+
+    def declare_state(self) -> None:
+        self._table = self.backend.table(ValueStateDescriptor(self.state_name))
+
+    def open(self) -> None:
+        super().open()
+        self._trusted = holds_nothing(self._function.call)
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        values = list_of(batch)
+        keys = self.keys_of(values)
+        table = self._table
+        state = table.load(keys)
+        results = self.combined(keys, values, state)
+        if table.tracks_changes:
+            table.changed(keys)
+        return (RowBatch(results, timestamps_of(batch)),)
+
+    def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
+        """The results of a batch, one a record; `state` is brought up to date."""
+        get, absent, immutable, reduce = state.get, _ABSENT, IMMUTABLE_TYPES, self._function.call
+        results: list[Any] = []
+        emit = results.append
+        key = value = None
+        try:
+            for key, value in zip(keys, values, strict=True):
+                old = get(key, absent)
+                if old is absent:
+                    key = self.canonical(key, value)
+                    old = get(key, absent)
+                result = value if old is absent else reduce(old, value)
+                kind = result.__class__
+                if kind is tuple and len(result) == 2:
+                    first, second = result
+                    shared = first.__class__ in immutable and second.__class__ in immutable or is_immutable(result)
+                else:
+                    shared = kind in immutable or is_immutable(result)
+                state[key] = result if shared else isolated(result)
+                emit(result if shared or self._trusted else isolated(result))
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self.record_failure(self.where, key, value, error) from error
+        return results
+
+
+class KeyedSumOperator(KeyedReduceOperator):
+    """The rolling sum of one field, with a loop of its own for pairs.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        position: index or name of the field.
+    """
+
+    where = "sum"
+
+    def __init__(self, key_selector: Any, position: Position = 0) -> None:
+        super().__init__(key_selector, aggregation("sum", position))
+        self._pairs_only = position == 1
+        """Whether the sum is the second field, and all values in state are pairs that nobody can change."""
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        super().initialize_state(snapshots)
+        if self._pairs_only and snapshots:
+            self._pairs_only = not self._table.tracks_changes and all(map(_is_pair, self._table.load(()).values()))
+
+    def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
+        """The results of a batch, one a record; `state` is brought up to date."""
+        if not self._pairs_only:
+            return super().combined(keys, values, state)
+        get, immutable = state.get, IMMUTABLE_TYPES
+        results: list[Any] = []
+        emit = results.append
+        key = value = None
+        try:
+            for key, value in zip(keys, values, strict=True):
+                old = get(key)
+                if old is not None:
+                    total = old[1] + value[1]
+                    if total.__class__ in immutable:
+                        state[key] = result = (old[0], total)
+                        emit(result)
+                        continue
+                results += super().combined([key], [value], state)
+                if not _is_pair(results[-1]):
+                    self._pairs_only = False
+                    done = len(results)
+                    return results + super().combined(keys[done:], values[done:], state)
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self.record_failure(self.where, key, value, error) from error
+        return results
+
+
+def _is_pair(value: Any) -> bool:
+    return type(value) is tuple and len(value) == 2 and is_immutable(value)
+
+
+def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> KeyedReduceOperator:
+    """The operator of a built-in rolling aggregation.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        kind: sum, min, max, min_by or max_by.
+        position: index or name of the field.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if kind == "sum":
+        return KeyedSumOperator(key_selector, position)
+    operator = KeyedReduceOperator(key_selector, aggregation(kind, position))
+    operator.where = kind
+    return operator
+
+
+__all__ = ["KeyedReduceOperator", "KeyedSumOperator", "keyed_aggregation"]

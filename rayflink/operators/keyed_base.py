@@ -1,0 +1,132 @@
+"""What operators on keyed streams share: keys, the state backend, snapshots, and event time.
+
+The watermark is part of an operator's snapshot, though Flink leaves it out: what was late before a failure is late after
+it too, so that a restored job gives the results of one that never failed. The last watermark of all (end of input) is
+left out, for a job that was drained may be fed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from rayflink.state.backend import KeyContext, KeyedBackend
+from rayflink.state.errors import InvalidKeyError
+from rayflink.state.handles import StateStore
+from rayflink.state.key_groups import key_group_range
+from rayflink.state.keys import canonical_key
+from rayflink.state.memory import HashMapBackend
+
+from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
+from ..common.functions import KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
+from .base import OperatorContext, OperatorSnapshot, UserCodeError, record_at, shortened
+from .user_code import FunctionOperator, UserCode
+
+FIRING_RECORDS = 4096
+"""Results of timers and windows after which a batch is handed on."""
+
+_WATERMARK_ENTRY = "_watermark"
+
+
+def hashmap_backend(ctx: OperatorContext) -> KeyedBackend:
+    """The hashmap backend of one subtask."""
+    groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
+    return HashMapBackend(groups, ctx.max_parallelism, ctx.operator_id)
+
+
+class KeyedOperator(FunctionOperator):
+    """An operator on a keyed stream, with state by key.
+
+    Args:
+        key_selector: a KeySelector or a callable, the one the stream was partitioned by; called once a record.
+        function: the user's function with its life cycle.
+    """
+
+    create_backend = staticmethod(hashmap_backend)
+
+    def __init__(self, key_selector: Any, function: UserFunction) -> None:
+        super().__init__(function)
+        self._selector = as_key_selector(key_selector)
+        self._key_of = self._selector.call
+        self.watermark = MIN_TIMESTAMP
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self.backend = self.create_backend(self.ctx)
+        self.context = KeyContext()
+        self.declare_state()
+        self.backend.restore([snapshot.keyed for snapshot in snapshots])
+        known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
+        self.watermark = min((int.from_bytes(entry, "big", signed=True) for entry in known), default=MIN_TIMESTAMP)
+
+    def declare_state(self) -> None:
+        """Create the tables and timer queues the operator itself uses; called before they are restored."""
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        entries: tuple[bytes, ...] = ()
+        if MIN_TIMESTAMP < self.watermark < MAX_TIMESTAMP:
+            entries = (self.watermark.to_bytes(8, "big", signed=True),)
+        return OperatorSnapshot(self.backend.snapshot(), {_WATERMARK_ENTRY: ("union", entries)} if entries else {})
+
+    def open(self) -> None:
+        with UserCode(self.ctx, "open of the key selector"):
+            self._selector.open(RuntimeContext(self.ctx))
+        super().open()
+
+    def close(self) -> None:
+        opened = self._opened
+        try:
+            super().close()
+        finally:
+            if opened:
+                self.backend.close()
+                with UserCode(self.ctx, "close of the key selector"):
+                    self._selector.close()
+
+    def runtime_context(self) -> RuntimeContext:
+        """What the function's `open` is given: state by key included."""
+        store = StateStore(self.backend, self.context, self.ctx.operator_id)
+        return RuntimeContext(self.ctx, cast(KeyedStateStore, store))
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        """Advance event time, fire what is due by then, and pass the watermark on."""
+        if watermark.timestamp > self.watermark:
+            self.watermark = watermark.timestamp
+            yield from self.on_event_time(watermark.timestamp)
+        yield watermark
+
+    def on_event_time(self, until: int) -> Iterable[Element]:
+        """Fire event-time timers up to and including `until`."""
+        return ()
+
+    def keys_of(self, values: list[Any]) -> list[Any]:
+        """The records' keys as the selector gives them."""
+        iterator: Iterator[Any] = iter(values)
+        try:
+            return list(map(self._key_of, iterator))
+        except Exception as error:
+            raise self.failure("get_key", record_at(values, iterator)) from error
+
+    def canonical(self, key: Any, value: Any) -> Any:
+        """The key in the form it has in state; due for a key that is not found there.
+
+        Raises:
+            UserCodeError: it cannot be a key.
+        """
+        try:
+            return canonical_key(key)
+        except InvalidKeyError as error:
+            raise self.failure("get_key", shortened(value)) from error
+
+    def record_failure(self, where: str, key: Any, value: Any, error: Exception) -> UserCodeError:
+        """The error to raise from `error`, met while one record was worked.
+
+        A key that cannot be hashed fails at the look-up, before anything else sees it: then the key is to blame.
+        """
+        try:
+            hash(key)
+        except TypeError:
+            self.canonical(key, value)
+        return self.failure(where, shortened(value))
+
+
+__all__ = ["FIRING_RECORDS", "KeyedOperator", "hashmap_backend"]

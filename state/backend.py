@@ -1,0 +1,193 @@
+"""What a keyed state backend is: tables of entries (key, namespace) -> value, timers, and snapshots by key group.
+
+Operators work whole batches on a table: `load` gives a plain dict for the batch's keys, the hot loop reads and writes
+that dict, `changed` names the keys it wrote. A backend that keeps objects hands out its own storage; one that keeps
+bytes hands out a cache of decoded values and writes back what changed.
+
+Keys are equal as Python has it (1 == True == 1.0), so the user's keys are the dict's keys; `canonical_key` makes all
+NaN one and refuses what cannot be a key, and is due only for a key the dict does not hold. `load` and `changed` take
+keys as they come, all else takes canonical ones. A namespace divides the entries of one key, most often by window; None
+is the namespace of state that belongs to the key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from .errors import StateError
+
+if TYPE_CHECKING:
+    from .descriptors import StateDescriptor
+    from .timers import TimerQueue
+
+
+class _NoKey:
+    def __repr__(self) -> str:
+        return "<no key>"
+
+    def __reduce__(self) -> str:
+        return "NO_KEY"
+
+
+NO_KEY: Final = _NoKey()
+"""The current key where there is none: in `open`, in `finish`, on a stream that is not keyed."""
+
+
+class KeyContext:
+    """Whose state the handles of one operator read and write: the current key, canonical, and namespace."""
+
+    __slots__ = ("key", "namespace")
+
+    def __init__(self) -> None:
+        self.key: Any = NO_KEY
+        self.namespace: Any = None
+
+
+class KeyedTable(Protocol):
+    """The entries of one named state. A value given out belongs to the table: user code gets `isolated` ones."""
+
+    @property
+    def tracks_changes(self) -> bool:
+        """False where `load` hands out the storage itself: callers may then give it no keys, and skip `changed`."""
+        ...
+
+    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+        """A dict with at least the present entries of `keys`, which may be read, written, and mutated in its values.
+
+        It is valid until the table is next used otherwise. Entries may be added and replaced, not deleted.
+        """
+        ...
+
+    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """The loaded dict's values of these keys were set or mutated; naming more keys than that is allowed."""
+        ...
+
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The entry's value, or `default`."""
+        ...
+
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the entry."""
+        ...
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Add `value` to the end of the entry's list, which begins empty."""
+        ...
+
+    def remove(self, key: Any, namespace: Any = None) -> None:
+        """Delete the entry, if it is there."""
+        ...
+
+    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """Delete the entries of these keys that are there."""
+        ...
+
+    def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
+        """(key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of entries."""
+        ...
+
+
+class KeyedMapTable(Protocol):
+    """The entries of one named map state: (key, namespace, map key) -> value."""
+
+    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The value at `map_key`, or `default`."""
+        ...
+
+    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the value at `map_key`."""
+        ...
+
+    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+        """Delete the value at `map_key`, if there is one."""
+        ...
+
+    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+        """Whether there is a value at `map_key`."""
+        ...
+
+    def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
+        """All (map key, value) of one key as of now; the map may change while the list is read."""
+        ...
+
+    def clear(self, key: Any, namespace: Any = None) -> None:
+        """Delete the whole map of one key."""
+        ...
+
+
+class KeyedBackend(Protocol):
+    """All keyed state and timers of one operator in one subtask.
+
+    Life: create tables and timer queues at any time; `restore` before the first write.
+    """
+
+    @property
+    def key_groups(self) -> range:
+        """The key groups this subtask owns."""
+        ...
+
+    def table(self, descriptor: StateDescriptor) -> KeyedTable:
+        """The table of a value, list, reducing or aggregating state; the same table for the same name.
+
+        Raises:
+            SnapshotMismatch: a state of this name is of another kind.
+        """
+        ...
+
+    def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
+        """The table of a map state.
+
+        Raises:
+            SnapshotMismatch: a state of this name is of another kind.
+        """
+        ...
+
+    def timers(self, name: str) -> TimerQueue:
+        """The queue of timers of this name; the same queue for the same name."""
+        ...
+
+    def snapshot(self) -> dict[int, bytes]:
+        """Key group -> its state and timers as of now, independent of any later change. Empty groups are left out.
+
+        Raises:
+            ForeignKeyError: a key belongs to another subtask.
+            SerializationError: a value cannot be turned into bytes.
+        """
+        ...
+
+    def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
+        """Take the owned groups out of snapshots that may come from several subtasks.
+
+        Raises:
+            VersionMismatch: a part was written in a format this backend does not read.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+class ForeignKeyError(StateError):
+    """An operator holds state for a key that another subtask owns.
+
+    Args:
+        key: the key, as text.
+        group: its key group.
+        owned: the subtask's key groups, as text.
+    """
+
+    def __init__(self, key: str, group: int, owned: str) -> None:
+        super().__init__(key, group, owned)
+        self.key, self.group, self.owned = key, group, owned
+
+    def __str__(self) -> str:
+        return (
+            f"key {self.key} belongs to key group {self.group}, but this subtask owns {self.owned}; the key selector "
+            "gave another key here than at the shuffle: make it deterministic, and its keys immutable"
+        )

@@ -1,0 +1,114 @@
+"""State declarations, with PyFlink's names: what a function asks its runtime context for."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class StateDescriptor:
+    """Names one state of an operator and, where wanted, the type of its values.
+
+    Args:
+        name: not empty; unique among the states of the operator.
+        type_info: type of the values; None for any.
+
+    Raises:
+        ValueError: the name is empty or not a string.
+    """
+
+    kind: ClassVar[str] = "value"
+
+    def __init__(self, name: str, type_info: Any = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a state needs a non-empty string as its name, got {name!r}")
+        self.name = name
+        self.type_info = type_info
+
+    def get_name(self) -> str:
+        """The name of the state."""
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, StateDescriptor) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class ValueStateDescriptor(StateDescriptor):
+    """One value a key.
+
+    Args:
+        name: unique among the states of the operator.
+        value_type_info: type of the value; None for any.
+    """
+
+    kind = "value"
+
+    def __init__(self, name: str, value_type_info: Any = None) -> None:
+        super().__init__(name, value_type_info)
+
+
+class ListStateDescriptor(StateDescriptor):
+    """A list a key, or the entries of operator list state.
+
+    Args:
+        name: unique among the states of the operator.
+        elem_type_info: type of the elements; None for any.
+    """
+
+    kind = "list"
+
+    def __init__(self, name: str, elem_type_info: Any = None) -> None:
+        super().__init__(name, elem_type_info)
+
+
+class MapStateDescriptor(StateDescriptor):
+    """A map a key, or broadcast state.
+
+    Args:
+        name: unique among the states of the operator.
+        key_type_info: type of the map's keys; None for any.
+        value_type_info: type of the map's values; None for any.
+    """
+
+    kind = "map"
+
+    def __init__(self, name: str, key_type_info: Any = None, value_type_info: Any = None) -> None:
+        super().__init__(name, value_type_info)
+        self.key_type_info = key_type_info
+
+
+class ReducingStateDescriptor(StateDescriptor):
+    """One value a key, which each added value is reduced into.
+
+    Args:
+        name: unique among the states of the operator.
+        reduce_function: a `ReduceFunction`, or a callable of the old and the new value.
+        type_info: type of the value; None for any.
+    """
+
+    kind = "reducing"
+
+    def __init__(self, name: str, reduce_function: Any, type_info: Any = None) -> None:
+        super().__init__(name, type_info)
+        self.reduce_function = reduce_function
+
+
+class AggregatingStateDescriptor(StateDescriptor):
+    """One accumulator a key, which each added value is gathered in.
+
+    Args:
+        name: unique among the states of the operator.
+        agg_function: an `AggregateFunction`.
+        state_type_info: type of the accumulator; None for any.
+    """
+
+    kind = "aggregating"
+
+    def __init__(self, name: str, agg_function: Any, state_type_info: Any = None) -> None:
+        super().__init__(name, state_type_info)
+        self.agg_function = agg_function

@@ -1,0 +1,312 @@
+"""What user code holds of keyed state: handles on the entry of the current key, with PyFlink's methods.
+
+What a handle gives out may be changed freely: state changes by `update`, `add` and `put` alone, on every backend alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from .backend import NO_KEY, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable
+from .descriptors import StateDescriptor
+from .errors import SnapshotMismatch, StateError
+from .isolation import isolated
+
+_ABSENT: Any = object()
+
+
+class NoCurrentKeyError(StateError):
+    """Keyed state was used where there is no current key.
+
+    Args:
+        state: name of the state.
+    """
+
+    def __init__(self, state: str) -> None:
+        super().__init__(state)
+        self.state = state
+
+    def __str__(self) -> str:
+        return (
+            f"keyed state {self.state!r} was used without a current key; use it in process_element or on_timer, and in "
+            "open only create its handle"
+        )
+
+
+class State:
+    """A handle on one state, made by a `StateStore`; a `scoped` one follows the context's namespace."""
+
+    __slots__ = ("_context", "_name", "_scoped")
+
+    def __init__(self, name: str, context: KeyContext, scoped: bool) -> None:
+        self._name = name
+        self._context = context
+        self._scoped = scoped
+
+    def _key(self) -> Any:
+        key = self._context.key
+        if key is NO_KEY:
+            raise NoCurrentKeyError(self._name)
+        return key
+
+    def _namespace(self) -> Any:
+        return self._context.namespace if self._scoped else None
+
+
+class TableState(State):
+    """A handle whose state is one table entry a key."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> None:
+        super().__init__(name, context, scoped)
+        self._table = table
+
+    def clear(self) -> None:
+        """Delete the state of the current key."""
+        self._table.remove(self._key(), self._namespace())
+
+
+class ValueState(TableState):
+    """One value of the current key."""
+
+    __slots__ = ()
+
+    def value(self) -> Any:
+        """The value, or None where there is none."""
+        return isolated(self._table.get(self._key(), self._namespace()))
+
+    def update(self, value: Any) -> None:
+        """Set the value; None deletes it."""
+        if value is None:
+            self.clear()
+        else:
+            self._table.put(self._key(), isolated(value), self._namespace())
+
+
+class ListState(TableState):
+    """A list of the current key. An empty list and no list are the same."""
+
+    __slots__ = ()
+
+    def get(self) -> Iterator[Any]:
+        """The elements as of now, in order."""
+        return iter([isolated(element) for element in self._table.get(self._key(), self._namespace(), ())])
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.get()
+
+    def add(self, value: Any) -> None:
+        """Append an element.
+
+        Raises:
+            ValueError: it is None.
+        """
+        self._table.append(self._key(), isolated(self._element(value)), self._namespace())
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append elements, in order.
+
+        Raises:
+            ValueError: one of them is None; nothing is appended then.
+        """
+        key, namespace = self._key(), self._namespace()
+        for value in [isolated(self._element(value)) for value in values]:
+            self._table.append(key, value, namespace)
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replace the list; an empty one deletes it.
+
+        Raises:
+            ValueError: one of the elements is None; nothing is changed then.
+        """
+        elements = [isolated(self._element(value)) for value in values]
+        if elements:
+            self._table.put(self._key(), elements, self._namespace())
+        else:
+            self.clear()
+
+    def _element(self, value: Any) -> Any:
+        if value is None:
+            raise ValueError(f"list state {self._name!r} takes no None as an element; leave it out")
+        return value
+
+
+class MapState(State):
+    """A map of the current key."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: KeyedMapTable, name: str, context: KeyContext, scoped: bool) -> None:
+        super().__init__(name, context, scoped)
+        self._table = table
+
+    def get(self, key: Any) -> Any:
+        """The value at `key`, or None."""
+        return isolated(self._table.get(self._key(), key, self._namespace()))
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value at `key`."""
+        self._table.put(self._key(), isolated(key), isolated(value), self._namespace())
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Set the values of all keys of a mapping."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Delete the value at `key`, if there is one."""
+        self._table.remove(self._key(), key, self._namespace())
+
+    def contains(self, key: Any) -> bool:
+        """Whether there is a value at `key`."""
+        return self._table.contains(self._key(), key, self._namespace())
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """(key, value) of all entries as of now; the map may be changed while they are read."""
+        return iter([(isolated(k), isolated(v)) for k, v in self._table.items(self._key(), self._namespace())])
+
+    def keys(self) -> Iterator[Any]:
+        """The keys as of now."""
+        return iter([isolated(key) for key, _ in self._table.items(self._key(), self._namespace())])
+
+    def values(self) -> Iterator[Any]:
+        """The values as of now."""
+        return iter([isolated(value) for _, value in self._table.items(self._key(), self._namespace())])
+
+    def is_empty(self) -> bool:
+        """Whether the map has no entries."""
+        return not self._table.items(self._key(), self._namespace())
+
+    def clear(self) -> None:
+        """Delete all entries of the current key."""
+        self._table.clear(self._key(), self._namespace())
+
+    __getitem__, __setitem__, __delitem__, __contains__, __iter__ = get, put, remove, contains, keys
+
+
+class ReducingState(TableState):
+    """One value of the current key, which each added value is reduced into."""
+
+    __slots__ = ("_reduce",)
+
+    def __init__(
+        self, reduce: Callable[[Any, Any], Any], table: KeyedTable, name: str, context: KeyContext, scoped: bool
+    ) -> None:
+        super().__init__(table, name, context, scoped)
+        self._reduce = reduce
+
+    def get(self) -> Any:
+        """The reduced value, or None where nothing was added."""
+        return isolated(self._table.get(self._key(), self._namespace()))
+
+    def add(self, value: Any) -> None:
+        """Reduce `value` into the state; None deletes the state."""
+        if value is None:
+            self.clear()
+            return
+        key, namespace = self._key(), self._namespace()
+        old = self._table.get(key, namespace, _ABSENT)
+        result = value if old is _ABSENT else self._reduce(old, value)
+        self._table.put(key, isolated(result), namespace)
+
+
+class AggregatingState(TableState):
+    """One accumulator of the current key. The function owns it: `add` may change it in place."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Any, table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> None:
+        super().__init__(table, name, context, scoped)
+        self._function = function
+
+    def get(self) -> Any:
+        """The function's result of the accumulator, or None where nothing was added."""
+        accumulator = self._table.get(self._key(), self._namespace(), _ABSENT)
+        return None if accumulator is _ABSENT else self._function.get_result(isolated(accumulator))
+
+    def add(self, value: Any) -> None:
+        """Gather `value` in the accumulator; None deletes the state."""
+        if value is None:
+            self.clear()
+            return
+        key, namespace = self._key(), self._namespace()
+        accumulator = self._table.get(key, namespace, _ABSENT)
+        if accumulator is _ABSENT:
+            accumulator = self._function.create_accumulator()
+        self._table.put(key, self._function.add(isolated(value), accumulator), namespace)
+
+
+class StateStore:
+    """Makes the handles of one operator: the same handle for the same name.
+
+    Args:
+        backend: where the state is.
+        context: whose state the handles read.
+        operator_uid: who owns the state, for errors.
+        scoped: handles follow the context's namespace (state of a window); else they have none (state of the key).
+    """
+
+    def __init__(
+        self, backend: KeyedBackend, context: KeyContext, operator_uid: str = "", scoped: bool = False
+    ) -> None:
+        self._backend = backend
+        self._context = context
+        self._operator_uid = operator_uid
+        self._scoped = scoped
+        self._handles: dict[str, tuple[str, Any]] = {}
+
+    def get_state(self, state_descriptor: Any) -> ValueState:
+        """The `ValueState` of a `ValueStateDescriptor`."""
+        return self._handle(state_descriptor, "value", ValueState)
+
+    def get_list_state(self, state_descriptor: Any) -> ListState:
+        """The `ListState` of a `ListStateDescriptor`."""
+        return self._handle(state_descriptor, "list", ListState)
+
+    def get_map_state(self, state_descriptor: Any) -> MapState:
+        """The `MapState` of a `MapStateDescriptor`."""
+
+        def create(table: Any, name: str, context: KeyContext, scoped: bool) -> MapState:
+            return MapState(self._backend.map_table(state_descriptor), name, context, scoped)
+
+        return self._handle(state_descriptor, "map", create)
+
+    def get_reducing_state(self, state_descriptor: Any) -> ReducingState:
+        """The `ReducingState` of a `ReducingStateDescriptor`."""
+
+        def create(table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> ReducingState:
+            function = state_descriptor.reduce_function
+            return ReducingState(getattr(function, "reduce", function), table, name, context, scoped)
+
+        return self._handle(state_descriptor, "reducing", create)
+
+    def get_aggregating_state(self, state_descriptor: Any) -> AggregatingState:
+        """The `AggregatingState` of an `AggregatingStateDescriptor`."""
+
+        def create(table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> AggregatingState:
+            return AggregatingState(state_descriptor.agg_function, table, name, context, scoped)
+
+        return self._handle(state_descriptor, "aggregating", create)
+
+    def _handle(self, descriptor: Any, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
+        if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
+            raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
+        known = self._handles.get(descriptor.name)
+        if known is not None and known[0] != kind:
+            wanted, reason = f"{kind} state", "one operator declares both"
+            raise SnapshotMismatch(descriptor.name, self._operator_uid, f"{known[0]} state", wanted, reason)
+        if known is None:
+            table = None if kind == "map" else self._backend.table(descriptor)
+            known = kind, create(table, descriptor.name, self._context, self._scoped)
+            self._handles[descriptor.name] = known
+        handle: _H = known[1]
+        return handle
+
+
+_H = TypeVar("_H", bound=State)
+_DESCRIPTORS = {
+    "value": "a ValueStateDescriptor", "list": "a ListStateDescriptor", "map": "a MapStateDescriptor",
+    "reducing": "a ReducingStateDescriptor", "aggregating": "an AggregatingStateDescriptor",
+}  # fmt: skip

@@ -1,0 +1,118 @@
+"""Timers of one operator and one clock: (timestamp, key, namespace), each at most once, fired in order of time.
+
+Timers of equal time fire by namespace, in the order in which the namespaces were first used at that time, and within a
+namespace by key, in the order in which the timers were set. Flink fires equal timers in the order of its binary heap,
+which depends on what else the heap held and is promised to no one; ours is the order of arrival, and survives a
+restore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import Any
+
+
+class TimerQueue:
+    """The timers of all keys of one subtask. Timestamps are epoch milliseconds."""
+
+    __slots__ = ("_at", "_heap")
+
+    def __init__(self) -> None:
+        self._at: dict[int, dict[Any, dict[Any, None]]] = {}  # timestamp -> namespace -> keys, in order
+        self._heap: list[int] = []  # every timestamp of _at once, and some that are no longer there
+
+    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Set a timer; one that is set already stays as it is. `key` must be canonical."""
+        self.keys_at(timestamp, namespace)[key] = None
+
+    def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
+        """The keys with a timer at that time and namespace, as a dict in which setting a key sets its timer.
+
+        The dict is good until a timer of the queue is deleted or fires; a key must be put in before that.
+        """
+        spaces = self._at.get(timestamp)
+        if spaces is None:
+            spaces = self._at[timestamp] = {}
+            heappush(self._heap, timestamp)
+            if len(self._heap) > 2 * len(self._at) + 64:  # mostly times whose timers were deleted
+                self._heap = list(self._at)
+                heapify(self._heap)
+        keys = spaces.get(namespace)
+        if keys is None:
+            keys = spaces[namespace] = {}
+        return keys
+
+    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Forget a timer, if it is set."""
+        keys = self._at.get(timestamp, _EMPTY).get(namespace, _EMPTY)
+        if key in keys:
+            del keys[key]
+            if not keys:
+                self._drop(timestamp, namespace)
+
+    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+        """Whether the timer is set."""
+        return key in self._at.get(timestamp, _EMPTY).get(namespace, _EMPTY)
+
+    def next_timestamp(self) -> int | None:
+        """Time of the earliest timer, or None when there is none."""
+        heap, at = self._heap, self._at
+        while heap and heap[0] not in at:
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+        """Take out one by one the timers up to and including `until`: (timestamp, key, namespace).
+
+        Timers may be set and deleted meanwhile: one set at or before `until` fires too, at its place in time; one that
+        is deleted does not. The iterator may be left at any point: what it gave out is gone, the rest stays set.
+        """
+        while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
+            namespace = next(iter(self._at[timestamp]))
+            keys = self._at[timestamp][namespace]
+            for key in list(keys):
+                if key not in keys:
+                    continue
+                self.delete(timestamp, key, namespace)
+                yield timestamp, key, namespace
+                if self._heap and self._heap[0] < timestamp:  # set meanwhile, and due before the rest of these keys
+                    yield from self.due(timestamp - 1)
+
+    def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
+        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
+            namespace = next(iter(self._at[timestamp]))
+            keys = self._at[timestamp][namespace]
+            if len(keys) <= limit:
+                self._drop(timestamp, namespace)
+                yield timestamp, namespace, list(keys)
+                continue
+            everyone = iter(list(keys))
+            while chosen := list(islice(everyone, limit)):
+                for key in chosen:
+                    keys.pop(key, None)
+                if not keys:
+                    self._drop(timestamp, namespace)
+                yield timestamp, namespace, chosen
+
+    def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
+        """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
+        for timestamp in sorted(self._at):
+            for namespace, keys in self._at[timestamp].items():
+                for key in keys:
+                    yield timestamp, key, namespace
+
+    def __len__(self) -> int:
+        """Number of timers set."""
+        return sum(len(keys) for spaces in self._at.values() for keys in spaces.values())
+
+    def _drop(self, timestamp: int, namespace: Any) -> None:
+        spaces = self._at[timestamp]
+        del spaces[namespace]
+        if not spaces:
+            del self._at[timestamp]  # the heap still holds it; next_timestamp passes over it
+
+
+_EMPTY: dict[Any, Any] = {}
