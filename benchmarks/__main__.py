@@ -1,0 +1,89 @@
+"""`python -m benchmarks NAME`: run one benchmark, ours and the peers in turns, and report medians and ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import machine, report
+from .contestants import W1_PEERS, Contestant, ours
+from .environments import cache_directory
+from .rounds import Record, measure
+from .words import WORDS_A_LINE, word_file
+
+_ABOUT = {
+    "w1": "word count of one text file: split, key by word, running count, every update to a sink that discards",
+    "arrow_shuffle": "Arrow batches over a keyed shuffle, hash included",
+    "latency": "latency over one shuffle, and of the control plane under load",
+    "startup": "from execute() to the first record",
+    "scaling": "throughput by parallelism and by channels a task",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; 0 if anything was measured, 2 if nothing was."""
+    asked = _parser().parse_args(arguments)
+    before = machine.describe()
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    records = _w1(asked) if asked.name == "w1" else _ours_alone(asked)
+    noted = {**before, "load_1min_after": machine.load()}
+    print(f"{asked.name}: {_ABOUT[asked.name]}; {asked.runs} runs, interleaved\n")
+    print(machine.show(noted) + "\n")
+    if any(record.results for record in records):
+        print(report.rates_table(records) if asked.name == "w1" else report.numbers_table(records[0]))
+    for record in records:
+        if record.missing:
+            print(f"\nnot measured: {record.contestant.name}: {record.missing}")
+    if asked.json:
+        document = {"benchmark": asked.name, "started": started, "machine": noted}
+        document["contestants"] = report.as_json(records)
+        asked.json.write_text(json.dumps(document, indent=1) + "\n")
+    return 0 if any(record.results for record in records) else 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", choices=_ABOUT, help="the benchmark")
+    parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="of w1: comma-separated, '' for none")
+    parser.add_argument("--runs", type=_positive, default=5, help="rounds; a round runs each contestant once")
+    parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1: slow peers get a part")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive whole number")
+    return int(text)
+
+
+def _peers(text: str) -> list[str]:
+    names = [name for name in text.split(",") if name]
+    if unknown := set(names) - set(W1_PEERS):
+        raise argparse.ArgumentTypeError(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(W1_PEERS)}")
+    return names
+
+
+def _w1(asked: argparse.Namespace) -> list[Record]:
+    contestants: list[Contestant] = [ours("w1", {"parallelism": 2})]
+    contestants += [way for peer in asked.peers for way in W1_PEERS[peer]]
+    cache = cache_directory()
+    shares = [max(asked.words // way.divisor // WORDS_A_LINE, 1) * WORDS_A_LINE for way in contestants]
+    given = [(way, words, word_file(cache / "data", words)) for way, words in zip(contestants, shares, strict=True)]
+    return measure(given, asked.runs, cache, _say)
+
+
+def _ours_alone(asked: argparse.Namespace) -> list[Record]:
+    return measure([(ours(asked.name, {}), None, None)], asked.runs, cache_directory(), _say)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

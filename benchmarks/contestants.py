@@ -1,0 +1,119 @@
+"""Who runs: our engine and each peer, as a command that prints one JSON line."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from .environments import Environment, Unavailable
+
+ROOT = Path(__file__).parent.parent
+_FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)
+_PYFLINK = Environment("pyflink", ("apache-flink==2.3.0",))
+_BYTEWAX = Environment("bytewax", ("bytewax==0.21.1",))
+_PATHWAY = Environment("pathway", ("pathway==0.33.0",))
+_OPENED = ("lang", "net", "io", "nio", "text", "time", "util", "util.concurrent")
+
+
+class Contestant(Protocol):
+    """One line of a report. `divisor`: it works 1/divisor of the words, where the whole would take too long."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def divisor(self) -> int: ...
+
+    def command(self, cache: Path, data: Path | None) -> list[str]:
+        """The command of one run; sets up what it needs the first time. Raises: Unavailable."""
+
+
+@dataclass(frozen=True)
+class PythonModule:
+    """A module with the `run` of `run_one`, in its own environment or, with None, in this interpreter."""
+
+    name: str
+    about: str
+    module: str
+    environment: Environment | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    divisor: int = 1
+
+    def command(self, cache: Path, data: Path | None) -> list[str]:
+        if importlib.util.find_spec(self.module) is None:
+            raise Unavailable(f"there is no {self.module.replace('.', '/')}.py")
+        python = str(self.environment.python(cache)) if self.environment else sys.executable
+        return [python, "-m", "benchmarks.run_one", self.module, str(data or ""), json.dumps(dict(self.params))]
+
+
+@dataclass(frozen=True)
+class FlinkJvm:
+    """`flink/WordCount.java` on a local cluster in one JVM; the jobs after the first are warm."""
+
+    name: str
+    about: str
+    source: str
+    jobs: int = 4
+    divisor: int = 1
+
+    def command(self, cache: Path, data: Path | None) -> list[str]:
+        java, javac = _jdk_tool("java"), _jdk_tool("javac")
+        jars = f"{_FLINK.site_packages(cache) / 'pyflink' / 'lib'}/*"
+        program = Path(__file__).parent / "flink" / "WordCount.java"
+        classes = cache / f"classes-{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}"
+        if not (classes / "WordCount.class").exists():
+            compiled = subprocess.run(
+                [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(program)], capture_output=True, text=True
+            )
+            if compiled.returncode:
+                raise Unavailable(f"javac refused {program.name}: {compiled.stderr.strip()[-400:]}")
+        opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
+        arguments = [str(data), self.source, str(self.jobs)]
+        return [java, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}", "WordCount", *arguments]
+
+
+def _jdk_tool(tool: str) -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(tool, path=f"{home}/bin") if home else shutil.which(tool)
+    if found is None:
+        where = f"$JAVA_HOME/bin ({home}/bin)" if home else "PATH"
+        raise Unavailable(f"no {tool} on {where}: install a JDK 17 (openjdk-17-jdk-headless) or set JAVA_HOME")
+    return found
+
+
+def ours(benchmark: str, params: Mapping[str, object]) -> PythonModule:
+    """Our engine: the module `benchmarks/ours_<benchmark>.py`."""
+    return PythonModule("ours", "rayflink", f"benchmarks.ours_{benchmark}", params=params)
+
+
+def _bytewax(name: str, about: str, workers: int) -> PythonModule:
+    return PythonModule(name, about, "benchmarks.peers.w1_bytewax", _BYTEWAX, {"workers": workers}, divisor=4)
+
+
+W1_PEERS: dict[str, tuple[Contestant, ...]] = {
+    "flink": (
+        FlinkJvm("flink", "Flink 2.3 JVM, warm; FileSource: one reader a file", "file-source"),
+        FlinkJvm("flink-split", "Flink 2.3 JVM, warm; readFile: both subtasks read", "read-file"),
+    ),
+    "pyflink": (
+        PythonModule("pyflink", "PyFlink 2.3, thread mode", "benchmarks.peers.w1_pyflink", _PYFLINK, divisor=16),
+    ),
+    "bytewax": (
+        _bytewax("bytewax", "Bytewax 0.21.1, 1 worker", workers=1),
+        _bytewax("bytewax-2", "Bytewax 0.21.1, 2 workers", workers=2),
+    ),
+    "pathway": (
+        PythonModule("pathway", "Pathway 0.33, 1 thread", "benchmarks.peers.w1_pathway", _PATHWAY, divisor=4),
+    ),
+}
+"""Peers of W1 by the name that `--peers` takes; one peer may have several ways to run."""

@@ -1,0 +1,116 @@
+"""Runs to numbers, numbers to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from .rounds import Record
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, least and greatest of one number over the rounds."""
+
+    median: float
+    min: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of at least one value."""
+        return cls(float(median(values)), min(values), max(values))
+
+    def show(self, digits: int = 2) -> str:
+        """`median (min to max)` with so many digits after the point."""
+        return f"{self.median:.{digits}f} ({self.min:.{digits}f} to {self.max:.{digits}f})"
+
+
+def rate(result: Mapping[str, Any]) -> float:
+    """Rows a second after start-up; of the warm jobs, their median, where a process ran several."""
+    if result.get("seconds_warm"):
+        return float(result["rows"] / median(result["seconds_warm"]))
+    return float(result["rows"] / (result["seconds_total"] - result["seconds_startup"]))
+
+
+def whole_rate(result: Mapping[str, Any]) -> float:
+    """Rows a second of the first job, start-up included."""
+    return float(result["rows"] / result["seconds_total"])
+
+
+def ratios(base: Record, other: Record) -> Spread:
+    """The rate of `base` over that of `other`, round by round: each ratio is of neighbours in time."""
+    pairs = zip(base.results, other.results, strict=False)  # one of them may have failed in a later round
+    return Spread.of([rate(mine) / rate(theirs) for mine, theirs in pairs])
+
+
+def base_of(records: Sequence[Record]) -> Record | None:
+    """Whom the others are compared with: ours, which comes first, or else the first that ran."""
+    return next((record for record in records if record.results), None)
+
+
+def rates_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a contestant that ran, then start-up in a table of its own.
+
+    The first rate is the one after start-up (`rate`), the second that of the first job with start-up (`whole_rate`).
+    """
+    base = base_of(records)
+    if base is None:
+        return "nothing ran"
+    head = ("contestant", "words", "runs", "M words/s", "with start-up", f"{base.contestant.name} / it")
+    rows, startups = [], []
+    for record in (record for record in records if record.results):
+        results = record.results
+        rows.append((
+            record.contestant.about,
+            f"{record.words:,}",
+            str(len(results)),
+            Spread.of([rate(result) / 1e6 for result in results]).show(3),
+            Spread.of([whole_rate(result) / 1e6 for result in results]).show(3),
+            ratios(base, record).show(),
+        ))
+        startup = Spread.of([result["seconds_startup"] for result in results])
+        startups.append((record.contestant.about, startup.show()))
+    return table(head, rows) + "\n\n" + table(("contestant", "process start to first record, s"), startups)
+
+
+def numbers_table(record: Record) -> str:
+    """Markdown: a line a number that the runs of one contestant reported."""
+    names = [name for name, value in record.results[0].items() if isinstance(value, (int, float))]
+    rows = [(name, Spread.of([result[name] for result in record.results]).show(3)) for name in names]
+    return table(("number", "median (min to max)"), rows)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with its columns aligned."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [head, ["-" * width for width in widths], *rows]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def as_json(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Every run and its summary, as JSON values."""
+    base = base_of(records)
+    return [
+        {
+            "name": record.contestant.name,
+            "about": record.contestant.about,
+            "words": record.words,
+            "missing": record.missing,
+            "runs": record.results,
+            **(_summary(base, record) if base and record.results and record.words else {}),
+        }
+        for record in records
+    ]
+
+
+def _summary(base: Record, record: Record) -> dict[str, Any]:
+    return {
+        "words_per_second": asdict(Spread.of([rate(result) for result in record.results])),
+        "words_per_second_with_startup": asdict(Spread.of([whole_rate(result) for result in record.results])),
+        "startup_seconds": asdict(Spread.of([result["seconds_startup"] for result in record.results])),
+        f"ratio_{base.contestant.name}_to_this": asdict(ratios(base, record)),
+    }

@@ -1,0 +1,108 @@
+"""Interleaved runs: A B C, A B C, ... so that the machine's noise falls on all alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .contestants import ROOT, Contestant
+from .environments import Unavailable
+from .run_one import SPAWNED
+
+_RUN_LIMIT_SECONDS = 900
+
+
+class RunFailed(Exception):
+    """A run ended without its JSON line or with a wrong count; the text says how."""
+
+
+@dataclass
+class Record:
+    """What one contestant did: a result a round, or the reason why there is none.
+
+    Args:
+        words: what it was given to count; None where the benchmark has no file.
+    """
+
+    contestant: Contestant
+    words: int | None
+    results: list[dict[str, Any]] = field(default_factory=list)
+    missing: str | None = None
+
+
+def measure(
+    contestants: Sequence[tuple[Contestant, int | None, Path | None]],
+    runs: int,
+    cache: Path,
+    say: Callable[[str], None],
+) -> list[Record]:
+    """Run each contestant with its words and file once a round for `runs` rounds; one that fails sits out the rest."""
+    records, commands = [], []
+    for contestant, words, data in contestants:
+        record = Record(contestant, words)
+        records.append(record)
+        say(f"preparing {contestant.name}")
+        try:
+            commands.append((record, contestant.command(cache, data)))
+        except Unavailable as reason:
+            record.missing = str(reason)
+    for number in range(1, runs + 1):
+        for record, command in commands:
+            if record.missing is None:
+                say(f"run {number} of {runs}: {record.contestant.name}")
+                try:
+                    record.results.append(_checked(run(command), record.words))
+                except RunFailed as failure:
+                    record.missing = f"run {number}: {failure}"
+    return records
+
+
+def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> dict[str, Any]:
+    """The JSON object on the last line that `command` prints.
+
+    Raises: RunFailed: it exits otherwise than with 0, prints no such line, or is not done within the limit, when it
+        is killed with all its children.
+    """
+    search = os.pathsep.join((str(Path(command[0]).parent), os.environ.get("PATH", "")))
+    environment = {**os.environ, "PATH": search, "PYTHONPATH": str(ROOT), SPAWNED: repr(time.time())}
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # so that its children can be killed with it
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=limit_seconds)
+        except BaseException as stopped:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            if isinstance(stopped, subprocess.TimeoutExpired):
+                raise RunFailed(f"not done within {limit_seconds:g} s") from stopped
+            raise
+    last = (output.strip().splitlines() or [""])[-1]
+    if process.returncode:
+        raise RunFailed(f"exit {process.returncode}: {errors.strip()[-400:]}")
+    try:
+        result = json.loads(last)
+    except ValueError:
+        result = None
+    if not isinstance(result, dict):
+        raise RunFailed(f"the last line is {last[:200]!r}, wanted a JSON object")
+    return result
+
+
+def _checked(result: dict[str, Any], words: int | None) -> dict[str, Any]:
+    if words is not None and result.get("rows") != words:
+        raise RunFailed(f"counted {result.get('rows')} words, the file has {words}")
+    return result
