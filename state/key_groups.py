@@ -71,7 +71,8 @@ def key_groups_of(key_hashes: NDArray[np.uint32], max_parallelism: int) -> NDArr
         h &= np.uint32(max_parallelism - 1)
     else:
         h %= np.uint32(max_parallelism)
-    return h.astype(np.int16)
+    groups: NDArray[np.int16] = h.astype(np.int16)
+    return groups
 
 
 def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:

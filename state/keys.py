@@ -1,0 +1,24 @@
+"""Keys: which values may be one, when two are the same, their bytes and their hash.
+
+The rule stands in ``key_forms``, the bytes in ``key_encoding``, the hash in ``key_hash`` and, for whole batches, in
+``key_columns``. Hot paths use plain dicts keyed by ``canonical_key``.
+"""
+
+from __future__ import annotations
+
+from .key_columns import hash_column, hash_columns, hash_keys
+from .key_encoding import KEY_ENCODING_VERSION, canonical_key, decode_key, encode_key, read_key, write_key
+from .key_hash import key_hash
+
+__all__ = [
+    "KEY_ENCODING_VERSION",
+    "canonical_key",
+    "decode_key",
+    "encode_key",
+    "hash_column",
+    "hash_columns",
+    "hash_keys",
+    "key_hash",
+    "read_key",
+    "write_key",
+]
