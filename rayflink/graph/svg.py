@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from dataclasses import dataclass, field
 from html import escape
 
@@ -14,7 +14,7 @@ _LINE_CHARACTERS = 34
 
 _STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1c2733}"
-    ".dim{fill:#5b6b7b}.box{fill:#f4f8fc;stroke:#34608f;stroke-width:1.4}.source{fill:#eaf6ee;stroke:#2f7d4f}"
+    ".title{font-weight:bold}.dim{fill:#5b6b7b}.box{fill:#f4f8fc;stroke:#34608f;stroke-width:1.4}.source{fill:#eaf6ee;stroke:#2f7d4f}"
     ".sink{fill:#fdf1e7;stroke:#b0662a}.edge{fill:none;stroke:#5b6b7b;stroke-width:1.4}.paper{fill:#ffffff}"
     ".tag{fill:#ffffff;fill-opacity:.92}"
 )
@@ -49,7 +49,7 @@ def to_svg(job: JobGraph) -> str:
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0,0 L8,4 L0,8 z" fill="#5b6b7b"/></marker></defs>',
         '<rect class="paper" width="100%" height="100%"/>',
-        f'<text x="{_MARGIN}" y="{_MARGIN}" font-weight="bold">{escape(job.name)}</text>',
+        f'<text x="{_MARGIN}" y="{_MARGIN}" class="title">{escape(job.name)}</text>',
     ]
     drawn += [_curve(route) for route, _ in routes]
     drawn += [_box(cell) for cell in cells if cell.vertex is not None]
@@ -71,7 +71,7 @@ def _cells_and_routes(job: JobGraph) -> tuple[list[_Cell], Routes]:
         start, end = by_id[edge.source], by_id[edge.target]
         between = [_Cell(layer) for layer in range(start.layer + 1, end.layer)]
         cells += between
-        label = edge.ship_strategy + (f" {edge.tag_id}" if edge.tag_id is not None else "")
+        label = edge.ship_strategy + (f" of {edge.tag_id}" if edge.tag_id is not None else "")
         routes.append(([start, *between, end], (label, edge.not_chained_because)))
     return cells, routes
 
@@ -79,13 +79,24 @@ def _cells_and_routes(job: JobGraph) -> tuple[list[_Cell], Routes]:
 def _vertex_cell(vertex: JobVertex, layer: int) -> _Cell:
     lines = []
     for position, operator in enumerate(vertex.operators):
-        arrow = "-> " if position else ""
-        lines += textwrap.wrap(arrow + operator.name, _LINE_CHARACTERS, subsequent_indent="   ")
+        lines += _wrapped(f"-> {operator.name}" if position else operator.name)
     lines.append(f"parallelism {vertex.parallelism}")
     if vertex.slot_sharing_group != "default":
         lines[-1] += f", group {vertex.slot_sharing_group}"
     width = max(map(len, lines)) * _CHARACTER_PX + 2 * _PADDING
     return _Cell(layer, lines, vertex, width=width, height=len(lines) * _LINE_PX + 2 * _PADDING - 4)
+
+
+def _wrapped(name: str) -> list[str]:
+    """The name in lines of at most `_LINE_CHARACTERS`, broken after blanks, commas and brackets where it can be."""
+    lines = [""]
+    for part in re.split(r"(?<=[\s,(.])", name):
+        if len(lines[-1]) + len(part.rstrip()) > _LINE_CHARACTERS and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += part
+        while len(lines[-1].rstrip()) > _LINE_CHARACTERS:
+            lines[-1:] = [lines[-1][:_LINE_CHARACTERS], "   " + lines[-1][_LINE_CHARACTERS:]]
+    return [line.rstrip() for line in lines if line.strip()]
 
 
 def _order(cells: list[_Cell], routes: Routes) -> list[list[_Cell]]:
@@ -120,7 +131,7 @@ def _place(layers: list[list[_Cell]]) -> tuple[float, float]:
         y, widest = top + (tallest - height) / 2, max(cell.width for cell in layer)
         for cell in layer:
             cell.x, cell.y = x, y
-            cell.width = cell.width if cell.vertex is not None else widest
+            cell.width = widest
             y += cell.height + _ROW_GAP
         x += widest + _LAYER_GAP
     return x - _LAYER_GAP + _MARGIN, top + tallest + _MARGIN
