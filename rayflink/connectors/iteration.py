@@ -1,0 +1,106 @@
+"""Any Python iterable as a source: a generator function, a factory of iterators, a SourceFunction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from ..common.aliasing import detached
+from ..common.batches import RowBatch
+from ..common.functions import SourceFunction
+from ..common.immutability import IMMUTABLE_TYPES
+from ..common.source import (
+    Boundedness,
+    EnumeratorContext,
+    PendingSplits,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from ..common.split_reader import OneByOneReader, SplitCursor
+
+
+@dataclass(frozen=True)
+class IterationSplit:
+    """What is left of the iteration after its first `position` elements."""
+
+    position: int = 0
+
+
+class IteratorSource(Source):
+    """Emits what an iterable gives, from one reader, in order.
+
+    After a restore the iteration starts anew and skips what it had given before, so it must give the same again.
+
+    Args:
+        iterable: a callable without arguments that gives an iterable (a generator function), or a SourceFunction.
+        bounded: whether the iteration ends by itself.
+        chunk_records: most records drawn at a time; 1 hands each record on as soon as it is there, for slow iterables.
+    """
+
+    def __init__(
+        self, iterable: SourceFunction | Callable[[], Iterable[Any]], bounded: bool = True, chunk_records: int = 1024
+    ) -> None:
+        if not isinstance(iterable, SourceFunction) and not callable(iterable):
+            kind = type(iterable).__name__
+            raise TypeError(f"a SourceFunction or a callable that returns an iterable is wanted, got {kind}")
+        if chunk_records < 1:
+            raise ValueError(f"chunk_records must be >= 1, got {chunk_records}")
+        self._iterable, self._bounded, self._chunk_records = iterable, bounded, chunk_records
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED if self._bounded else Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def max_parallelism(self) -> int:
+        return 1
+
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        return PendingSplits(ctx, [IterationSplit()])
+
+    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+        return PendingSplits(ctx, state)
+
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        return _IterationReader(self._iterable, self._chunk_records)
+
+
+class _IterationReader(OneByOneReader):
+    def __init__(self, iterable: Any, chunk_records: int) -> None:
+        super().__init__()
+        self._iterable, self._chunk_records = iterable, chunk_records
+
+    def open_split(self, split: IterationSplit) -> SplitCursor:
+        return _IterationCursor(self._iterable, split.position, self._chunk_records)
+
+
+class _IterationCursor:
+    def __init__(self, iterable: Any, position: int, chunk_records: int) -> None:
+        self._function = iterable if isinstance(iterable, SourceFunction) else None
+        given = iterable.run() if self._function is not None else iterable()
+        self._iterator: Iterator[Any] = iter(given)
+        self._position, self._chunk_records = position, chunk_records
+        skipped = sum(1 for _ in islice(self._iterator, position))
+        if skipped < position:
+            raise ValueError(f"the iteration gave {skipped} records; before the restore it had given {position}")
+
+    def read(self, max_records: int) -> RowBatch | None:
+        values: list[Any] = []
+        for value in islice(self._iterator, min(max_records, self._chunk_records)):
+            values.append(value if type(value) in IMMUTABLE_TYPES else detached(value))
+        self._position += len(values)
+        return RowBatch(values) if values else None
+
+    def position(self) -> IterationSplit:
+        return IterationSplit(self._position)
+
+    def close(self) -> None:
+        if self._function is not None:
+            self._function.cancel()
+        close = getattr(self._iterator, "close", None)
+        if close is not None:
+            close()
