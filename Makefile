@@ -23,7 +23,7 @@ $(READY): pyproject.toml
 	    python=$$(PYTHON="$(PYTHON)" .ci/find-python) && "$$python" -m venv --clear "$(VENV)" || exit 1; \
 	fi; \
 	echo "setting up $(VENV) with $$("$(BIN)/python" --version)"
-	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -e ".[examples,test,dev]"
+	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[examples,test,dev]"
 	@touch "$@"
 
 demo: $(READY)
@@ -33,8 +33,9 @@ lint: $(READY)
 	@"$(BIN)/ruff" check .
 	@"$(BIN)/mypy"
 
-test: lint
-	@"$(BIN)/python" -m pytest
+# The tests run even where lint fails: one run shows everything.
+test: $(READY)
+	@lint=0; $(MAKE) --no-print-directory lint || lint=1; "$(BIN)/python" -m pytest && [ $$lint = 0 ]
 
 fast: $(READY)
 	@"$(BIN)/python" -m pytest -q -m "not slow and not ray"
