@@ -238,7 +238,7 @@ class ExecutionGraph:
 
     def __str__(self) -> str:
         """Every subtask with what it reads: [vertex] producer's subtask[subpartition]."""
-        lines = [f"ExecutionGraph {self.name!r}: {self.task_count} tasks, {self.required_slots} slots"]
+        lines = [f"ExecutionGraph {self.name!r}: tasks {self.task_count}, slots {self.required_slots}"]
         number = {vertex.id: position for position, vertex in enumerate(self.vertices, start=1)}
         for vertex in self.vertices:
             for task in vertex.tasks:

@@ -9,7 +9,7 @@ from html import escape
 from .job_graph import JobGraph, JobVertex
 
 _FONT_PX, _CHARACTER_PX, _LINE_PX = 12, 7.25, 17
-_PADDING, _LAYER_GAP, _ROW_GAP, _MARGIN, _LANE_PX = 12, 120, 28, 24, 26
+_PADDING, _LAYER_GAP, _LABEL_MARGIN, _ROW_GAP, _MARGIN, _LANE_PX = 12, 110, 56, 28, 24, 26
 _LINE_CHARACTERS = 34
 
 _STYLE = (
@@ -41,7 +41,7 @@ def to_svg(job: JobGraph) -> str:
     """Draw a job graph; the picture depends on nothing outside itself."""
     cells, routes = _cells_and_routes(job)
     layers = _order(cells, routes)
-    width, height = _place(layers)
+    width, height = _place(layers, routes)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(job.name)}">',
@@ -122,19 +122,22 @@ def _mean(values: list[int], default: int) -> float:
     return sum(values) / len(values) if values else float(default)
 
 
-def _place(layers: list[list[_Cell]]) -> tuple[float, float]:
-    """Set every cell's place; the size of the whole picture."""
+def _place(layers: list[list[_Cell]], routes: Routes) -> tuple[float, float]:
+    """Set every cell's place, with room for the labels between the layers; the size of the whole picture."""
+    gaps = [float(_LAYER_GAP)] * len(layers)
+    for route, (label, _) in routes:
+        gaps[route[-2].layer] = max(gaps[route[-2].layer], len(label) * _CHARACTER_PX + _LABEL_MARGIN)
     heights = [sum(cell.height for cell in layer) + _ROW_GAP * (len(layer) - 1) for layer in layers]
     tallest, x = max(heights), float(_MARGIN)
     top = _MARGIN * 2.0
-    for layer, height in zip(layers, heights, strict=True):
+    for layer, height, gap in zip(layers, heights, gaps, strict=True):
         y, widest = top + (tallest - height) / 2, max(cell.width for cell in layer)
         for cell in layer:
             cell.x, cell.y = x, y
             cell.width = widest
             y += cell.height + _ROW_GAP
-        x += widest + _LAYER_GAP
-    return x - _LAYER_GAP + _MARGIN, top + tallest + _MARGIN
+        x += widest + gap
+    return x - gaps[-1] + _MARGIN, top + tallest + _MARGIN
 
 
 def _curve(route: list[_Cell]) -> str:
