@@ -1,8 +1,8 @@
 """What operators on keyed streams share: keys, the state backend, snapshots, and event time.
 
-The watermark is part of an operator's snapshot, though Flink leaves it out: what was late before a failure is late after
-it too, so that a restored job gives the results of one that never failed. The last watermark of all (end of input) is
-left out, for a job that was drained may be fed again.
+The watermark is part of an operator's snapshot, though Flink leaves it out: what was late before a failure is late
+after it too, so that a restored job gives the results of one that never failed. The last watermark of all (end of
+input) is left out, for a job that was drained may be fed again.
 """
 
 from __future__ import annotations

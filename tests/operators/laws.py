@@ -15,7 +15,7 @@ from tests.operators.write_back import write_back_backend
 
 
 @dataclass(frozen=True)
-class now:  # noqa: N801 - reads as a word in a script
+class now:
     """Move processing time to `ms`."""
 
     ms: int
@@ -87,7 +87,7 @@ def flat(elements: Iterable[Any]) -> list[Any]:
         if isinstance(element, RowBatch):
             stamps = element.timestamps or [None] * len(element)
             assert len(stamps) == len(element)
-            out += [(tag, value, stamp) for value, stamp in zip(element.values, stamps)]
+            out += [(tag, value, stamp) for value, stamp in zip(element.values, stamps, strict=True)]
         else:
             out.append(element)
     return out
