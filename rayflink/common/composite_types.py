@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from .basic_types import BasicType, BasicTypeInfo
@@ -29,7 +29,7 @@ _values_of = attrgetter("_values")
 
 def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) -> list[tuple[Any, ...]] | None:
     """Records of equal length converted field by field, as tuples; None where no value changes."""
-    columns = list(zip(*records, strict=True))
+    columns = [list(map(itemgetter(index), records)) for index in range(len(fields))]
     converted = [field._convert_column(column) for field, column in zip(fields, columns, strict=True)]
     if all(old is new for old, new in zip(columns, converted, strict=True)):
         return None
@@ -39,8 +39,9 @@ def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) 
 def _columns_fit(fields: Sequence[TypeInformation], records: Sequence[Any]) -> bool:
     if not set(map(len, records)) <= {len(fields)}:
         return False
-    columns = zip(*records, strict=True)
-    return all(field._field_column_fits(column) for field, column in zip(fields, columns, strict=False))
+    return all(
+        field._field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields)
+    )
 
 
 class TupleTypeInfo(TypeInformation):

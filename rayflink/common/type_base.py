@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["Fault", "TypeInformation"]
 
 
+_NONE = type(None)
+
+
 class Fault(NamedTuple):
     """Where inside a value the type does not hold."""
 
@@ -105,7 +108,7 @@ class TypeInformation:
         return None if value is None else self._fault(value, path)
 
     def _field_column_fits(self, values: Sequence[Any]) -> bool:
-        if None in set(map(_none_or_zero, values)):
+        if _NONE in set(map(type, values)):
             values = [value for value in values if value is not None]
         return self._column_fits(values)
 
@@ -128,10 +131,6 @@ class TypeInformation:
 
     def __repr__(self) -> str:
         return type(self).__name__
-
-
-def _none_or_zero(value: Any) -> int | None:
-    return None if value is None else 0
 
 
 def _same_or(values: Sequence[Any], converted: list[Any]) -> Sequence[Any]:

@@ -1,0 +1,33 @@
+"""Names under which metrics are reported; all are Flink's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NUM_RECORDS_IN: Final = "numRecordsIn"
+NUM_RECORDS_OUT: Final = "numRecordsOut"
+NUM_RECORDS_IN_RATE: Final = "numRecordsInPerSecond"
+NUM_RECORDS_OUT_RATE: Final = "numRecordsOutPerSecond"
+NUM_BYTES_IN: Final = "numBytesIn"
+NUM_BYTES_OUT: Final = "numBytesOut"
+NUM_BYTES_IN_RATE: Final = "numBytesInPerSecond"
+NUM_BYTES_OUT_RATE: Final = "numBytesOutPerSecond"
+NUM_BUFFERS_IN: Final = "numBuffersIn"
+NUM_BUFFERS_OUT: Final = "numBuffersOut"
+NUM_LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"
+CURRENT_INPUT_WATERMARK: Final = "currentInputWatermark"
+CURRENT_OUTPUT_WATERMARK: Final = "currentOutputWatermark"
+BUSY_TIME: Final = "busyTimeMsPerSecond"
+IDLE_TIME: Final = "idleTimeMsPerSecond"
+BACK_PRESSURED_TIME: Final = "backPressuredTimeMsPerSecond"
+INPUT_QUEUE_LENGTH: Final = "inputQueueLength"
+OUTPUT_QUEUE_LENGTH: Final = "outputQueueLength"
+IN_POOL_USAGE: Final = "inPoolUsage"
+OUT_POOL_USAGE: Final = "outPoolUsage"
+CHECKPOINT_ALIGNMENT_TIME: Final = "checkpointAlignmentTime"
+CHECKPOINT_START_DELAY: Final = "checkpointStartDelayNanos"
+LAST_CHECKPOINT_DURATION: Final = "lastCheckpointDuration"
+LAST_CHECKPOINT_SIZE: Final = "lastCheckpointSize"
+NUMBER_OF_COMPLETED_CHECKPOINTS: Final = "numberOfCompletedCheckpoints"
+NUMBER_OF_FAILED_CHECKPOINTS: Final = "numberOfFailedCheckpoints"
+NUM_RESTARTS: Final = "numRestarts"

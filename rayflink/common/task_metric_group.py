@@ -1,0 +1,92 @@
+"""The metric group of one attempt of one subtask: who it is, what it counts, gone when the task ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import metric_names as names
+from .ids import AttemptNumber, ExecutionAttemptID, JobID, JobVertexID, SubtaskIndex
+from .metrics import Counter, MetricGroup
+
+__all__ = ["OperatorMetrics", "TaskFacts", "TaskMetricGroup", "add_task_for_job"]
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What tells one attempt from all others."""
+
+    job_id: JobID
+    job_name: str
+    vertex_id: JobVertexID
+    attempt_id: ExecutionAttemptID
+    task_name: str
+    subtask_index: SubtaskIndex
+    attempt_number: AttemptNumber
+
+
+def add_task_for_job(root: MetricGroup, task: TaskFacts, detailed_network: bool = False) -> TaskMetricGroup:
+    """Add the group of an attempt below its job; `detailed_network` as taskmanager.network.detailed-metrics says."""
+    job = root.add_group(task.job_id)
+    return TaskMetricGroup(job, task, detailed_network)
+
+
+class TaskMetricGroup:
+    """Counters of one attempt, under Flink's names.
+
+    The counters are attributes, so that the data path adds to them without a look-up.
+    """
+
+    def __init__(self, job: MetricGroup, task: TaskFacts, detailed_network: bool = False) -> None:
+        self.task = task
+        self.group = job.add_group(task.attempt_id)
+        self._detailed_network = detailed_network
+        self.num_records_in = self.group.counter(names.NUM_RECORDS_IN)
+        self.num_records_out = self.group.counter(names.NUM_RECORDS_OUT)
+        self.num_bytes_in = self.group.counter(names.NUM_BYTES_IN)
+        self.num_bytes_out = self.group.counter(names.NUM_BYTES_OUT)
+        self.num_buffers_in = self.group.counter(names.NUM_BUFFERS_IN)
+        self.num_buffers_out = self.group.counter(names.NUM_BUFFERS_OUT)
+
+    def variables(self) -> dict[str, str]:
+        """Flink's scope variables of the task, by name in angle brackets."""
+        task = self.task
+        return {
+            "<job_id>": str(task.job_id),
+            "<job_name>": task.job_name,
+            "<task_id>": str(task.vertex_id),
+            "<task_name>": task.task_name,
+            "<task_attempt_id>": str(task.attempt_id),
+            "<task_attempt_num>": str(task.attempt_number),
+            "<subtask_index>": str(task.subtask_index),
+        }
+
+    def operator(self, operator_name: str) -> OperatorMetrics:
+        """The metrics of one operator of the task's chain."""
+        return OperatorMetrics(self.group.add_group(operator_name))
+
+    def network_queues(self, inputs: Callable[[], int], outputs: Callable[[], int]) -> None:
+        """Report queue lengths in buffers, where detailed network metrics are on; else nothing."""
+        if self._detailed_network:
+            network = self.group.add_group("Network")
+            network.add_group("Input").gauge(names.INPUT_QUEUE_LENGTH, inputs)
+            network.add_group("Output").gauge(names.OUTPUT_QUEUE_LENGTH, outputs)
+
+    def close(self) -> None:
+        """End of the task: its metrics are reported no more."""
+        self.group.close()
+
+
+class OperatorMetrics:
+    """Counters and watermarks of one operator."""
+
+    def __init__(self, group: MetricGroup) -> None:
+        self.group = group
+        self.num_records_in: Counter = group.counter(names.NUM_RECORDS_IN)
+        self.num_records_out: Counter = group.counter(names.NUM_RECORDS_OUT)
+        self.num_late_records_dropped: Counter = group.counter(names.NUM_LATE_RECORDS_DROPPED)
+
+    def watermarks(self, current_input: Callable[[], int], current_output: Callable[[], int]) -> None:
+        """Report the current input and output watermark, in epoch milliseconds."""
+        self.group.gauge(names.CURRENT_INPUT_WATERMARK, current_input)
+        self.group.gauge(names.CURRENT_OUTPUT_WATERMARK, current_output)
