@@ -99,7 +99,7 @@ def _is_shared(value: Any, given: Any, held: bool) -> bool:
 
 def _parts(value: Any, kind: type) -> Iterable[Any]:
     if issubclass(kind, dict):
-        return list(value.values())
+        return value.values()  # type: ignore[no-any-return]
     if issubclass(kind, (tuple, list, deque, frozenset, set)):
         return value  # type: ignore[no-any-return]
     return _fields(value, kind)

@@ -8,6 +8,7 @@ conservative: what it does not know it does not trust. Attributes of records are
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import dis
 import functools
 import inspect
@@ -150,6 +151,8 @@ class _Proof:
         self._seen.add(id(kind))
         if type(kind).__module__ not in ("builtins", "abc"):
             return False
+        if not all(map(self._field, getattr(kind, "__dataclass_fields__", {}).values())):
+            return False
         for base in kind.__mro__:
             if base.__module__ in _TRUSTED_MODULES or base.__module__ in ("abc", "typing"):
                 continue
@@ -159,7 +162,13 @@ class _Proof:
                 return False
         return True
 
+    def _field(self, field: dataclasses.Field[Any]) -> bool:
+        sources = (field.default, field.default_factory)
+        return all(source is dataclasses.MISSING or self.harmless(source) for source in sources)
+
     def _member(self, name: str, value: Any) -> bool:
+        if name == "__init__" and getattr(getattr(value, "__code__", None), "co_filename", "") == "<string>":
+            return True  # made by dataclass: sets the fields
         if name in _CLASS_MACHINERY or isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return True
         if isinstance(value, property):
@@ -177,7 +186,7 @@ _CLASS_MACHINERY = frozenset(
     "__abstractmethods__ _abc_impl __slots__ __match_args__ __parameters__ __orig_bases__ __repr__ __eq__ "
     "__hash__ __qualname__ __static_attributes__ __firstlineno__ _fields _field_defaults __getnewargs__ "
     "__setattr__ __delattr__ __lt__ __le__ __gt__ __ge__ __replace__ __getstate__ __setstate__ _make _replace "
-    "_asdict __annotate__ __annotate_func__ __annotations_cache__".split()
+    "_asdict __annotate__ __annotate_func__ __annotations_cache__ __slotnames__".split()
 )
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from ..common.batches import Element, WatermarkStatus
 from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
+from ..common.watermarks import WatermarkStrategy
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from .user_code import UserCode
+from .watermarks import TimestampsAndWatermarksOperator
 
 SPLITS_STATE = "source-splits"
 
@@ -21,16 +23,23 @@ class ReaderSourceOperator(SourceOperator):
 
     Args:
         source: what to read.
-        timestamps: operator that assigns timestamps and makes watermarks of what was read, or None to emit it as it is.
+        watermark_strategy: gives the records timestamps and makes the watermarks; None emits what the source gives.
     """
 
-    def __init__(self, source: Source, timestamps: Operator | None = None) -> None:
+    def __init__(self, source: Source, watermark_strategy: WatermarkStrategy | None = None) -> None:
         self._source = source
-        self._timestamps = timestamps
+        self._timestamps: Operator | None = None
+        if watermark_strategy is not None:
+            self._timestamps = TimestampsAndWatermarksOperator(watermark_strategy)
         self._reader: SourceReader | None = None
         self._restored: list[Any] = []
         self._asked = False
         self._no_more = False
+
+    @property
+    def source(self) -> Source:
+        """What is read; the coordinator makes its enumerator."""
+        return self._source
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
