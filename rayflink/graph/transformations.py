@@ -129,7 +129,7 @@ class Source(Transformation):
 class OneInput(Transformation):
     """One operator on one stream; `key_selector` when it keeps keyed state."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     operator_factory: OperatorFactory | None
     key_selector: KeySelector | None = None
 
@@ -142,8 +142,8 @@ class OneInput(Transformation):
 class TwoInput(Transformation):
     """One operator on two streams; a key selector for each stream that is keyed."""
 
-    input1: Transformation
-    input2: Transformation
+    input1: Transformation = field(repr=False)
+    input2: Transformation = field(repr=False)
     operator_factory: OperatorFactory | None
     key_selector1: KeySelector | None = None
     key_selector2: KeySelector | None = None
@@ -157,7 +157,7 @@ class TwoInput(Transformation):
 class Sink(Transformation):
     """Records to outside; `key_selector` when it keeps keyed state."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     operator_factory: OperatorFactory | None
     key_selector: KeySelector | None = None
 
@@ -170,7 +170,7 @@ class Sink(Transformation):
 class Union(Transformation):
     """Several streams of one type as one."""
 
-    sources: tuple[Transformation, ...]
+    sources: tuple[Transformation, ...] = field(repr=False)
     name: str = field(default="Union", kw_only=True)
 
     @property
@@ -190,7 +190,7 @@ class Union(Transformation):
 class Partition(Transformation):
     """How the records of a stream reach their next operator."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     partitioner: Partitioner
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
     name: str = field(default="Partition", kw_only=True)
@@ -204,7 +204,7 @@ class Partition(Transformation):
 class SideOutput(Transformation):
     """The records an operator gave to the side output `tag_id`."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     tag_id: str
     name: str = field(default="SideOutput", kw_only=True)
 
@@ -217,7 +217,7 @@ class SideOutput(Transformation):
 class Split(Transformation):
     """Names for each record of a stream, by which `Select` picks; `selector` is record -> iterable of names."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     selector: Callable[[Any], Any]
     name: str = field(default="Split", kw_only=True)
 
@@ -230,7 +230,7 @@ class Split(Transformation):
 class Select(Transformation):
     """The records of a split stream that bear one of `selected_names`; a later selection replaces an earlier one."""
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     selected_names: tuple[str, ...]
     name: str = field(default="Select", kw_only=True)
 
@@ -247,7 +247,7 @@ class Feedback(Transformation):
         wait_ms: how long the head waits for feedback after the input has ended, 0 for ever.
     """
 
-    input: Transformation
+    input: Transformation = field(repr=False)
     wait_ms: int = 0
     name: str = field(default="Feedback", kw_only=True)
     feedback_edges: list[Transformation] = field(default_factory=list, kw_only=True, repr=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import cloudpickle
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.graph.assembly import job_graph
@@ -116,6 +116,7 @@ def test_a_forward_producer_has_one_subpartition_for_the_consumer_of_its_index()
 
 
 @pytest.mark.spec("I37")
+@settings(max_examples=25)
 @given(programs())
 def test_both_ends_of_every_channel_agree(program: Program) -> None:
     graph = execution_graph(job(*build(program)))

@@ -6,7 +6,7 @@ import pickle
 
 import cloudpickle
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from rayflink.common.ids import JobID
 from rayflink.graph.assembly import chain_calls, job_graph
@@ -205,13 +205,15 @@ def test_the_job_id_may_be_given() -> None:
     assert job_graph(stream_graph([source()]), job_id).id == job_id
 
 
-def test_a_chain_of_thousands_of_operators_is_assembled() -> None:
+@pytest.mark.parametrize("length", [1100, 2000])
+def test_a_chain_longer_than_the_interpreters_stack_is_assembled(length: int) -> None:
     end: Transformation = source()
-    for _ in range(2000):
+    for _ in range(length):
         end = step(end)
-    assert [len(vertex.operators) for vertex in assemble(end).vertices] == [2001]
+    assert [len(vertex.operators) for vertex in assemble(end).vertices] == [length + 1]
 
 
+@settings(max_examples=30)
 @given(programs())
 def test_every_operator_is_in_exactly_one_vertex_and_every_edge_in_exactly_one_place(program: Program) -> None:
     logical = stream_graph(build(program))

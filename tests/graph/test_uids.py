@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.graph.errors import DuplicateUidError
@@ -78,6 +78,7 @@ def test_siblings_and_side_outputs_have_ids_of_their_own() -> None:
 
 
 @pytest.mark.spec("I16")
+@settings(max_examples=25)
 @given(programs(), st.integers(0, 100))
 def test_ids_hold_when_an_unrelated_branch_or_program_is_appended(program: Program, where: int) -> None:
     def ids(extended: bool) -> dict[str, str]:
