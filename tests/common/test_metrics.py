@@ -115,7 +115,6 @@ def facts():
     return TaskFacts(JobID.new(source), "job", JobVertexID.new(source), ExecutionAttemptID.new(source), "map", 2, 1)
 
 
-@pytest.mark.spec("U06")
 def test_a_task_has_a_group_below_its_job_that_closes_with_the_task(facts):
     root = MetricGroup()
     task = add_task_for_job(root, facts)
@@ -143,7 +142,6 @@ def test_a_task_counts_records_bytes_and_buffers_and_its_operators_watermarks(fa
     assert (report["window.currentInputWatermark"], report["window.currentOutputWatermark"]) == (10, 9)
 
 
-@pytest.mark.spec("U05")
 @pytest.mark.parametrize("detailed", [False, True])
 def test_queue_lengths_are_reported_only_when_detailed_metrics_are_on(facts, detailed):
     task = add_task_for_job(MetricGroup(), facts, detailed)
