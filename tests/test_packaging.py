@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.source_files import PRODUCT, ROOT, source_files
+from tests.source_files import EVERYTHING, PRODUCT, ROOT, source_files
 
 pytestmark = [pytest.mark.slow]
 
@@ -54,7 +54,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The product's files as a clone holds them, symlinks included; builds leave their litter here."""
     folder = tmp_path_factory.mktemp("checkout")
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", ".mypy_cache")
-    for name in (*PRODUCT, "tests", "examples", "benchmarks"):
+    for name in (name for name in EVERYTHING if (ROOT / name).is_dir()):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
     for path in ROOT.iterdir():
         if path.is_file() and not path.name.startswith("."):
