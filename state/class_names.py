@@ -64,3 +64,17 @@ def resolve_class(name: str) -> type:
     if not isinstance(found, type):
         raise UnresolvedClassError(name, f"that name leads to a {type(found).__name__}")
     return found
+
+
+def main_attribute(qualname: str) -> object:
+    """What the job's script defines under a qualified name: a class or a function.
+
+    Raises: UnresolvedClassError: it defines no such name.
+    """
+    found: object = main_module()
+    try:
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except AttributeError as cause:
+        raise UnresolvedClassError(f"__main__:{qualname}", str(cause)) from cause
+    return found

@@ -167,7 +167,7 @@ def refusal(cls: type) -> InvalidKeyError:
         if issubclass(cls, base):
             method = ".to_pydatetime()" if cls.__name__ == "Timestamp" else ""
             return InvalidKeyError(
-                f"a {describe(cls)}, which has an __eq__ of its own", "", f"use a plain {base.__name__}{method}"
+                f"a {describe(cls)} with an __eq__ of its own", "", f"use a plain {base.__name__}{method}"
             )
     return InvalidKeyError(f"a {describe(cls)}", "", _OTHERWISE)
 
