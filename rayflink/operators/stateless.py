@@ -38,19 +38,10 @@ class MapOperator(FunctionOperator):
         values = list_of(batch)
         iterator = iter(values)
         try:
-            results = list(map(self._function.call, iterator)) if self._trusted else self._guarded(iterator)
+            results = mapped(self._function.call, iterator, self._trusted)
         except Exception as error:
             raise self.failure("map", record_at(values, iterator)) from error
         return (RowBatch(results, timestamps_of(batch)),)
-
-    def _guarded(self, iterator: Iterator[Any]) -> list[Any]:
-        call, immutable = self._function.call, IMMUTABLE_TYPES
-        out: list[Any] = []
-        append = out.append
-        for value in iterator:
-            result = call(value)
-            append(result if type(result) in immutable else detached(result, value))
-        return out
 
 
 class FilterOperator(FunctionOperator):
@@ -101,53 +92,71 @@ class FlatMapOperator(FunctionOperator):
         values, stamps = list_of(batch), timestamps_of(batch)
         iterator = iter(values)
         try:
-            if stamps is None:
-                yield from self._without_timestamps(iterator)
-            else:
-                yield from self._with_timestamps(iterator, stamps)
+            yield from flat_mapped(self._function.call, iterator, stamps, self._trusted, self._chunk_records)
         except Exception as error:
             raise self.failure("flat_map", record_at(values, iterator)) from error
 
-    def _without_timestamps(self, iterator: Iterator[Any]) -> Iterator[Element]:
-        call, limit, trusted = self._function.call, self._chunk_records, self._trusted
-        out: list[Any] = []
-        for value in iterator:
-            results = call(value)
-            kind = type(results)
-            if kind is list or kind is tuple:
-                out += results if trusted else detached_list(results, value)
-            elif results is not None:
-                elements = iter(results)
-                while not draw(elements, value, out, limit):
-                    yield RowBatch(out)
-                    out = []
-            if len(out) >= limit:
+
+def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -> list[Any]:
+    """The function's result for each record, each its own object; `trusted`: the function holds nothing."""
+    if trusted:
+        return list(map(call, iterator))
+    immutable = IMMUTABLE_TYPES
+    out: list[Any] = []
+    append = out.append
+    for value in iterator:
+        result = call(value)
+        append(result if type(result) in immutable else detached(result, value))
+    return out
+
+
+def flat_mapped(
+    call: Callable[[Any], Any], iterator: Iterator[Any], stamps: list[int] | None, trusted: bool, limit: int
+) -> Iterator[RowBatch]:
+    """The function's results for all records, in batches of about `limit`, each result with its record's timestamp."""
+    if stamps is not None:
+        yield from _stamped(call, iterator, stamps, trusted, limit)
+        return
+    out: list[Any] = []
+    for value in iterator:
+        results = call(value)
+        kind = type(results)
+        if kind is list or kind is tuple:
+            out += results if trusted else detached_list(results, value)
+        elif results is not None:
+            elements = iter(results)
+            while not draw(elements, value, out, limit):
                 yield RowBatch(out)
                 out = []
-        if out:
+        if len(out) >= limit:
             yield RowBatch(out)
+            out = []
+    if out:
+        yield RowBatch(out)
 
-    def _with_timestamps(self, iterator: Iterator[Any], stamps: list[int]) -> Iterator[Element]:
-        call, limit, trusted = self._function.call, self._chunk_records, self._trusted
-        out: list[Any] = []
-        out_stamps: list[int] = []
-        for value, stamp in zip(iterator, stamps, strict=True):
-            results = call(value)
-            kind = type(results)
-            if kind is list or kind is tuple:
-                out += results if trusted else detached_list(results, value)
-            elif results is not None:
-                elements = iter(results)
-                while not draw(elements, value, out, limit):
-                    out_stamps += [stamp] * (len(out) - len(out_stamps))
-                    yield RowBatch(out, out_stamps)
-                    out, out_stamps = [], []
-            out_stamps += [stamp] * (len(out) - len(out_stamps))
-            if len(out) >= limit:
+
+def _stamped(
+    call: Callable[[Any], Any], iterator: Iterator[Any], stamps: list[int], trusted: bool, limit: int
+) -> Iterator[RowBatch]:
+    out: list[Any] = []
+    out_stamps: list[int] = []
+    for value, stamp in zip(iterator, stamps, strict=True):
+        results = call(value)
+        kind = type(results)
+        if kind is list or kind is tuple:
+            out += results if trusted else detached_list(results, value)
+        elif results is not None:
+            elements = iter(results)
+            while not draw(elements, value, out, limit):
+                out_stamps += [stamp] * (len(out) - len(out_stamps))
                 yield RowBatch(out, out_stamps)
                 out, out_stamps = [], []
-        if out:
+        out_stamps += [stamp] * (len(out) - len(out_stamps))
+        if len(out) >= limit:
             yield RowBatch(out, out_stamps)
+            out, out_stamps = [], []
+    if out:
+        yield RowBatch(out, out_stamps)
 
 
 def draw(elements: Iterator[Any], given: Any, out: list[Any], limit: int) -> bool:

@@ -1,0 +1,133 @@
+"""map_batches: a user's function on whole batches of columns, as Arrow, polars or pandas."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..common.arrow_rows import rows_to_arrow
+from ..common.batches import ArrowBatch, Batch, Element
+from ..common.functions import as_map
+from .user_code import FunctionOperator
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMS = ("arrow", "table", "polars", "pandas")
+
+
+class MapBatchesOperator(FunctionOperator):
+    """Replaces each batch by `function(batch)`, which may have more, fewer or other rows.
+
+    What is one batch depends on the flow of records; the function must not rely on it.
+
+    Args:
+        function: takes and returns a pyarrow RecordBatch or Table, or a polars or pandas DataFrame.
+        form: what it takes: "arrow", "table", "polars" or "pandas"; None: by its annotation, "arrow" without one.
+        timestamp_column: name under which the function finds and must return the rows' timestamps, int64 epoch
+            milliseconds; None: rows keep their timestamps, which needs as many rows out as in.
+
+    Raises:
+        ValueError: `form` is unknown.
+    """
+
+    def __init__(self, function: Any, form: str | None = None, timestamp_column: str | None = None) -> None:
+        if form is not None and form not in FORMS:
+            raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+        self._function = as_map(function)
+        super().__init__(self._function)
+        self._form = form or annotated_form(self._function.call)
+        self._timestamp_column = timestamp_column
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        data = batch.data if isinstance(batch, ArrowBatch) else rows_to_arrow(batch.values)
+        stamps = batch.timestamps
+        if self._timestamp_column is not None and stamps is not None:
+            data = _with_column(data, self._timestamp_column, stamps)
+        try:
+            result = from_form(self._function.call(to_form(data, self._form)))
+            stamps, result = self._timestamps(stamps, data.num_rows, result)
+        except Exception as error:
+            raise self.failure("map_batches", f"{data.num_rows} rows of {data.schema.names}") from error
+        return (ArrowBatch(result, stamps),)
+
+    def _timestamps(self, stamps: Any, rows_in: int, result: pyarrow.RecordBatch) -> tuple[Any, pyarrow.RecordBatch]:
+        import numpy
+
+        if stamps is None:
+            return None, result
+        name = self._timestamp_column
+        if name is not None:
+            if name not in result.schema.names:
+                raise ValueError(f"the result has no column {name!r} for its timestamps, only {result.schema.names}")
+            found = result.column(name).to_numpy(zero_copy_only=False).astype("int64")
+            return found, result.drop_columns([name])
+        if result.num_rows != rows_in:
+            raise ValueError(
+                f"{rows_in} rows with timestamps became {result.num_rows} rows, and which row has which timestamp is "
+                "unknown; pass timestamp_column="
+            )
+        return numpy.asarray(stamps, dtype="int64"), result
+
+
+def annotated_form(call: Callable[..., Any]) -> str:
+    """The form a function's first parameter is annotated with, or "arrow"."""
+    target = call if hasattr(call, "__annotations__") else getattr(call, "__call__", call)  # noqa: B004
+    try:
+        hints: dict[str, Any] = typing.get_type_hints(target)
+    except Exception:  # an annotation whose names are not there at run time: its text says enough
+        hints = dict(getattr(target, "__annotations__", {}))
+    first = next((hint for name, hint in hints.items() if name not in ("return", "self")), None)
+    text = first if isinstance(first, str) else f"{getattr(first, '__module__', '')}.{getattr(first, '__name__', '')}"
+    if text.startswith(("polars", "pl.")):
+        return "polars"
+    if text.startswith(("pandas", "pd.")):
+        return "pandas"
+    return "table" if text.startswith(("pyarrow", "pa.")) and text.endswith("Table") else "arrow"
+
+
+def to_form(data: pyarrow.RecordBatch, form: str) -> Any:
+    """Columns in the form a user's function takes."""
+    import pyarrow
+
+    if form == "arrow":
+        return data
+    if form == "pandas":
+        return data.to_pandas()
+    table = pyarrow.Table.from_batches([data])
+    if form == "table":
+        return table
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def from_form(result: Any) -> pyarrow.RecordBatch:
+    """A result in any of the forms as one RecordBatch.
+
+    Raises:
+        TypeError: the result is in none of them.
+    """
+    import pyarrow
+
+    if isinstance(result, pyarrow.RecordBatch):
+        return result
+    origin = type(result).__module__.partition(".")[0]
+    if origin == "polars" and hasattr(result, "to_arrow"):
+        result = result.to_arrow()
+    elif origin == "pandas" and hasattr(result, "columns"):
+        result = pyarrow.Table.from_pandas(result, preserve_index=False)
+    if not isinstance(result, pyarrow.Table):
+        wanted = "a pyarrow RecordBatch or Table, or a polars or pandas DataFrame"
+        raise TypeError(f"{wanted} is wanted as result of map_batches, got {type(result).__name__}")
+    batches = result.combine_chunks().to_batches()
+    return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=result.schema)
+
+
+def _with_column(data: pyarrow.RecordBatch, name: str, stamps: Any) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    if name in data.schema.names:
+        raise ValueError(f"timestamp_column {name!r} is a column of the records already; use another name")
+    return data.append_column(name, pyarrow.array(stamps, pyarrow.int64()))
