@@ -1,0 +1,65 @@
+"""The split enumerators of a job's sources, run where the job is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rayflink.common.source import SplitEnumerator
+from rayflink.graph.job_graph import JobGraph, JobVertex
+
+from .messages import AssignSplits
+
+
+class _Context:
+    """Collects what an enumerator assigns while it answers."""
+
+    def __init__(self, operator_id: str, parallelism: int) -> None:
+        self._operator_id, self._parallelism = operator_id, parallelism
+        self.assigned: list[tuple[int, AssignSplits]] = []
+
+    def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
+        """Subtask -> splits."""
+        for subtask, splits in assignment.items():
+            self.assigned.append((subtask, AssignSplits(self._operator_id, tuple(splits))))
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """The reader gets nothing more."""
+        self.assigned.append((subtask, AssignSplits(self._operator_id, (), no_more=True)))
+
+    def current_parallelism(self) -> int:
+        """Number of readers."""
+        return self._parallelism
+
+
+class Enumerators:
+    """One enumerator a source operator, made when the first reader asks."""
+
+    def __init__(self, graph: JobGraph) -> None:
+        self._graph = graph
+        self._made: dict[str, tuple[_Context, SplitEnumerator]] = {}
+
+    def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
+        """A reader wants a split; the messages for this and perhaps other readers of the vertex."""
+        if operator_id not in self._made:
+            self._made[operator_id] = self._make(vertex, operator_id)
+        context, enumerator = self._made[operator_id]
+        enumerator.handle_split_request(subtask)
+        assigned, context.assigned = context.assigned, []
+        return assigned
+
+    def close(self) -> None:
+        """Close all enumerators."""
+        made, self._made = self._made, {}
+        for _, enumerator in made.values():
+            enumerator.close()
+
+    @staticmethod
+    def _make(vertex: JobVertex, operator_id: str) -> tuple[_Context, SplitEnumerator]:
+        node = next(node for node in vertex.operators if node.operator_id == operator_id)
+        assert node.factory is not None
+        operator = node.factory()
+        context = _Context(operator_id, vertex.parallelism)
+        enumerator = operator.source.create_enumerator(context)
+        enumerator.start()
+        return context, enumerator

@@ -1,0 +1,175 @@
+"""A whole job in one thread: the coordinator's decisions, its tasks, and messages handed over in memory.
+
+The local runner takes this as it is, with the machine's clock, so that a debugger works in user code. The simulator overrides
+the choices: which task steps next, when a message arrives, and what goes wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rayflink.graph.job_graph import JobGraph
+
+from .commands import (
+    CancelRequested,
+    Command,
+    DeployTask,
+    EndJob,
+    JobResult,
+    KillTask,
+    RequestSlots,
+    SendToTask,
+    Signal,
+    SlotsGranted,
+    StopRequested,
+    TaskGone,
+    Tick,
+)
+from .exchange.frames import Envelope, TaskAddress
+from .job import JobMaster
+from .messages import CancelTask, ToCoordinator
+from .task import Progress, StreamTask
+
+REPORT_INTERVAL_MS = 500
+"""How often tasks report their counters."""
+
+
+class InProcessCluster:
+    """Runs one job to its end.
+
+    Args:
+        graph: the job.
+        clock: `now_ms()` and `monotonic()`.
+        wait: called with milliseconds when no task can do anything before then.
+        cached_files: name -> path of the distributed cache.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        clock: Any,
+        wait: Callable[[float], None],
+        cached_files: Mapping[str, str] | None = None,
+        new_id: Callable[[], str] = lambda: os.urandom(16).hex(),
+    ) -> None:
+        self.clock = clock
+        self.job = JobMaster(graph, new_id, cached_files or {})
+        self.tasks: dict[TaskAddress, StreamTask] = {}
+        self._wait = wait
+        self._events: deque[ToCoordinator | Signal] = deque()
+        self._last_report_ms = 0
+
+    def start(self) -> None:
+        """Schedule the job."""
+        self._carry_out(self.job.start(self.clock.now_ms()))
+
+    def cancel(self, by: str = "the user") -> None:
+        """Ask for the job's cancellation; may be called from a signal handler."""
+        self._events.append(CancelRequested(by))
+
+    def stop(self) -> None:
+        """Let the sources end."""
+        self._events.append(StopRequested())
+
+    @property
+    def result(self) -> JobResult | None:
+        """The job's result once it has ended."""
+        return self.job.result
+
+    def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
+        """Step until the job has ended; `on_progress` is called now and then."""
+        self.start()
+        while self.result is None:
+            if not self.round():
+                self._pause()
+            if on_progress is not None:
+                on_progress()
+        return self.result
+
+    def round(self) -> bool:
+        """Every task steps once, messages are delivered; False when nobody had anything to do."""
+        active = self._handle_events()
+        for attempt, task in list(self.tasks.items()):
+            active |= self.step(attempt, task)
+        now = self.clock.now_ms()
+        if now - self._last_report_ms >= REPORT_INTERVAL_MS:
+            self._last_report_ms = now
+            for task in self.tasks.values():
+                self._events.append(task.report())
+            self._events.append(Tick())
+        return active
+
+    def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
+        """One step of one task, and what follows from it."""
+        started = self.clock.monotonic()
+        progress = task.step()
+        took = self.clock.monotonic() - started
+        task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "busy", took)
+        active = progress is Progress.BUSY
+        for envelope in task.outgoing():
+            active = True
+            self.deliver(envelope)
+        for report in task.reports():
+            active = True
+            self._events.append(report)
+        if progress is Progress.DONE:
+            del self.tasks[attempt]
+        return active
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Hand an envelope over; one for a task that is gone is lost, as on a network."""
+        receiver = self.tasks.get(envelope.receiver)
+        if receiver is not None:
+            receiver.mail(envelope)
+        sender = self.tasks.get(envelope.sender)
+        if sender is not None:
+            sender.returned(envelope.receiver)
+
+    def kill(self, attempt: TaskAddress, reason: str) -> None:
+        """A task dies without a word."""
+        if self.tasks.pop(attempt, None) is not None:
+            self._events.append(TaskGone(attempt, reason))
+
+    def _handle_events(self) -> bool:
+        active = bool(self._events)
+        while self._events:
+            self._carry_out(self.job.handle(self._events.popleft(), self.clock.now_ms()))
+        return active
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        deployed = []
+        for command in commands:
+            if isinstance(command, RequestSlots):
+                self._events.append(SlotsGranted())
+            elif isinstance(command, DeployTask):
+                task = self.make_task(command)
+                self.tasks[command.deployment.attempt] = task
+                deployed.append(task)
+            elif isinstance(command, SendToTask):
+                receiver = self.tasks.get(command.attempt)
+                if receiver is not None:
+                    receiver.mail(command.message)
+            elif isinstance(command, KillTask):
+                self.kill(command.attempt, "it did not stop in time")
+            elif isinstance(command, EndJob):
+                for task in self.tasks.values():
+                    task.mail(CancelTask())
+        for task in deployed:
+            task.start()
+
+    def make_task(self, command: DeployTask) -> StreamTask:
+        """The task of a deployment."""
+        return StreamTask(command.deployment, self.clock)
+
+    def _pause(self) -> None:
+        """Wait for the next timer, buffer timeout or source, at most until the next report."""
+        now = self.clock.now_ms()
+        due = self._last_report_ms + REPORT_INTERVAL_MS
+        for task in self.tasks.values():
+            deadline = task.deadline_ms()
+            if deadline is not None:
+                due = min(due, deadline)
+        self._wait(max(due - now, 0))

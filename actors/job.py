@@ -1,0 +1,375 @@
+"""A job as its coordinator sees it: events in, commands out. No clock, no Ray, no files.
+
+Source: apache/flink ExecutionGraph, DefaultScheduler, JobMaster.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.graph.job_graph import JobGraph, JobVertex, ScheduleMode
+
+from .commands import (
+    CancelRequested,
+    Command,
+    DeployTask,
+    EndJob,
+    JobResult,
+    KillTask,
+    RequestSlots,
+    SendToTask,
+    Signal,
+    SlotsGranted,
+    SlotsRefused,
+    StopRequested,
+    TaskGone,
+    Tick,
+)
+from .deployment import Deployer
+from .enumeration import Enumerators
+from .exchange.frames import TaskAddress
+from .messages import (
+    CancelTask,
+    CheckpointAcknowledged,
+    CheckpointDeclined,
+    SplitRequest,
+    StopTask,
+    TaskFailure,
+    TaskReport,
+    TaskStateChanged,
+    ToCoordinator,
+)
+from .scheduling import required_slots, shares, slot_of
+from .settings import JobSettings
+from .states import ExecutionState, IllegalTransition, JobStatus
+
+
+@dataclass
+class Execution:
+    """One attempt of one subtask, as the coordinator knows it."""
+
+    attempt: TaskAddress
+    vertex: JobVertex
+    subtask: int
+    number: int
+    state: ExecutionState = ExecutionState.CREATED
+    timestamps: dict[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    last_seen_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """As Flink prints it: "Map (1/3)"."""
+        return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})"
+
+    def become(self, state: ExecutionState, now_ms: int) -> None:
+        """Move, if the move is legal."""
+        if not self.state.may_become(state):
+            raise IllegalTransition(f"execution {self.name} (attempt #{self.number})", self.state.value, state.value)
+        self.state = state
+        self.timestamps[state.value] = now_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionEntry:
+    """One failure in the job's history."""
+
+    timestamp_ms: int
+    task: str
+    failure: TaskFailure
+
+
+HISTORY_LENGTH = 16
+"""Failures kept (web.exception-history-size)."""
+
+
+class JobMaster:
+    """Decides when what is deployed, cancelled and ended.
+
+    Args:
+        graph: the job.
+        new_id: gives 32 fresh hex digits a call.
+        cached_files: name -> path of the distributed cache.
+    """
+
+    def __init__(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> None:
+        self.graph = graph
+        self.status = JobStatus.INITIALIZING
+        self.timestamps: dict[str, int] = {}
+        self.exceptions: deque[ExceptionEntry] = deque(maxlen=HISTORY_LENGTH)
+        self.result: JobResult | None = None
+        self._settings = JobSettings.of(graph.configuration)
+        self._deployer = Deployer(graph, new_id, cached_files)
+        self._enumerators = Enumerators(graph)
+        self.executions: dict[TaskAddress, Execution] = {
+            attempt: Execution(attempt, vertex, subtask, 0) for vertex, subtask, attempt in self._deployer.attempts()
+        }
+        self._shares = shares(graph)
+        self._failure: TaskFailure | None = None
+        self._failed_subtask = 0
+        self._slots_asked_ms = 0
+        self._killed: set[TaskAddress] = set()
+        self._accumulators: dict[str, Any] = {}
+
+    # in
+
+    def start(self, now_ms: int) -> list[Command]:
+        """The first commands: ask for slots."""
+        self._become(JobStatus.CREATED, now_ms)
+        self._slots_asked_ms = now_ms
+        return [RequestSlots(required_slots(self.graph))]
+
+    def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
+        """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
+        if self.status.is_terminal:
+            return []
+        if isinstance(event, SlotsGranted):
+            return self._deploy_first(now_ms)
+        if isinstance(event, SlotsRefused):
+            return self._no_slots(event.found, now_ms)
+        if isinstance(event, CancelRequested):
+            return self._cancel(now_ms)
+        if isinstance(event, StopRequested):
+            running = [e for e in self._live() if e.vertex.is_input]
+            return [SendToTask(e.attempt, StopTask()) for e in running]
+        if isinstance(event, Tick):
+            return self._tick(now_ms)
+        execution = self.executions.get(event.attempt)
+        if execution is None or execution.state.is_terminal:
+            return []
+        execution.last_seen_ms = now_ms
+        if isinstance(event, TaskStateChanged):
+            return self._task_changed(execution, event, now_ms)
+        if isinstance(event, TaskGone):
+            return self._task_gone(execution, event.reason, now_ms)
+        if isinstance(event, SplitRequest):
+            return self._splits(execution, event, now_ms)
+        if isinstance(event, TaskReport):
+            execution.metrics = event.metrics
+        assert isinstance(event, TaskReport | CheckpointAcknowledged | CheckpointDeclined)
+        return []
+
+    # slots and deployment
+
+    def _deploy_first(self, now_ms: int) -> list[Command]:
+        if self.status is not JobStatus.CREATED:
+            return []
+        self._become(JobStatus.RUNNING, now_ms)
+        eager = self.graph.schedule_mode is ScheduleMode.EAGER
+        first = [e for e in self.executions.values() if eager or e.vertex.is_input]
+        return self._deploy(first, now_ms)
+
+    def _deploy(self, executions: Sequence[Execution], now_ms: int) -> list[Command]:
+        for execution in executions:
+            execution.become(ExecutionState.SCHEDULED, now_ms)
+        commands: list[Command] = []
+        for execution in executions:
+            execution.become(ExecutionState.DEPLOYING, now_ms)
+            execution.last_seen_ms = now_ms
+            slot = slot_of(execution.vertex, execution.subtask)
+            deployment = self._deployer.deployment(execution.vertex, execution.subtask, execution.number)
+            commands.append(DeployTask(slot, deployment, self._shares[slot]))
+        return commands
+
+    def _deploy_ready_consumers(self, now_ms: int) -> list[Command]:
+        """LAZY_FROM_SOURCES: vertices all of whose inputs can be read now."""
+        if self.graph.schedule_mode is ScheduleMode.EAGER or self.status is not JobStatus.RUNNING:
+            return []
+        ready = []
+        for vertex in self.graph.vertices:
+            mine = [e for e in self.executions.values() if e.vertex is vertex]
+            if mine[0].state is ExecutionState.CREATED and self._inputs_ready(vertex):
+                ready += mine
+        return self._deploy(ready, now_ms)
+
+    def _inputs_ready(self, vertex: JobVertex) -> bool:
+        for edge in vertex.inputs:
+            wanted = {ExecutionState.FINISHED}
+            if edge.partition_type.is_pipelined:
+                wanted.add(ExecutionState.RUNNING)
+            if any(e.state not in wanted for e in self.executions.values() if e.vertex.id == edge.source):
+                return False
+        return True
+
+    def _no_slots(self, found: str, now_ms: int) -> list[Command]:
+        if self.status is not JobStatus.CREATED:
+            return []
+        wanted = len(required_slots(self.graph))
+        waited = now_ms - self._slots_asked_ms
+        message = (
+            f"Could not allocate all requires slots within timeout of {waited} ms. Slots required: {wanted}, "
+            f"slots allocated: 0; found: {found}; lower the parallelism, add nodes, or raise slot.request.timeout"
+        )
+        return self._fail("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
+
+    # what tasks say
+
+    def _task_changed(self, execution: Execution, event: TaskStateChanged, now_ms: int) -> list[Command]:
+        if event.state in (ExecutionState.DEPLOYING, execution.state):
+            return []
+        if execution.state is ExecutionState.CANCELING and not event.state.is_terminal:
+            return []
+        if execution.state is ExecutionState.CANCELING and event.state is ExecutionState.FINISHED:
+            execution.become(ExecutionState.CANCELED, now_ms)
+        else:
+            execution.become(event.state, now_ms)
+        if event.state is ExecutionState.RUNNING:
+            return self._deploy_ready_consumers(now_ms)
+        if event.state is ExecutionState.FAILED:
+            assert event.failure is not None
+            return self._fail(execution.name, execution.subtask, event.failure, now_ms)
+        if event.state is ExecutionState.FINISHED:
+            self._merge(event.accumulators)
+            return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)
+        if event.state is ExecutionState.CANCELED and self.status is JobStatus.RUNNING:
+            failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
+            return self._fail(execution.name, execution.subtask, failure, now_ms)
+        return self._settle(now_ms)
+
+    def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:
+        if execution.state is ExecutionState.CANCELING:
+            execution.become(ExecutionState.CANCELED, now_ms)
+            return self._settle(now_ms)
+        execution.become(ExecutionState.FAILED, now_ms)
+        message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
+        return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
+
+    def _splits(self, execution: Execution, event: SplitRequest, now_ms: int) -> list[Command]:
+        try:
+            assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
+        except Exception as error:
+            operator = execution.vertex.head
+            message = f"the enumerator of source {operator.name!r} failed: {type(error).__name__}: {error}"
+            failure = TaskFailure(type(error).__name__, message, "", operator.name, operator.call_site)
+            return self._fail(execution.name, execution.subtask, failure, now_ms)
+        by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
+        return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
+
+    # the end
+
+    def _fail(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
+        self.exceptions.append(ExceptionEntry(now_ms, task, failure))
+        if self._failure is None:
+            self._failure, self._failed_subtask = failure, subtask
+        if self.status in (JobStatus.CREATED, JobStatus.RUNNING):
+            self._become(JobStatus.FAILING, now_ms)
+            return self._cancel_tasks(now_ms) + self._settle(now_ms)
+        return self._settle(now_ms)
+
+    def _cancel(self, now_ms: int) -> list[Command]:
+        if self.status not in (JobStatus.CREATED, JobStatus.RUNNING):
+            return []
+        self._become(JobStatus.CANCELLING, now_ms)
+        return self._cancel_tasks(now_ms) + self._settle(now_ms)
+
+    def _cancel_tasks(self, now_ms: int) -> list[Command]:
+        commands: list[Command] = []
+        for execution in self.executions.values():
+            if execution.state in (ExecutionState.CREATED, ExecutionState.SCHEDULED):
+                execution.become(ExecutionState.CANCELED, now_ms)
+            elif not execution.state.is_terminal and execution.state is not ExecutionState.CANCELING:
+                execution.become(ExecutionState.CANCELING, now_ms)
+                commands.append(SendToTask(execution.attempt, CancelTask()))
+        return commands
+
+    def _settle(self, now_ms: int) -> list[Command]:
+        """End the job once every attempt has ended."""
+        if any(not e.state.is_terminal for e in self.executions.values()):
+            return []
+        ends = {
+            JobStatus.RUNNING: JobStatus.FINISHED,
+            JobStatus.FAILING: JobStatus.FAILED,
+            JobStatus.CANCELLING: JobStatus.CANCELED,
+        }
+        self._become(ends[self.status], now_ms)
+        self._enumerators.close()
+        self.result = self._result(now_ms)
+        return [EndJob(self.result)]
+
+    def _tick(self, now_ms: int) -> list[Command]:
+        commands: list[Command] = []
+        if self.status is JobStatus.CREATED and now_ms - self._slots_asked_ms > self._settings.slot_timeout_ms:
+            return self._no_slots("not enough free slots", now_ms)
+        for execution in self._live():
+            if execution.state is ExecutionState.CANCELING:
+                since = execution.timestamps[ExecutionState.CANCELING.value]
+                if now_ms - since > self._settings.cancellation_timeout_ms and execution.attempt not in self._killed:
+                    self._killed.add(execution.attempt)
+                    commands.append(KillTask(execution.attempt))
+            elif now_ms - execution.last_seen_ms > self._settings.heartbeat_timeout_ms:
+                silent = now_ms - execution.last_seen_ms
+                commands.append(KillTask(execution.attempt))
+                commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
+        return commands
+
+    def _live(self) -> list[Execution]:
+        return [e for e in self.executions.values() if e.timestamps and not e.state.is_terminal]
+
+    def _merge(self, accumulators: Mapping[str, Any]) -> None:
+        for name, accumulator in accumulators.items():
+            mine = self._accumulators.get(name)
+            if mine is None:
+                self._accumulators[name] = accumulator
+            else:
+                mine.merge(accumulator)
+
+    def _result(self, now_ms: int) -> JobResult:
+        started = self.timestamps.get(JobStatus.RUNNING.value, now_ms)
+        totals = {name: accumulator.get_local_value() for name, accumulator in self._accumulators.items()}
+        return JobResult(
+            self.graph.id,
+            self.graph.name,
+            self.status,
+            now_ms - started,
+            totals,
+            tuple(self.vertex_summaries()),
+            self._failure if self.status is JobStatus.FAILED else None,
+            self._failed_subtask,
+        )
+
+    def vertex_summaries(self) -> list[dict[str, Any]]:
+        """Per vertex: id, name, parallelism, states, counters summed over subtasks, and each subtask's report."""
+        summaries = []
+        for vertex in self.graph.vertices:
+            mine = [e for e in self.executions.values() if e.vertex is vertex]
+            counters = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
+            sums = {name: sum(e.metrics.get(name, 0) for e in mine) for name in counters}
+            states: dict[str, int] = {}
+            for execution in mine:
+                states[execution.state.value] = states.get(execution.state.value, 0) + 1
+            subtasks = [
+                {
+                    "subtask": e.subtask,
+                    "attempt": e.number,
+                    "id": e.attempt,
+                    "state": e.state.value,
+                    "timestamps": dict(e.timestamps),
+                    "metrics": e.metrics,
+                }
+                for e in mine
+            ]
+            head = {"id": vertex.id, "name": vertex.name, "parallelism": vertex.parallelism}
+            summaries.append({**head, "states": states, **sums, "subtasks": subtasks})
+        return summaries
+
+    def describe(self) -> dict[str, Any]:
+        """The job's status, timestamps, vertices and exceptions as plain data."""
+        return {
+            "jid": self.graph.id,
+            "name": self.graph.name,
+            "state": self.status.value,
+            "timestamps": dict(self.timestamps),
+            "vertices": self.vertex_summaries(),
+            "exceptions": [
+                {"timestamp": e.timestamp_ms, "task": e.task, "exception": e.failure.message} for e in self.exceptions
+            ],
+        }
+
+    def _become(self, status: JobStatus, now_ms: int) -> None:
+        if not self.status.may_become(status):
+            raise IllegalTransition(f"job {self.graph.name!r}", self.status.value, status.value)
+        self.status = status
+        self.timestamps[status.value] = now_ms

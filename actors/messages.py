@@ -1,0 +1,186 @@
+"""What coordinator and tasks say to each other: frozen values, compared whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.graph.job_graph import ChainedOperator
+from rayflink.graph.partitioners import Partitioner
+from rayflink.operators.base import OperatorSnapshot
+
+from .exchange.frames import TaskAddress
+from .exchange.gate import ChannelSpec
+from .states import ExecutionState
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """One result partition a task produces.
+
+    Args:
+        dataset: 32 hex digits of the intermediate data set.
+        subpartitions: number of consumers of this producer.
+        partitioner: how records are dealt.
+        buffer_timeout_ms: -1, 0 or more.
+        blocking: consumers start when it is complete; it is spilled to disk.
+    """
+
+    dataset: str
+    subpartitions: int
+    partitioner: Partitioner
+    buffer_timeout_ms: int = 100
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDeployment:
+    """All that one execution attempt needs to run.
+
+    Args:
+        attempt: its id and address.
+        operators: the chain, head first.
+        inputs: one a channel.
+        outputs: one a consumer vertex, in the order the operators name them.
+        config: option key -> value.
+        restore: operator id -> snapshots to start from.
+        cached_files: name -> path of the distributed cache on this machine.
+    """
+
+    job_id: str
+    job_name: str
+    attempt: TaskAddress
+    attempt_number: int
+    vertex_id: str
+    vertex_name: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    operators: tuple[ChainedOperator, ...]
+    inputs: tuple[ChannelSpec, ...]
+    outputs: tuple[OutputSpec, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    restore: Mapping[str, tuple[OperatorSnapshot, ...]] = field(default_factory=dict)
+    cached_files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """As Flink prints it: "Map (1/3)"."""
+        return f"{self.vertex_name} ({self.subtask + 1}/{self.parallelism})"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """Why an attempt failed; `traceback` is text, the user's part where his code raised.
+
+    `operator`, `call_site` and `record` are "" where the failure was not in a user's function.
+    """
+
+    kind: str
+    message: str
+    traceback: str
+    operator: str = ""
+    call_site: str = ""
+    record: str = ""
+    operator_id: str = ""
+
+
+# task -> coordinator
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStateChanged:
+    """An attempt entered `state`; at the end with its accumulators."""
+
+    attempt: TaskAddress
+    state: ExecutionState
+    failure: TaskFailure | None = None
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """A source reader has nothing left to read."""
+
+    attempt: TaskAddress
+    operator_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """Heartbeat with counters; `metrics` is a plain dict of Flink's metric names."""
+
+    attempt: TaskAddress
+    metrics: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointAcknowledged:
+    """A task's part of a checkpoint is taken: operator id -> state, and how long it took."""
+
+    attempt: TaskAddress
+    checkpoint_id: int
+    snapshots: Mapping[str, OperatorSnapshot]
+    alignment_ms: int
+    start_delay_ms: int
+    sync_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDeclined:
+    """A task could not take its part."""
+
+    attempt: TaskAddress
+    checkpoint_id: int
+    reason: str
+
+
+ToCoordinator = TaskStateChanged | SplitRequest | TaskReport | CheckpointAcknowledged | CheckpointDeclined
+
+
+# coordinator -> task
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTask:
+    """Stop as soon as possible, without finishing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopTask:
+    """Sources end as if their input had; the job then finishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignSplits:
+    """Splits for a source operator; with `no_more` it gets none after these."""
+
+    operator_id: str
+    splits: tuple[Any, ...]
+    no_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerCheckpoint:
+    """Sources put this barrier into their streams."""
+
+    barrier: CheckpointBarrier
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointComplete:
+    """The checkpoint is durable."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointAborted:
+    """The checkpoint will never be complete."""
+
+    checkpoint_id: int
+
+
+ToTask = CancelTask | StopTask | AssignSplits | TriggerCheckpoint | CheckpointComplete | CheckpointAborted

@@ -1,0 +1,74 @@
+"""The options that tasks and the coordinator read, typed, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """What shapes a task; times in milliseconds, sizes in bytes."""
+
+    buffers_per_channel: int = 2
+    floating_buffers: int = 8
+    max_buffers_per_channel: int = 10
+    max_rows: int = 16384
+    max_bytes: int = 1 << 20
+    slice_ms: float = 10.0
+    max_in_flight: int = 2
+    gap_timeout_ms: int = 30_000
+    memo_entries: int = 65536
+    at_least_once: bool = False
+    copy_values: bool = False
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> TaskSettings:
+        """From option key -> value.
+
+        Raises:
+            ConfigError: a value does not parse.
+        """
+        get = Configuration.from_dict(config).get
+        return cls(
+            buffers_per_channel=get(options.BUFFERS_PER_CHANNEL),
+            floating_buffers=get(options.FLOATING_BUFFERS_PER_GATE),
+            max_buffers_per_channel=get(options.MAX_BUFFERS_PER_CHANNEL),
+            max_rows=get(options.BATCH_MAX_ROWS),
+            max_bytes=get(options.BATCH_MAX_BYTES).bytes,
+            slice_ms=get(options.SLICE_TARGET).to_nanos() / 1e6,
+            max_in_flight=get(options.MAX_IN_FLIGHT_CALLS),
+            gap_timeout_ms=get(options.GAP_TIMEOUT).to_millis(),
+            memo_entries=get(options.KEY_MEMO_MAX_ENTRIES),
+            at_least_once=get(options.CHECKPOINT_MODE).name == "AT_LEAST_ONCE",
+            copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """What shapes the coordinator's decisions; times in milliseconds."""
+
+    heartbeat_interval_ms: int = 10_000
+    heartbeat_timeout_ms: int = 50_000
+    slot_timeout_ms: int = 300_000
+    cancellation_timeout_ms: int = 180_000
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> JobSettings:
+        """From option key -> value.
+
+        Raises:
+            ConfigError: a value does not parse.
+        """
+        get = Configuration.from_dict(config).get
+        return cls(
+            heartbeat_interval_ms=get(options.HEARTBEAT_INTERVAL).to_millis(),
+            heartbeat_timeout_ms=get(options.HEARTBEAT_TIMEOUT).to_millis(),
+            slot_timeout_ms=get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
+            cancellation_timeout_ms=get(options.CANCELLATION_TIMEOUT).to_millis(),
+        )

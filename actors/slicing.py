@@ -1,0 +1,68 @@
+"""How many records a task works before it looks at its mail again, learnt from what records cost lately."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Monotonic(Protocol):
+    """A clock for durations."""
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        ...
+
+
+class Slicer:
+    """Sizes slices so that one takes about `target_ms`.
+
+    A slice is at least one record: a function that takes a second a record makes slices of a second.
+
+    Args:
+        clock: measures the slices.
+        target_ms: how long a slice should take, > 0.
+        first: records of the first slice, before anything was measured.
+    """
+
+    def __init__(self, clock: Monotonic, target_ms: float = 10.0, first: int = 64) -> None:
+        self._clock = clock
+        self._target_s = target_ms / 1000
+        self._limit = float(first)
+        self._expected = 0
+        self._started = 0.0
+        self._spent = 0.0
+        self.longest_ms = 0.0
+
+    def rows(self, available: int) -> int:
+        """How many of `available` records (>= 1) to take now."""
+        return max(1, min(available, int(self._limit)))
+
+    def expect(self, rows: int) -> None:
+        """The work that follows is for `rows` records."""
+        self._learn()
+        self._expected, self._spent = rows, 0.0
+
+    def begin(self) -> None:
+        """Work starts or goes on."""
+        self._started = self._clock.monotonic()
+
+    def end(self) -> None:
+        """Work stops for now."""
+        took = self._clock.monotonic() - self._started
+        self._spent += took
+        self.longest_ms = max(self.longest_ms, took * 1000)
+
+    def may_continue(self) -> bool:
+        """Whether this step's time is not yet used up."""
+        return self._clock.monotonic() - self._started < self._target_s
+
+    def _learn(self) -> None:
+        rows, spent = self._expected, self._spent
+        if not rows:
+            return
+        if spent <= 0:
+            self._limit = min(self._limit * 2, 1 << 20)
+            return
+        fitting = rows * self._target_s / spent
+        # grow by doubling at most, so that a few cheap records do not open the way for a flood of dear ones
+        self._limit = max(1.0, min(fitting, self._limit * 2, 1 << 20))

@@ -1,0 +1,499 @@
+"""One subtask: a mailbox, an input gate, a chain of operators, result partitions - and no thread, actor or clock of its own.
+
+`step()` does one bounded piece of work: the mails that are there, then one slice of input (about `rayflink.slice.target`
+long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what arrives into `mail()`. Between two
+steps mails, timers, barriers and buffer timeouts get their turn, so no user function that returns blocks them for long.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from itertools import chain
+from typing import Any
+
+from rayflink.operators.valve import WatermarkValve
+
+from rayflink.common.batches import (
+    MAX_TIMESTAMP,
+    Batch,
+    CancelCheckpointMarker,
+    CheckpointBarrier,
+    EndOfData,
+    EndOfPartition,
+    Event,
+    LatencyMarker,
+    RowBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from rayflink.operators.base import OperatorSnapshot, SourceOperator, UserCodeError
+
+from .conversations import Conversations
+from .exchange import alignment
+from .exchange.codec import decode_batch
+from .exchange.frames import Envelope, TaskAddress
+from .failures import describe_failure
+from .messages import (
+    AssignSplits,
+    CancelTask,
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointComplete,
+    CheckpointDeclined,
+    SplitRequest,
+    StopTask,
+    TaskDeployment,
+    TaskFailure,
+    TaskReport,
+    TaskStateChanged,
+    ToCoordinator,
+    ToTask,
+    TriggerCheckpoint,
+)
+from .settings import TaskSettings
+from .slicing import Slicer
+from .states import ExecutionState, IllegalTransition
+from .task_metrics import TaskMetrics
+from .wiring import make_chain, make_gate, make_writers, operator_context
+
+
+class Progress(Enum):
+    """What a step did, and so what the runner should do next."""
+
+    BUSY = "busy"
+    """There is more to do at once."""
+    IDLE = "idle"
+    """Nothing until a mail comes or `deadline_ms()` is reached."""
+    BACK_PRESSURED = "back-pressured"
+    """Outputs are full: nothing until credit comes."""
+    DONE = "done"
+    """In a terminal state, and everything has been sent."""
+
+
+class StreamTask:
+    """Runs one execution attempt.
+
+    Args:
+        deployment: what to run.
+        clock: `now_ms()` and `monotonic()`.
+    """
+
+    def __init__(self, deployment: TaskDeployment, clock: Any) -> None:
+        self.deployment = deployment
+        self.clock = clock
+        self.state = ExecutionState.CREATED
+        self._mailbox: deque[Envelope | ToTask] = deque()
+        self._reports: deque[ToCoordinator] = deque()
+        self.metrics = TaskMetrics(deployment, clock)
+        self.accumulators: dict[str, Any] = {}
+        settings = TaskSettings.of(deployment.config)
+        self._writers = make_writers(deployment, settings)
+        self._gate = make_gate(deployment, settings)
+        partitions = [writer.partition for writer in self._writers]
+        self._peers = Conversations(deployment.attempt, self._gate, partitions, settings)
+        channels = max(len(deployment.inputs), 1)
+        handler = alignment.BarrierTracker if settings.at_least_once else alignment.BarrierAligner
+        self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(channels)
+        self._valve = WatermarkValve(channels)
+        self._slicer = Slicer(clock, settings.slice_ms)
+        self._chain = make_chain(deployment, self._writers, self._outputs_full, settings.copy_values)
+        self._batch: tuple[Batch, int, int, int] | None = None  # batch, rows done, channel, input index
+        self._barriers: deque[CheckpointBarrier] = deque()
+        self._ended_inputs: dict[int, set[int]] = {}
+        self._source_ended = False
+        self._stopping = False
+        self._opened = 0
+        self._closed = False
+        self._ending = False
+        head = deployment.operators[0]
+        self._source = self._chain.links[0].operator if not deployment.inputs else None
+        if self._source is not None and not isinstance(self._source, SourceOperator):
+            raise TypeError(f"operator {head.name!r} has no input and is no source")
+
+    # what a runner calls
+
+    def mail(self, message: Envelope | ToTask) -> None:
+        """Leave a message; may be called from another thread."""
+        self._mailbox.append(message)
+
+    def start(self) -> None:
+        """Set up, restore and open the operators, and ask the producers for their data."""
+        self._become(ExecutionState.DEPLOYING)
+        try:
+            self._open_operators()
+            for producer, frame in self._gate.request_partitions():
+                self._peers.say(producer, frame)
+            self._become(ExecutionState.RUNNING)
+        except Exception as error:
+            self._fail(error)
+
+    def step(self) -> Progress:
+        """Do one bounded piece of work."""
+        if self._closed:
+            return self._after_end()
+        try:
+            self._read_mail()
+            if self._closed:
+                return self._after_end()
+            now = self.clock.now_ms()
+            for writer in self._writers:
+                writer.tick(now)
+            self._peers.check(now)
+            progress = self._work(now)
+        except Exception as error:
+            self._fail(error)
+            return self._after_end()
+        return progress
+
+    def outgoing(self) -> list[Envelope]:
+        """What may be sent now; the runner calls `returned` when each has been delivered."""
+        return self._peers.outgoing()
+
+    def returned(self, peer: TaskAddress) -> None:
+        """A call to `peer` has returned."""
+        self._peers.returned(peer)
+
+    def reports(self) -> list[ToCoordinator]:
+        """Messages for the coordinator since the last call."""
+        reports = list(self._reports)
+        self._reports.clear()
+        return reports
+
+    def report(self) -> TaskReport:
+        """A heartbeat with the counters as they are."""
+        return TaskReport(
+            self.deployment.attempt,
+            self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._valve, self._peers),
+        )
+
+    def deadline_ms(self) -> int | None:
+        """When `step` has something to do without a mail: a timer, a buffer timeout, a source's next poll."""
+        times: list[int] = []
+        for writer in self._writers:
+            due = writer.deadline_ms()
+            if due is not None:
+                times.append(due)
+        for link in self._chain.links:
+            due = link.operator.next_processing_time()
+            if due is not None:
+                times.append(due)
+        if self._source is not None and not self._source_ended:
+            due = self._source.next_poll_ms()  # type: ignore[attr-defined]
+            if due is not None:
+                times.append(due)
+        return min(times, default=None)
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether a mail waits."""
+        return bool(self._mailbox)
+
+    # one step
+
+    def _work(self, now: int) -> Progress:
+        if not self._chain.idle:
+            return self._run_chain()
+        if self._outputs_full():
+            return Progress.BACK_PRESSURED
+        if self._fire_processing_time(now):
+            return self._run_chain()
+        if self._batch is not None:
+            return self._next_slice()
+        if self._barriers:
+            self._checkpoint(self._barriers.popleft(), 0)
+            return Progress.BUSY
+        if self._ending:
+            self._finish()
+            return Progress.BUSY
+        if self._source is not None:
+            return self._poll_source(now)
+        item = self._gate.next()
+        if item is None:
+            return Progress.IDLE
+        if item.body is not None:
+            self._batch = (decode_batch(item.body), 0, item.channel, item.input_index)
+            return self._next_slice()
+        assert item.event is not None
+        self._take_event(item.channel, item.input_index, item.event, now)
+        return Progress.BUSY if self._chain.idle else self._run_chain()
+
+    def _run_chain(self) -> Progress:
+        self._slicer.begin()
+        idle = self._chain.run(self._slicer.may_continue)
+        self._slicer.end()
+        if not idle and self._outputs_full():
+            return Progress.BACK_PRESSURED
+        return Progress.BUSY
+
+    def _next_slice(self) -> Progress:
+        assert self._batch is not None
+        batch, done, channel, input_index = self._batch
+        rows = self._slicer.rows(len(batch) - done)
+        if rows == len(batch):
+            piece = batch
+        else:
+            piece = batch.slice(done, done + rows)
+        done += rows
+        if done < len(batch):
+            self._batch = (batch, done, channel, input_index)
+        else:
+            self._batch = None
+            self._gate.recycle(channel)
+        self._slicer.expect(rows)
+        self._chain.feed(piece, input_index)
+        return self._run_chain()
+
+    def _poll_source(self, now: int) -> Progress:
+        source = self._source
+        assert isinstance(source, SourceOperator)
+        if self._source_ended:
+            return Progress.IDLE
+        rows = self._slicer.rows(1 << 14)
+        self._slicer.begin()
+        elements = None if self._stopping else source.poll(rows)
+        if elements is None:
+            self._source_ended = True
+            self._chain.emit(0, chain(source.finish(), (Watermark(MAX_TIMESTAMP), EndOfData())))
+            self._ending = True
+            return self._run_chain()
+        elements = tuple(elements)
+        if not elements:
+            return Progress.IDLE
+        self._slicer.expect(sum(len(e) for e in elements if isinstance(e, RowBatch)))
+        self._chain.emit(0, elements)
+        idle = self._chain.run(self._slicer.may_continue)
+        self._slicer.end()
+        return Progress.BACK_PRESSURED if not idle and self._outputs_full() else Progress.BUSY
+
+    def _fire_processing_time(self, now: int) -> bool:
+        fired = False
+        for index, link in enumerate(self._chain.links):
+            due = link.operator.next_processing_time()
+            if due is not None and due <= now:
+                self._chain.emit(index, link.operator.on_processing_time(now))
+                fired = True
+        return fired
+
+    def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:
+        if isinstance(event, Watermark):
+            self._feed(self._valve.watermark(channel, event.timestamp))
+        elif isinstance(event, WatermarkStatus):
+            self._feed(self._valve.status(channel, event.idle))
+        elif isinstance(event, LatencyMarker):
+            self._chain.feed(event)
+        elif isinstance(event, CheckpointBarrier):
+            self._act(self._aligner.barrier(channel, event, now))
+        elif isinstance(event, CancelCheckpointMarker):
+            self._act(self._aligner.cancel(channel, event))
+        elif isinstance(event, EndOfData):
+            self._input_ended(channel, input_index)
+        elif isinstance(event, EndOfPartition):
+            self._act(self._aligner.end(channel, now))
+            self._feed(self._valve.end(channel))
+            if self._gate.is_finished:
+                self._ending = True
+
+    def _input_ended(self, channel: int, input_index: int) -> None:
+        ended = self._ended_inputs.setdefault(input_index, set())
+        ended.add(channel)
+        specs = self.deployment.inputs
+        of_input = sum(1 for spec in specs if spec.input_index == input_index)
+        if len(ended) < of_input:
+            return
+        if sum(map(len, self._ended_inputs.values())) == len(specs):
+            self._chain.feed(EndOfData())
+        else:
+            self._chain.emit(0, self._chain.links[0].operator.end_input(input_index))
+
+    def _feed(self, events: list[Any]) -> None:
+        for event in reversed(events):
+            self._chain.feed(event)
+
+    # checkpoints
+
+    def _act(self, actions: list[alignment.Action]) -> None:
+        for action in actions:
+            if isinstance(action, alignment.Block):
+                self._gate.block(action.channel)
+            elif isinstance(action, alignment.Unblock):
+                self._gate.unblock()
+            elif isinstance(action, alignment.Aligned):
+                self._checkpoint(action.barrier, action.alignment_ms)
+            else:
+                self._abort_checkpoint(action.checkpoint_id, "a producer or a newer checkpoint cancelled it")
+
+    def _checkpoint(self, barrier: CheckpointBarrier, alignment_ms: int) -> None:
+        """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
+        assert self._chain.idle, "a barrier is taken between elements only"
+        started = self.clock.monotonic()
+        number = barrier.checkpoint_id
+        for index, link in enumerate(self._chain.links):
+            self._chain.emit(index, link.operator.prepare_snapshot(number))
+            self._chain.drain()
+        for writer in self._writers:
+            writer.broadcast(barrier)
+        snapshots: dict[str, OperatorSnapshot] = {}
+        for link in self._chain.links:
+            state = link.operator.snapshot_state(number)
+            if state is not None:
+                snapshots[link.operator.ctx.operator_id] = state
+        took = int((self.clock.monotonic() - started) * 1000)
+        delay = max(0, self.clock.now_ms() - barrier.timestamp)
+        self._reports.append(
+            CheckpointAcknowledged(self.deployment.attempt, number, snapshots, alignment_ms, delay, took)
+        )
+
+    def _abort_checkpoint(self, number: int, reason: str) -> None:
+        for writer in self._writers:
+            writer.broadcast(CancelCheckpointMarker(number))
+        self._reports.append(CheckpointDeclined(self.deployment.attempt, number, reason))
+
+    # mail
+
+    def _read_mail(self) -> None:
+        while self._mailbox and not self._closed:
+            message = self._mailbox.popleft()
+            if isinstance(message, Envelope):
+                self._peers.take(message, self.clock.now_ms())
+            else:
+                self._take_command(message)
+
+    def _take_command(self, command: ToTask) -> None:
+        if isinstance(command, CancelTask):
+            self._cancel()
+        elif isinstance(command, StopTask):
+            self._stopping = True
+        elif isinstance(command, AssignSplits):
+            self._assign(command)
+        elif isinstance(command, TriggerCheckpoint):
+            if self._source is None or self._source_ended or self.state is not ExecutionState.RUNNING:
+                reason = "the task is not a running source"
+                number = command.barrier.checkpoint_id
+                self._reports.append(CheckpointDeclined(self.deployment.attempt, number, reason))
+            else:
+                self._barriers.append(command.barrier)
+        elif isinstance(command, CheckpointComplete):
+            for link in self._chain.links:
+                link.operator.notify_checkpoint_complete(command.checkpoint_id)
+        elif isinstance(command, CheckpointAborted):
+            for link in self._chain.links:
+                link.operator.notify_checkpoint_aborted(command.checkpoint_id)
+
+    def _assign(self, command: AssignSplits) -> None:
+        source = self._source
+        assert isinstance(source, SourceOperator), "splits were assigned to a task without a source"
+        if command.splits:
+            source.add_splits(list(command.splits))
+        if command.no_more:
+            source.no_more_splits()
+
+    def _outputs_full(self) -> bool:
+        for writer in self._writers:
+            if writer.partition.is_full:
+                return True
+        return False
+
+    # life cycle
+
+    def _open_operators(self) -> None:
+        shared = {"clock": self.clock, "metrics": self.metrics.group, "accumulators": self.accumulators}
+        links = self._chain.links
+        for index, link in enumerate(links):
+            operator_id = self.deployment.operators[index].operator_id
+            link.operator.setup(operator_context(self.deployment, index, shared, self._split_asker(operator_id)))
+        for index, link in reversed(list(enumerate(links))):
+            operator_id = self.deployment.operators[index].operator_id
+            self._opened += 1
+            link.operator.initialize_state(self.deployment.restore.get(operator_id, ()))
+            try:
+                link.operator.open()
+            except UserCodeError:
+                raise
+            except Exception as error:
+                ctx = link.operator.ctx
+                raise UserCodeError(ctx.operator_name, ctx.call_site, "", "open") from error
+
+    def _split_asker(self, operator_id: str) -> Callable[[], None]:
+        return lambda: self._reports.append(SplitRequest(self.deployment.attempt, operator_id))
+
+    def _finish(self) -> None:
+        """All input is worked: close, say that nothing follows, and wait until it has been fetched."""
+        self._ending = False
+        self._close_operators(quiet=False)
+        for writer in self._writers:
+            writer.finish()
+        self._closed = True
+
+    def _after_end(self) -> Progress:
+        """Serve the consumers until everything is sent; only then the attempt is FINISHED."""
+        if self.state is ExecutionState.RUNNING:
+            while self._mailbox:
+                message = self._mailbox.popleft()
+                if isinstance(message, Envelope):
+                    self._peers.take(message, self.clock.now_ms())
+                elif isinstance(message, CancelTask):
+                    self._cancel()
+                    return Progress.DONE
+                elif isinstance(message, TriggerCheckpoint):
+                    number = message.barrier.checkpoint_id
+                    self._reports.append(CheckpointDeclined(self.deployment.attempt, number, "the task has finished"))
+            if all(writer.partition.fully_consumed for writer in self._writers):
+                self._become(ExecutionState.FINISHED)
+        if not self.state.is_terminal:
+            return Progress.IDLE
+        self._mailbox.clear()
+        return Progress.DONE if self._peers.silent else Progress.IDLE
+
+    def _cancel(self) -> None:
+        if self.state.is_terminal:
+            return
+        if self.state is ExecutionState.CREATED:
+            self._closed = True
+            self._become(ExecutionState.CANCELED)
+            return
+        self._become(ExecutionState.CANCELING)
+        self._abandon()
+        self._become(ExecutionState.CANCELED)
+
+    def _fail(self, error: Exception) -> None:
+        if self.state.is_terminal:
+            return
+        failure = describe_failure(error, self.deployment)
+        self._abandon(cause=failure.message)
+        self._become(ExecutionState.FAILED, failure)
+
+    def _abandon(self, cause: str | None = None) -> None:
+        self._chain.abandon()
+        self._batch = None
+        self._barriers.clear()
+        self._close_operators(quiet=True)
+        self._peers.release(cause)
+        self._closed = True
+
+    def _close_operators(self, quiet: bool) -> None:
+        """Close what was opened, head first; every operator is closed even when one raises."""
+        opened, self._opened = self._opened, 0
+        links = self._chain.links[len(self._chain.links) - opened :]
+        first: Exception | None = None
+        for link in links:
+            try:
+                link.operator.close()
+            except Exception as error:  # the others must be closed as well; the first error is kept
+                self.metrics.close_errors += 1
+                first = first or error
+        if first is not None and not quiet:
+            raise first
+
+    def _become(self, state: ExecutionState, failure: TaskFailure | None = None) -> None:
+        if not self.state.may_become(state) and not (self.state, state) == (
+            ExecutionState.CREATED,
+            ExecutionState.DEPLOYING,
+        ):
+            raise IllegalTransition(f"task {self.deployment.name}", self.state.value, state.value)
+        self.state = state
+        totals = dict(self.accumulators) if state.is_terminal else {}
+        if state.is_terminal:
+            self._reports.append(self.report())
+        self._reports.append(TaskStateChanged(self.deployment.attempt, state, failure, totals))

@@ -1,0 +1,59 @@
+"""The user's program on its way to a worker, whose `__main__` is another script.
+
+Functions and classes of the job's script travel by value. On arrival its classes are given back their place in `__main__`,
+so that plain pickle, which refers to a class by module and name, finds them in every process. The script itself is never
+run again: it may have no `if __name__ == "__main__"`.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+from rayflink.common.errors import NotSerializable
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle that notes which classes of `__main__` it met."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=5)
+        self.main_classes: dict[str, type] = {}
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type) and obj.__module__ == "__main__" and "<locals>" not in obj.__qualname__:
+            self.main_classes[obj.__qualname__] = obj
+        return super().reducer_override(obj)
+
+
+def pack(program: Any, what: str = "the program") -> bytes:
+    """The object with all code of the job's script that it needs.
+
+    Raises:
+        NotSerializable: something in it cannot be sent to another process.
+    """
+    file = io.BytesIO()
+    pickler = _Pickler(file)
+    try:
+        pickler.dump(program)
+    except Exception as error:
+        raise NotSerializable(what, f"{type(error).__name__}: {error}") from error
+    # both in one pickle, so that a class met in both is one class on arrival
+    whole = io.BytesIO()
+    cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
+    return whole.getvalue()
+
+
+def unpack(data: bytes, main: ModuleType | None = None) -> Any:
+    """The object that `pack` packed; classes of the job's script are put into `main` (this process's `__main__`)."""
+    main_classes, program = pickle.loads(data)
+    home = main if main is not None else sys.modules["__main__"]
+    for qualname, cls in main_classes.items():
+        if "." not in qualname and not hasattr(home, qualname):
+            setattr(home, qualname, cls)
+    return program

@@ -1,0 +1,110 @@
+"""From a deployment to the moving parts of a task: selectors, writers, gate, chain."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rayflink.graph.partitioners import (
+    Broadcast,
+    Custom,
+    Forward,
+    Global,
+    KeyGroup,
+    Rebalance,
+    Rescale,
+    Shuffle,
+)
+from rayflink.operators.base import Operator, OperatorContext
+from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
+
+from .exchange import selectors
+from .exchange.frames import PartitionId
+from .exchange.gate import InputGate
+from .exchange.partition import ResultPartition, output_pool
+from .exchange.writer import BatchLimits, RecordWriter
+from .messages import OutputSpec, TaskDeployment
+from .settings import TaskSettings
+
+
+def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: int) -> selectors.ChannelSelector:
+    """The runtime half of a partitioner, for this producer."""
+    width, strategy = spec.subpartitions, spec.partitioner
+    if isinstance(strategy, Forward | Global):
+        return selectors.SingleChannel(width)
+    if isinstance(strategy, Rebalance | Rescale):
+        return selectors.RoundRobin(width, start=deployment.subtask)
+    if isinstance(strategy, Broadcast):
+        return selectors.Broadcast(width)
+    if isinstance(strategy, Shuffle):
+        seed = zlib.crc32(f"{spec.dataset}/{deployment.subtask}".encode())
+        return selectors.RandomChannel(width, seed)
+    if isinstance(strategy, KeyGroup):
+        groups = strategy.max_parallelism or deployment.max_parallelism
+        return selectors.ByKeyGroup(width, strategy.key_selector, groups, memo_entries)
+    if isinstance(strategy, Custom):
+        return selectors.ByFunction(width, strategy.partitioner, strategy.key_selector)
+    raise TypeError(f"found a partitioner of type {type(strategy).__name__}, which no selector is known for")
+
+
+def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[RecordWriter]:
+    """One writer an output, in their order."""
+    writers = []
+    for spec in deployment.outputs:
+        pool = output_pool(
+            spec.subpartitions,
+            settings.buffers_per_channel,
+            settings.floating_buffers,
+            settings.max_buffers_per_channel,
+        )
+        partition = ResultPartition(PartitionId(spec.dataset, deployment.subtask), spec.subpartitions, pool)
+        limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms)
+        selector = make_selector(spec, deployment, settings.memo_entries)
+        writers.append(RecordWriter(partition, selector, limits))
+    return writers
+
+
+def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:
+    """The input channels; without inputs a gate that is finished from the start."""
+    return InputGate(deployment.inputs, settings.buffers_per_channel, settings.floating_buffers)
+
+
+def make_chain(
+    deployment: TaskDeployment, writers: list[RecordWriter], is_full: Callable[[], bool], copies: bool
+) -> OperatorChain:
+    """Operators made by their factories and joined as the job vertex says; not set up yet."""
+    links = []
+    for node in deployment.operators:
+        if node.factory is None:
+            raise TypeError(f"operator {node.name!r} has no factory; iterations are not run by this version")
+        operator: Operator = node.factory()
+        edges = tuple(ChainEdge(e.target, e.tag_id, e.input_index) for e in node.chained_outputs)
+        outputs = tuple(ChainOutput(writers[o.dataset], o.tag_id) for o in node.network_outputs)
+        links.append(ChainLink(operator, edges, outputs))
+    return OperatorChain(links, is_full, copies)
+
+
+def operator_context(
+    deployment: TaskDeployment, index: int, shared: Mapping[str, Any], request_split: Callable[[], None]
+) -> OperatorContext:
+    """What operator `index` of the chain gets at setup; `shared` holds clock, metrics, accumulators of the task."""
+    node = deployment.operators[index]
+    return OperatorContext(
+        operator_id=node.operator_id,
+        operator_name=node.name,
+        task_name=deployment.vertex_name,
+        job_id=deployment.job_id,
+        subtask=deployment.subtask,
+        parallelism=deployment.parallelism,
+        max_parallelism=deployment.max_parallelism,
+        attempt=deployment.attempt_number,
+        clock=shared["clock"],
+        metrics=shared["metrics"].add_group("operator", node.name),
+        config=deployment.config,
+        accumulators=shared["accumulators"],
+        cached_files=deployment.cached_files,
+        call_site=node.call_site,
+        request_split=request_split,
+    )
+

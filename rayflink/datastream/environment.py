@@ -1,0 +1,229 @@
+"""The entry point of a stream program: sources, options, and execution."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+from rayflink.common.source import Source
+from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.connectors.collection import CollectionSource
+from rayflink.connectors.generator import NumberSequenceSource
+from rayflink.connectors.text_files import TextFileSource
+from rayflink.graph import transformations as graph
+from rayflink.graph.assembly import job_graph
+from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.plan_json import plan_json
+from rayflink.graph.stream_graph import StreamGraph
+from rayflink.graph.translation import PlanSettings, stream_graph
+from rayflink.operators.sources import ReaderSourceOperator
+from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
+
+from .streams import DataStream
+
+DEFAULT_JOB_NAME = "Flink Streaming Job"
+
+
+class StreamExecutionEnvironment:
+    """Where a program gets its streams from and by which it is run.
+
+    >>> env = StreamExecutionEnvironment.get_execution_environment()
+    >>> env = env.set_parallelism(2)
+    >>> env.get_parallelism()
+    2
+    """
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        self._configuration = Configuration() if configuration is None else configuration
+        self._sinks: list[graph.Transformation] = []
+        self._cached_files: list[tuple[str, str]] = []
+
+    @staticmethod
+    def get_execution_environment(configuration: Configuration | Mapping[str, Any] | None = None) -> (
+        StreamExecutionEnvironment
+    ):
+        """The environment of this process, with the options given, those of `rayflink run -D` and of $RAYFLINK_CONF.
+
+        Raises:
+            ConfigError: an option does not parse.
+        """
+        given = configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration or {})
+        whole = Configuration.from_file(os.environ["RAYFLINK_CONF"]) if "RAYFLINK_CONF" in os.environ else Configuration()
+        whole.add_all(given)
+        defined = [f"-D{line}" for line in os.environ.get("RAYFLINK_OPTIONS", "").splitlines() if line]
+        whole.add_all(Configuration.from_args(defined)[0])
+        return StreamExecutionEnvironment(whole)
+
+    # options
+
+    def get_configuration(self) -> Configuration:
+        """The options, which may still be changed."""
+        return self._configuration
+
+    def configure(self, configuration: Configuration | Mapping[str, Any]) -> StreamExecutionEnvironment:
+        """Add options."""
+        given = configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration)
+        self._configuration.add_all(given)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """Subtasks of operators that set none themselves, at least 1."""
+        self._configuration.set(options.PARALLELISM, parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """Subtasks of operators that set none themselves."""
+        return self._configuration.get(options.PARALLELISM)
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Key groups of operators that set none themselves, in [1, 32768]."""
+        self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """Key groups of operators that set none themselves; -1: chosen by parallelism."""
+        return self._configuration.get(options.MAX_PARALLELISM)
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """How long records wait for a fuller batch: milliseconds, 0 not at all, -1 until the batch is full."""
+        if timeout_millis < -1:
+            raise ConfigError("buffer timeout", f"{timeout_millis} ms", "-1, 0 or more", "use -1 for full batches only")
+        self._configuration.set(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
+        if timeout_millis >= 0:
+            self._configuration.set(options.BUFFER_TIMEOUT, timeout_millis)
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        """Milliseconds, or -1 for full batches only."""
+        if not self._configuration.get(options.BUFFER_TIMEOUT_ENABLED):
+            return -1
+        return self._configuration.get(options.BUFFER_TIMEOUT).to_millis()
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Run every operator as a task of its own."""
+        self._configuration.set(options.OPERATOR_CHAINING, False)
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        """Whether operators may share a task."""
+        return self._configuration.get(options.OPERATOR_CHAINING)
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Make a file known to every task: `runtime_context.get_distributed_cache().get_file(name)`."""
+        self._cached_files.append((name, file_path))
+
+    # sources
+
+    def from_source(
+        self,
+        source: Source,
+        watermark_strategy: WatermarkStrategy | None = None,
+        source_name: str = "Custom Source",
+        type_info: Any = None,
+    ) -> DataStream:
+        """A stream of what a `Source` reads, with timestamps and watermarks by the strategy.
+
+        Raises:
+            TypeError: `source` is no `rayflink.common.source.Source`.
+        """
+        if not isinstance(source, Source):
+            raise TypeError(
+                f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists and iterables"
+            )
+        interval = self._configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        factory = _SourceFactory(source, watermark_strategy, interval)
+        transformation = graph.Source(factory, name=f"Source: {source_name}", output_type=type_info)
+        widest = source.max_parallelism
+        if widest is not None:
+            transformation.parallelism = widest
+        return DataStream(self, transformation)
+
+    def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
+        """A stream of the elements, in order, read by one subtask.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect()
+        [2, 3]
+        """
+        return self.from_source(CollectionSource(collection), None, "Collection Source", type_info)
+
+    def from_sequence(self, start: int, end: int) -> DataStream:
+        """The numbers start to end, both included, dealt to all subtasks."""
+        return self.from_source(NumberSequenceSource(start, end), None, "Sequence Source")
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+        """The lines of a file, without their ends; large files are read in parallel."""
+        source = TextFileSource(file_path, encoding=charset_name)
+        return self.from_source(source, None, f"Text File Source ({os.path.basename(file_path)})")
+
+    # plans and execution
+
+    def get_stream_graph(self, job_name: str | None = None) -> StreamGraph:
+        """The logical graph of what has been written so far.
+
+        Raises:
+            EmptyProgramError: nothing has.
+            PlanError: the program asks for something no graph can be made of.
+        """
+        get = self._configuration.get
+        widest = get(options.MAX_PARALLELISM)
+        settings = PlanSettings(
+            name=job_name or get(options.PIPELINE_NAME) or DEFAULT_JOB_NAME,
+            parallelism=self.get_parallelism(),
+            max_parallelism=widest if widest > 0 else None,
+            buffer_timeout_ms=self.get_buffer_timeout(),
+            chaining=self.is_chaining_enabled(),
+            batch=get(options.RUNTIME_MODE).name == "BATCH",
+            configuration=self._configuration.to_dict(),
+            user_artifacts=tuple(self._cached_files),
+        )
+        return stream_graph(self._sinks, settings)
+
+    def get_job_graph(self, job_name: str | None = None) -> JobGraph:
+        """The graph of chained vertices that `execute` runs."""
+        return job_graph(self.get_stream_graph(job_name))
+
+    def get_execution_plan(self) -> str:
+        """The plan in Flink's JSON form."""
+        return plan_json(self.get_stream_graph())
+
+    def execute(self, job_name: str | None = None) -> Any:
+        """Run the program and wait for its end; the streams written so far are then forgotten.
+
+        Returns: a `JobExecutionResult`.
+        Raises:
+            JobFailed: a function of the program raised.
+            JobCancelled: somebody cancelled the job.
+            RayflinkError: it could not be run.
+        """
+        return self.execute_async(job_name).get_job_execution_result()
+
+    def execute_async(self, job_name: str | None = None) -> Any:
+        """Start the program; returns a `JobClient`."""
+        from rayflink.launch import submit
+
+        job = self.get_job_graph(job_name)
+        self._sinks.clear()
+        return submit(job, self._configuration)
+
+    def add(self, transformation: graph.Transformation) -> None:
+        """Register a step nobody consumes yet; front ends call it."""
+        self._sinks.append(transformation)
+
+
+class _SourceFactory:
+    """Makes a source's operator; has `source`, from which the coordinator makes the enumerator."""
+
+    def __init__(self, source: Source, strategy: WatermarkStrategy | None, interval_ms: int) -> None:
+        self.source, self._strategy, self._interval_ms = source, strategy, interval_ms
+
+    def __call__(self) -> ReaderSourceOperator:
+        timestamps = None
+        if self._strategy is not None:
+            timestamps = TimestampsAndWatermarksOperator(self._strategy, self._interval_ms)
+        return ReaderSourceOperator(self.source, timestamps)

@@ -1,0 +1,56 @@
+"""Key selectors made from field names and indexes."""
+
+from __future__ import annotations
+
+from operator import attrgetter, itemgetter
+from typing import Any
+
+
+class NamedField:
+    """record -> the value of a field: a dictionary's entry, else an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self.columns = (name,)
+        self._item, self._attribute = itemgetter(name), attrgetter(name)
+
+    def __call__(self, record: Any) -> Any:
+        return self._item(record) if isinstance(record, dict) else self._attribute(record)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NamedField, self.columns
+
+
+class NamedFields:
+    """record -> the tuple of several fields."""
+
+    def __init__(self, *names: str) -> None:
+        self.columns = names
+        self._fields = tuple(map(NamedField, names))
+
+    def __call__(self, record: Any) -> tuple[Any, ...]:
+        return tuple(field(record) for field in self._fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NamedFields, self.columns
+
+
+def field_selector(given: Any) -> Any:
+    """A key selector for a field name, an index, or a tuple of either; anything else is returned as it is.
+
+    Raises:
+        TypeError: the tuple mixes names and indexes, or is empty.
+    """
+    if isinstance(given, bool):
+        raise TypeError(f"a key is a function, a field name or an index, found {given!r}")
+    if isinstance(given, int):
+        return itemgetter(given)
+    if isinstance(given, str):
+        return NamedField(given)
+    if isinstance(given, tuple | list) and not callable(given):
+        kinds = {type(part) for part in given}
+        if kinds == {int}:
+            return itemgetter(*given)
+        if kinds == {str}:
+            return NamedFields(*given)
+        raise TypeError(f"a key of several fields needs names only or indexes only, found {given!r}")
+    return given
