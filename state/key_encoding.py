@@ -128,6 +128,9 @@ def canonical_key(key: Any) -> Any:
         return NAN if key.is_nan() else key
     if cls is datetime:
         return _canonical_datetime(key)
+    if cls is time:
+        time_us(key, key.utcoffset())
+        return key
     form = unusual_form(key)
     if type(form) is ObjectForm:
         parts = _canonical_fields(form, cls)
@@ -181,9 +184,16 @@ def datetime_us(key: datetime, offset: timedelta | None) -> int:
 
 
 def time_us(key: time, offset: timedelta | None) -> int:
-    """Microseconds from midnight to a time, less its UTC offset: in (-1 day, 2 days)."""
+    """Microseconds from midnight to a time, less its UTC offset: in (-1 day, 2 days).
+
+    Raises: InvalidKeyError: the offset has a part of a second; Python's ``==`` and ``hash`` disagree on such times.
+    """
     since = ((key.hour * 60 + key.minute) * 60 + key.second) * 1_000_000 + key.microsecond
-    return since if offset is None else since - offset // _MICROSECOND
+    if offset is None:
+        return since
+    if offset.microseconds:
+        raise InvalidKeyError(f"a time with UTC offset {offset}", "", "use an offset of whole seconds, or a naive time")
+    return since - offset // _MICROSECOND
 
 
 def datetime_of_utc_us(us: int) -> datetime:
@@ -195,9 +205,13 @@ def datetime_of_utc_us(us: int) -> datetime:
 
 def time_of_utc_us(us: int) -> time:
     """Aware time of ``time_us``; in UTC unless it falls outside the day there."""
-    inside = min(max(us, 0), _DAY_US - 1)
-    zone = timezone.utc if inside == us else timezone((inside - us) * _MICROSECOND)
-    return _time_of_day(inside).replace(tzinfo=zone)
+    seconds = 0
+    if us < 0:
+        seconds = -(us // 1_000_000)
+    elif us >= _DAY_US:
+        seconds = -((us - _DAY_US) // 1_000_000 + 1)
+    zone = timezone(timedelta(seconds=seconds)) if seconds else timezone.utc
+    return _time_of_day(us + seconds * 1_000_000).replace(tzinfo=zone)
 
 
 def _time_of_day(us: int) -> time:
@@ -435,7 +449,7 @@ def _read_dataclass(data: bytes, at: int) -> tuple[Any, int]:
     return rebuild(cls, parts), at
 
 
-_SELF = frozenset({type(None), bool, int, str, bytes, date, time, timedelta, UUID})
+_SELF = frozenset({type(None), bool, int, str, bytes, date, timedelta, UUID})
 
 _WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
     type(None): _write_none,

@@ -12,7 +12,7 @@ and aware datetimes are compared by instant even inside a repeated or skipped ho
 | bytes | |
 | date | |
 | time, datetime, naive | |
-| time, datetime, aware | those of the same instant |
+| time, datetime, aware (a time: by whole seconds) | those of the same instant |
 | timedelta | |
 | uuid.UUID | |
 | tuple of keys, namedtuple of keys | tuples and namedtuples with equal items |

@@ -62,6 +62,8 @@ def test_nested_keys_are_one_exactly_when_python_says_they_are_equal(a: Any, b: 
 
 
 @given(keys)
+@example(time(1, tzinfo=timezone(-timedelta(hours=23, minutes=59))))
+@example(time(1, tzinfo=timezone(timedelta(hours=23, minutes=59))))
 def test_a_decoded_key_equals_the_key(key: Any) -> None:
     back = decode_key(encode_key(key))
     assert back == python_value(key)
@@ -167,6 +169,7 @@ def local_enum() -> type[Enum]:
         ({1}, "set.*sorted"),
         (bytearray(b"a"), r"bytearray.*bytes\("),
         (object(), "object.*key by None"),
+        (time(1, tzinfo=timezone(timedelta(microseconds=1))), "UTC offset.*whole seconds"),
         (1j, r"complex.*z\.real"),
         (Mutable(1), "can change.*frozen=True"),
         (Opinionated(1), "__eq__ of its own.*tuple of its fields"),
