@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -175,13 +175,14 @@ class CsvFormat(PartFormat):
 
     Args:
         header: column names for the first line of each file; None: the names of the first record's fields, no header
-            if those have none.
+            if those have none. It renames columns; their order is that of the first record.
         delimiter: one character between values.
     """
 
     def __init__(self, header: Sequence[str] | None = None, delimiter: str = ",") -> None:
         self._header = None if header is None else list(header)
         self._delimiter = delimiter
+        self._names: list[str] | None = None
 
     def begin(self, file: IO[bytes]) -> None:
         self._file = file
@@ -190,31 +191,43 @@ class CsvFormat(PartFormat):
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
+        if self._names is None:
+            self._names = _names_of(batch)
         text = io.StringIO()
         writer = csv.writer(text, delimiter=self._delimiter, lineterminator="\n")
-        if isinstance(batch, ArrowBatch):
-            names: Sequence[str] | None = batch.data.schema.names
-            rows: Any = zip(*[column.to_pylist() for column in batch.data.columns], strict=True)
-        else:
-            names, rows = _named_rows(batch.values, self._header)
-        header = self._header or names
+        header = self._header or self._names
         if self._fresh and header:
             writer.writerow(header)
         self._fresh = False
-        writer.writerows(rows)
+        writer.writerows(_fields_of(batch, self._names))
         self._file.write(text.getvalue().encode("utf-8"))
 
 
-def _named_rows(values: Sequence[Any], header: Sequence[str] | None) -> tuple[Sequence[str] | None, Any]:
-    first = values[0]
+def _names_of(batch: Batch) -> list[str] | None:
+    """The field names of the first record, if it has any."""
+    if isinstance(batch, ArrowBatch):
+        return list(batch.data.schema.names)
+    first = batch.values[0]
     if isinstance(first, dict):
-        names = list(header or first)
-        return names, ([value.get(name) for name in names] for value in values)
-    if isinstance(first, Row):
-        return first._names, values
-    if isinstance(first, (tuple, list)):
-        return getattr(first, "_fields", None), values
-    return None, ((value,) for value in values)
+        return list(first)
+    names = first._names if isinstance(first, Row) else getattr(first, "_fields", None)
+    return None if names is None else list(names)
+
+
+def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[Any]]:
+    """Each record's fields, those with names in the order of `names`."""
+    if isinstance(batch, ArrowBatch):
+        columns = batch.data.columns if names is None else [batch.data.column(name) for name in names]
+        return zip(*[column.to_pylist() for column in columns], strict=True)
+    return [_record_fields(value, names) for value in batch.values]
+
+
+def _record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
+    if isinstance(value, dict):
+        return [value.get(name) for name in names or value]
+    if isinstance(value, Row):
+        return value._values if names is None or value._names is None else value.get_fields_by_names(names)
+    return value if isinstance(value, (tuple, list)) else (value,)
 
 
 def text_file_sink(

@@ -171,7 +171,8 @@ def test_lines_are_cut_at_the_delimiter_whatever_the_pieces(first: int, second: 
     text = "a\r\nb\nrest"
     cuts = sorted((min(first, len(text)), min(second, len(text))))
     splitter = LineSplitter("\n")
-    out = [line for piece in (text[: cuts[0]], text[cuts[0] : cuts[1]], text[cuts[1] :]) for line in splitter.feed(piece)]
+    pieces = (text[: cuts[0]], text[cuts[0] : cuts[1]], text[cuts[1] :])
+    out = [line for piece in pieces for line in splitter.feed(piece)]
     assert out == ["a", "b"]
     assert splitter.finish() == ["rest"] and splitter.finish() == []
 

@@ -108,7 +108,8 @@ def test_a_process_function_obeys_the_law_of_batches() -> None:
 
     out = under_every_split(lambda: ProcessOperator(Counting()), lambda: [1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
     assert out == [
-        (None, (1, 1), 1), (None, (2, 2), 2), (None, (2, 2), 2), (None, (4, 4), 4), (None, (5, 5), 5), (None, (5, 5), 5),
+        (None, (1, 1), 1), (None, (2, 2), 2), (None, (2, 2), 2),
+        (None, (4, 4), 4), (None, (5, 5), 5), (None, (5, 5), 5),
     ]  # fmt: skip
 
 
@@ -129,10 +130,10 @@ class Shared(CoMapFunction):
 
 @pytest.mark.spec("C14", "C15", "X67")
 def test_both_maps_of_a_co_map_update_the_one_counter_of_their_instance() -> None:
-    for first, second in ((Shared(), Shared()), (Shared(), Shared())):
-        out = run(CoMapOperator(first), [(0, RowBatch(["a"], [1])), (1, RowBatch(["b"], [2])), (0, RowBatch(["c"], [3]))])
-        assert out == [(None, ("one", "a", 1), 1), (None, ("two", "b", 11), 2), (None, ("one", "c", 12), 3)]
-        assert values(run(CoMapOperator(second), [(1, RowBatch(["x"]))], subtask=1)) == [("two", "x", 10)]
+    first, second = Shared(), Shared()  # of the two subtasks
+    out = run(CoMapOperator(first), [(0, RowBatch(["a"], [1])), (1, RowBatch(["b"], [2])), (0, RowBatch(["c"], [3]))])
+    assert out == [(None, ("one", "a", 1), 1), (None, ("two", "b", 11), 2), (None, ("one", "c", 12), 3)]
+    assert values(run(CoMapOperator(second), [(1, RowBatch(["x"]))], subtask=1)) == [("two", "x", 10)]
 
 
 def test_a_none_of_a_co_map_is_no_record() -> None:
