@@ -55,7 +55,8 @@ class KeyedTable(Protocol):
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
         """A dict with at least the present entries of `keys`, which may be read, written, and mutated in its values.
 
-        It is valid until the table is next used otherwise. Entries may be added and replaced, not deleted.
+        It is valid until the table is used by another method than `load`. Entries may be added and replaced, not
+        deleted.
         """
         ...
 

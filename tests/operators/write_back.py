@@ -19,17 +19,21 @@ class WriteBackTable(HashMapTable):
 
     tracks_changes = True
 
+    def __init__(self, groups_of: Any) -> None:
+        super().__init__(groups_of)
+        self._loaded: dict[Any, dict[Any, Any]] = {}
+
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
         space = self._spaces.get(namespace, {})
         wanted = [canonical_key(key) for key in keys]
-        self._loaded = {key: pickle.loads(space[key]) for key in wanted if key in space}
-        return self._loaded
+        self._loaded[namespace] = {key: pickle.loads(space[key]) for key in wanted if key in space}
+        return self._loaded[namespace]
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
         space = self._spaces.setdefault(namespace, {})
         for key in map(canonical_key, keys):
-            if key in self._loaded:
-                space[key] = pickle.dumps(self._loaded[key])
+            if key in self._loaded[namespace]:
+                space[key] = pickle.dumps(self._loaded[namespace][key])
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
         data = super().get(key, namespace)

@@ -1,0 +1,168 @@
+"""Windows with any assigner and any trigger: every record and every timer is shown to the trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayflink.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+)
+
+from ..common.batches import Batch, Element
+from .assigners import WindowAssignerContext
+from .base import shortened
+from .emission import Emission
+from .keyed_base import FIRING_RECORDS
+from .triggers import TriggerContext, TriggerResult
+from .user_code import list_of
+from .windows import _ABSENT, BaseWindowOperator
+
+
+class TriggeredWindowOperator(BaseWindowOperator):
+    """Windows of any kind that do not merge.
+
+    Args:
+        trigger: called for each record and timer.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        *shared, self._trigger = arguments
+        super().__init__(*shared)
+        self._trigger_context = _Context(self)
+
+    def _trigger_name(self) -> str:
+        return repr(self._trigger)
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        values = list_of(batch)
+        keys = self.keys_of(values)
+        out = Emission()
+        for key, value, stamp in zip(keys, values, self.window_timestamps(batch) if values else (), strict=True):
+            try:
+                hash(key)
+            except TypeError:
+                self.canonical(key, value)
+                raise
+            self._add(self.canonical(key, value), value, stamp, out)
+        yield from out.taken()
+
+    def on_event_time(self, until: int) -> Iterator[Element]:
+        return self._fire(self._event_timers, until, self._trigger.on_event_time, self._event_time)
+
+    def on_processing_time(self, now_ms: int) -> Iterator[Element]:
+        return self._fire(
+            self._processing_timers, now_ms - 1, self._trigger.on_processing_time, not self._event_time
+        )
+
+    def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> None:
+        self.context.key = key
+        try:
+            windows = self._assigner.assign_windows(value, stamp, self._trigger_context)
+        except Exception as error:
+            raise self.failure("assign_windows", shortened(value)) from error
+        skipped = True
+        for window in windows:
+            if self.is_late(window):
+                continue
+            skipped = False
+            self.context.namespace = window
+            self._gather_one(key, window, value)
+            try:
+                result = self._trigger.on_element(value, stamp, window, self._trigger_context)
+            except Exception as error:
+                raise self.failure("on_element", shortened(value)) from error
+            self._obey(result, key, window, out)
+            timers = self._event_timers if self._event_time else self._processing_timers
+            timers.register(self.cleanup_time(window), key, window)
+        if skipped and self._event_time and stamp + self._lateness_ms <= self.watermark:
+            self.emit_late(value, stamp, out)
+
+    def _gather_one(self, key: Any, window: Any, value: Any) -> None:
+        if self._contents.kind == "list":
+            self._table.append(key, value, window)
+            return
+        accumulator = self._table.get(key, window, _ABSENT)
+        self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), window)
+
+    def _obey(self, result: TriggerResult, key: Any, window: Any, out: Emission) -> None:
+        if result.is_fire():
+            accumulator = self._table.get(key, window, _ABSENT)
+            if accumulator is not _ABSENT:
+                self.evaluate(key, window, accumulator, out, not result.is_purge())
+                self.context.key, self.context.namespace = key, window
+        if result.is_purge():
+            self._table.remove(key, window)
+
+    def _fire(self, timers: Any, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
+        out = Emission()
+        for timestamp, key, window in timers.due(until):
+            self.context.key, self.context.namespace = key, window
+            try:
+                result = on_time(timestamp, window, self._trigger_context)
+            except Exception as error:
+                raise self._window_failure(on_time.__name__, key, window) from error
+            self._obey(result, key, window, out)
+            if cleans and timestamp == self.cleanup_time(window):
+                self._clean(key, window)
+            if out.count >= FIRING_RECORDS:
+                yield from out.taken()
+        yield from out.taken()
+
+    def _clean(self, key: Any, window: Any) -> None:
+        self.cleared([key], window)
+        self.context.key, self.context.namespace = key, window
+        try:
+            self._trigger.clear(window, self._trigger_context)
+        except Exception as error:
+            raise self._window_failure("clear of the trigger", key, window) from error
+
+
+class _Context(TriggerContext, WindowAssignerContext):
+    """What the trigger and the assigner may ask, for the current key and window."""
+
+    def __init__(self, operator: TriggeredWindowOperator) -> None:
+        self._operator = operator
+
+    def get_current_processing_time(self) -> int:
+        return int(self._operator.ctx.clock.now_ms())
+
+    def get_current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def get_metric_group(self) -> Any:
+        return self._operator.ctx.metrics
+
+    def register_processing_time_timer(self, time: int) -> None:
+        context = self._operator.context
+        self._operator._processing_timers.register(time, context.key, context.namespace)
+
+    def register_event_time_timer(self, time: int) -> None:
+        context = self._operator.context
+        self._operator._event_timers.register(time, context.key, context.namespace)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        context = self._operator.context
+        self._operator._processing_timers.delete(time, context.key, context.namespace)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        context = self._operator.context
+        self._operator._event_timers.delete(time, context.key, context.namespace)
+
+    def get_partitioned_state(self, state_descriptor: Any) -> Any:
+        store = self._operator._window_store
+        if isinstance(state_descriptor, ListStateDescriptor):
+            return store.get_list_state(state_descriptor)
+        if isinstance(state_descriptor, MapStateDescriptor):
+            return store.get_map_state(state_descriptor)
+        if isinstance(state_descriptor, ReducingStateDescriptor):
+            return store.get_reducing_state(state_descriptor)
+        if isinstance(state_descriptor, AggregatingStateDescriptor):
+            return store.get_aggregating_state(state_descriptor)
+        return store.get_state(state_descriptor)
+
+
+__all__ = ["TriggeredWindowOperator"]

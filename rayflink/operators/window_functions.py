@@ -1,0 +1,130 @@
+"""What a window keeps of its records, and what is made of that when it fires."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.state.isolation import isolated
+
+from ..common.callables import life_cycle_of
+from ..common.functions import as_reduce
+from ..common.runtime_context import RuntimeContext
+from .aggregations import Position, aggregation
+
+
+@dataclass(frozen=True)
+class WindowContents:
+    """How records are gathered into one accumulator a key and window.
+
+    Args:
+        name: of the function, as shown in the operator's name.
+        kind: of the state: reducing, aggregating or list.
+        where: the user's method that `add` calls, for errors.
+        first: record -> accumulator.
+        add: accumulator, record -> accumulator; may be the same object.
+        result: accumulator -> result; None: the accumulator is the result.
+        function: whose life cycle is kept, or None.
+    """
+
+    name: str
+    kind: str
+    where: str
+    first: Callable[[Any], Any]
+    add: Callable[[Any, Any], Any]
+    result: Callable[[Any], Any] | None = None
+    function: Any = None
+
+
+def reducing(function: Any) -> WindowContents:
+    """Keeps one reduced record. `function`: a ReduceFunction or a callable of two records."""
+    return WindowContents(_name_of(function), "reducing", "reduce", isolated, as_reduce(function).call, None, function)
+
+
+def built_in(kind: str, position: Position = 0) -> WindowContents:
+    """Keeps one record of a built-in aggregation: sum, min, max, min_by or max_by of a field."""
+    names = {"sum": "SumAggregator"}
+    return WindowContents(
+        names.get(kind, "ComparableAggregator"), "reducing", kind, isolated, aggregation(kind, position)
+    )
+
+
+def aggregating(function: Any) -> WindowContents:
+    """Keeps one accumulator. `function`: an AggregateFunction.
+
+    Raises:
+        TypeError: it has not its methods.
+    """
+    wanted = ("create_accumulator", "add", "get_result")
+    if inspect.isclass(function) or not all(hasattr(function, method) for method in wanted):
+        raise TypeError(f"an AggregateFunction instance is wanted, got {function!r:.100}")
+    create, add = function.create_accumulator, function.add
+    return WindowContents(
+        _name_of(function), "aggregating", "add", lambda value: add(value, create()),
+        lambda accumulator, value: add(value, accumulator), function.get_result, function,
+    )  # fmt: skip
+
+
+def collecting() -> WindowContents:
+    """Keeps all records, in order of arrival."""
+
+    def append(records: list[Any], value: Any) -> list[Any]:
+        records.append(value)
+        return records
+
+    return WindowContents("", "list", "append", lambda value: [value], append)
+
+
+class WindowEvaluation:
+    """The function that a fired window is given to.
+
+    Args:
+        function: a ProcessWindowFunction, a WindowFunction, or a callable of key, window and records.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+
+    def __init__(self, function: Any) -> None:
+        if inspect.isclass(function) or not (hasattr(function, "process") or hasattr(function, "apply")):
+            if inspect.isclass(function) or not callable(function):
+                raise TypeError(f"a ProcessWindowFunction or WindowFunction instance is wanted, got {function!r:.100}")
+            self._apply = function
+        self.function = function
+        self.name = _name_of(function)
+        self.has_context = hasattr(function, "process")
+        self.where = "process" if self.has_context else "apply"
+        if hasattr(function, "apply"):
+            self._apply = function.apply
+
+    def __call__(self, key: Any, window: Any, context: Any, records: list[Any]) -> Iterable[Any] | None:
+        """Results of one key and window."""
+        if self.has_context:
+            return self.function.process(key, context, records)  # type: ignore[no-any-return]
+        return self._apply(key, window, records)  # type: ignore[no-any-return]
+
+    def clear(self, context: Any) -> None:
+        """The window is over."""
+        if self.has_context and hasattr(self.function, "clear"):
+            self.function.clear(context)
+
+
+def life_cycle(functions: Iterable[Any]) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
+    """`open` and `close` of several functions; closed in reverse order."""
+    cycles = [life_cycle_of(function) for function in functions if function is not None]
+
+    def open_all(runtime_context: RuntimeContext) -> None:
+        for open_one, _ in cycles:
+            open_one(runtime_context)
+
+    def close_all() -> None:
+        for _, close_one in reversed(cycles):
+            close_one()
+
+    return open_all, close_all
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))

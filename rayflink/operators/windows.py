@@ -1,0 +1,337 @@
+"""Windows on keyed streams: records are gathered by key and window, and evaluated when the window's time has come.
+
+The contents of a window are an entry of keyed state whose namespace is the window. A window fires when the watermark
+reaches its last timestamp (end - 1); by processing time, when that millisecond has passed. Results carry that
+timestamp. After the allowed lateness nothing of the window is left; a record that comes then is late: it goes to the
+late side output where there is one, else it is counted in numLateRecordsDropped.
+
+`WindowOperator` is for aligned windows with their default trigger: its timers are one set of keys a window, touched
+only by the first record of a key. `TriggeredWindowOperator` (triggered_windows.py) serves all else and gives the same
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import gcd
+from typing import Any, cast
+
+from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
+from rayflink.state.handles import StateStore
+from rayflink.state.isolation import isolated
+
+from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
+from ..common.functions import ProcessWindowFunction, UserFunction
+from ..common.runtime_context import KeyedStateStore
+from .assigners import AlignedWindows, TimeWindow, WindowAssigner
+from .base import UserCodeError, shortened
+from .emission import Emission
+from .keyed_base import FIRING_RECORDS, KeyedOperator
+from .triggers import Trigger
+from .user_code import UserCode, list_of, timestamps_of
+from .window_functions import WindowContents, WindowEvaluation, life_cycle
+
+LATE_METRIC = "numLateRecordsDropped"
+_ABSENT: Any = object()
+
+
+def window_operator(
+    key_selector: Any,
+    assigner: WindowAssigner,
+    contents: WindowContents,
+    evaluation: WindowEvaluation | None = None,
+    trigger: Trigger | None = None,
+    allowed_lateness_ms: int = 0,
+    late_tag_id: str | None = None,
+) -> BaseWindowOperator:
+    """The operator for these windows: the fast one where assigner and trigger allow it.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        assigner: places records into windows.
+        contents: what is kept of the records.
+        evaluation: what a fired window is given to; None emits the contents' result.
+        trigger: None for the assigner's default.
+        allowed_lateness_ms: how long a window takes records after it fired, at least 0; event time only.
+        late_tag_id: side output of late records, or None.
+
+    Raises:
+        ValueError: the lateness is negative.
+    """
+    from .triggered_windows import TriggeredWindowOperator
+
+    if trigger is None and isinstance(assigner, AlignedWindows):
+        return WindowOperator(key_selector, assigner, contents, evaluation, allowed_lateness_ms, late_tag_id)
+    chosen = trigger or assigner.get_default_trigger()
+    return TriggeredWindowOperator(
+        key_selector, assigner, contents, evaluation, allowed_lateness_ms, late_tag_id, chosen
+    )
+
+
+class BaseWindowOperator(KeyedOperator):
+    """What both window operators share: lateness, evaluation, late records, clocks."""
+
+    def __init__(
+        self,
+        key_selector: Any,
+        assigner: Any,
+        contents: WindowContents,
+        evaluation: WindowEvaluation | None = None,
+        allowed_lateness_ms: int = 0,
+        late_tag_id: str | None = None,
+    ) -> None:
+        if allowed_lateness_ms < 0:
+            raise ValueError(f"allowed lateness must be at least 0, got {allowed_lateness_ms} ms")
+        open_all, close_all = life_cycle((contents.function, evaluation and evaluation.function))
+        super().__init__(key_selector, UserFunction(contents.add, open_all, close_all))
+        self._assigner = assigner
+        self._contents = contents
+        self._evaluation = evaluation
+        self._event_time: bool = assigner.is_event_time()
+        self._lateness_ms = allowed_lateness_ms if self._event_time else 0
+        self._late_tag_id = late_tag_id
+
+    @property
+    def name(self) -> str:
+        """The operator's name as Flink shows it: assigner, trigger, function, window function."""
+        inner = self._contents.name
+        outer = self._evaluation.name if self._evaluation is not None else "PassThroughWindowFunction"
+        trigger = self._trigger_name()
+        return f"Window({', '.join(part for part in (repr(self._assigner), trigger, inner, outer) if part)})"
+
+    def _trigger_name(self) -> str:
+        return repr(self._assigner.get_default_trigger())
+
+    def declare_state(self) -> None:
+        kind, name = self._contents.kind, "window-contents"
+        if kind == "list":
+            descriptor: Any = ListStateDescriptor(name)
+        elif kind == "reducing":
+            descriptor = ReducingStateDescriptor(name, self._contents.add)
+        else:
+            descriptor = AggregatingStateDescriptor(name, self._contents.function)
+        self._table = self.backend.table(descriptor)
+        self._event_timers = self.backend.timers("window-timers/event")
+        self._processing_timers = self.backend.timers("window-timers/processing")
+        self._window_store = StateStore(self.backend, self.context, self.ctx.operator_id, scoped=True)
+        self._key_store = StateStore(self.backend, self.context, self.ctx.operator_id)
+        self._window_context = _EvaluationContext(self)
+
+    def next_processing_time(self) -> int | None:
+        """The millisecond after that of the earliest timer: a window ends when its last millisecond has passed."""
+        timestamp = self._processing_timers.next_timestamp()
+        return None if timestamp is None else timestamp + 1
+
+    def cleanup_time(self, window: Any) -> int:
+        """When nothing of the window may be left: its last timestamp plus the allowed lateness."""
+        return min(int(window.max_timestamp()) + self._lateness_ms, MAX_TIMESTAMP)
+
+    def is_late(self, window: Any) -> bool:
+        """Whether the window is over."""
+        return self._event_time and self.cleanup_time(window) <= self.watermark
+
+    def window_timestamps(self, batch: Batch) -> list[int]:
+        """The records' times by the assigner's clock.
+
+        Raises:
+            UserCodeError: event-time windows met a record without a timestamp.
+        """
+        if not self._event_time:
+            return [self.ctx.clock.now_ms()] * len(batch)
+        stamps = timestamps_of(batch)
+        if stamps is None or MIN_TIMESTAMP in stamps:
+            value = list_of(batch)[0 if stamps is None else stamps.index(MIN_TIMESTAMP)] if len(batch) else None
+            error = ValueError(
+                "event-time windows need records with timestamps, and this one has none; call "
+                "assign_timestamps_and_watermarks(...) before the window, or use processing-time windows"
+            )
+            raise self.failure("assign_windows", shortened(value)) from error
+        return stamps
+
+    def gathered(self, key: Any, value: Any, accumulator: Any, present: bool) -> Any:
+        """The accumulator with one more record in it."""
+        try:
+            return self._contents.add(accumulator, value) if present else self._contents.first(value)
+        except Exception as error:
+            raise self.failure(self._contents.where, shortened(value)) from error
+
+    def evaluate(self, key: Any, window: Any, accumulator: Any, out: Emission, kept: bool) -> None:
+        """Emit the results of one key and window; `kept`: its contents stay in state."""
+        contents, stamp = self._contents, window.max_timestamp()
+        if kept:
+            accumulator = isolated(accumulator)
+        if contents.result is not None:
+            try:
+                accumulator = contents.result(accumulator)
+            except Exception as error:
+                raise self._window_failure("get_result", key, window) from error
+        if self._evaluation is None:
+            out.add(accumulator, stamp)
+            return
+        records = accumulator if contents.kind == "list" else [accumulator]
+        self.context.key, self.context.namespace = key, window
+        try:
+            out.add_results(self._evaluation(key, window, self._window_context, records), stamp)
+        except Exception as error:
+            raise self._window_failure(self._evaluation.where, key, window) from error
+
+    def cleared(self, keys: list[Any], window: Any) -> None:
+        """Drop the contents of these keys and window, and let the user's function drop its own."""
+        if self._evaluation is not None and self._evaluation.has_context:
+            with UserCode(self.ctx, "clear"):
+                for key in keys:
+                    self.context.key, self.context.namespace = key, window
+                    self._evaluation.clear(self._window_context)
+        self._table.remove_all(keys, window)
+
+    def emit_late(self, value: Any, stamp: int | None, out: Emission) -> None:
+        """A record came after all its windows were over."""
+        if self._late_tag_id is not None:
+            out.add_side(self._late_tag_id, value, stamp)
+        elif self.ctx.metrics is not None:
+            self.ctx.metrics.counter(LATE_METRIC).inc(1)
+
+    def _window_failure(self, where: str, key: Any, window: Any) -> UserCodeError:
+        return self.failure(where, f"key {shortened(key)} in {window}")
+
+
+class WindowOperator(BaseWindowOperator):
+    """Aligned windows with their default trigger."""
+
+    _assigner: AlignedWindows
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        values = list_of(batch)
+        if not values:
+            return ()
+        keys, stamps = self.keys_of(values), self.window_timestamps(batch)
+        pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
+        starts = [stamp - (stamp - offset) % pane for stamp in stamps]
+        out = Emission()
+        opened = self._open_windows(keys, starts)
+        self._gather(keys, values, stamps, starts, opened, out)
+        if self._table.tracks_changes:
+            for group in opened.values():
+                for entry in group:
+                    self._table.changed(entry.keys, entry.window)
+        return out.taken()
+
+    def on_event_time(self, until: int) -> Iterable[Element]:
+        return self._fire(self._event_timers, until)
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        return self._fire(self._processing_timers, now_ms - 1)
+
+    def _open_windows(self, keys: list[Any], starts: list[int]) -> dict[int, list[_OpenWindow]]:
+        """Start of a pane (the time between two borders of windows) -> its windows that are not over, loaded."""
+        assigner, table = self._assigner, self._table
+        opened: dict[int, list[_OpenWindow]] = {}
+        windows: dict[TimeWindow, _OpenWindow] = {}
+        for start in dict.fromkeys(starts):
+            opened[start] = []
+            for window in assigner.windows_from(assigner.last_start(start), start):
+                if not self.is_late(window):
+                    opened[start].append(windows.setdefault(window, _OpenWindow(window)))
+        if table.tracks_changes:
+            for key, start in zip(keys, starts, strict=True):
+                for entry in opened[start]:
+                    entry.keys.append(key)
+        for window, entry in windows.items():
+            entry.state = table.load(entry.keys, window)
+            entry.fired = self._event_time and window.max_timestamp() <= self.watermark
+            due = self.cleanup_time(window) if entry.fired else window.max_timestamp()
+            timers = self._event_timers if self._event_time else self._processing_timers
+            entry.timers = timers.keys_at(due, window)
+        return opened
+
+    def _gather(
+        self,
+        keys: list[Any],
+        values: list[Any],
+        stamps: list[int],
+        starts: list[int],
+        opened: dict[int, list[_OpenWindow]],
+        out: Emission,
+    ) -> None:
+        absent, add = _ABSENT, self._contents.add
+        key = value = None
+        try:
+            for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
+                entries = opened[start]
+                for entry in entries:
+                    state = entry.state
+                    accumulator = state.get(key, absent)
+                    if accumulator is absent:
+                        key = self.canonical(key, value)
+                        accumulator = state.get(key, absent)
+                    if accumulator is absent:
+                        entry.timers[key] = None
+                        state[key] = self.gathered(key, value, None, False)
+                    else:
+                        state[key] = add(accumulator, value)
+                    if entry.fired:
+                        self.evaluate(key, entry.window, state[key], out, True)
+                if not entries and self._event_time and stamp + self._lateness_ms <= self.watermark:
+                    self.emit_late(value, stamp, out)
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self.record_failure(self._contents.where, key, value, error) from error
+
+    def _fire(self, timers: Any, until: int) -> Iterable[Element]:
+        out = Emission()
+        for timestamp, window, keys in timers.due_keys(until, FIRING_RECORDS):
+            over = timestamp == self.cleanup_time(window)
+            if timestamp == window.max_timestamp():
+                self._evaluate_all(keys, window, out, not over)
+            if over:
+                self.cleared(keys, window)
+            else:
+                timers.keys_at(self.cleanup_time(window), window).update(dict.fromkeys(keys))
+            if out.count >= FIRING_RECORDS:
+                yield from out.taken()
+        yield from out.taken()
+
+    def _evaluate_all(self, keys: list[Any], window: TimeWindow, out: Emission, kept: bool) -> None:
+        state = self._table.load(keys, window)
+        if self._evaluation is None and self._contents.result is None and not kept:
+            out.extend([state[key] for key in keys], window.max_timestamp())
+            return
+        for key in keys:
+            self.evaluate(key, window, state[key], out, kept)
+
+
+class _OpenWindow:
+    """A window that records of the current batch fall into."""
+
+    __slots__ = ("fired", "keys", "state", "timers", "window")
+
+    state: dict[Any, Any]
+    timers: dict[Any, None]
+    fired: bool
+
+    def __init__(self, window: TimeWindow) -> None:
+        self.window = window
+        self.keys: list[Any] = []
+
+
+class _EvaluationContext(ProcessWindowFunction.Context[Any]):
+    """The context of a ProcessWindowFunction."""
+
+    def __init__(self, operator: BaseWindowOperator) -> None:
+        self._operator = operator
+
+    def window(self) -> Any:
+        return self._operator.context.namespace
+
+    def window_state(self) -> KeyedStateStore:
+        return cast(KeyedStateStore, self._operator._window_store)
+
+    def global_state(self) -> KeyedStateStore:
+        return cast(KeyedStateStore, self._operator._key_store)
+
+    def current_processing_time(self) -> int:
+        return int(self._operator.ctx.clock.now_ms())
+
+    def current_watermark(self) -> int:
+        return self._operator.watermark
