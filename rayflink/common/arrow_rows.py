@@ -40,26 +40,37 @@ def rows_to_arrow(
     if schema is not None:
         names = schema.names
     first = rows[0] if rows else None
-    if isinstance(first, dict):
-        names = list(first) if names is None else names
-        columns: list[Any] = [[row.get(name) for row in rows] for name in names]
+    if names is None:
+        names = _names_of(first)
+    if not rows:
+        columns: list[list[Any]] = [[] for _ in names or ("value",)]
+    elif isinstance(first, dict):
+        columns = [[row.get(name) for row in rows] for name in names or ()]
     elif isinstance(first, Row):
-        if names is None:
-            names = first._names
-        columns = _transposed([row._values for row in rows])
+        columns = _transposed([_row_fields(row, names) for row in rows])
     elif isinstance(first, (tuple, list)):
-        if names is None:
-            names = getattr(first, "_fields", None)
         columns = _transposed(rows)
     else:
-        columns = [list(rows)] if names is None or len(names) == 1 else [[] for _ in names]
-        names = ["value"] if names is None else names
+        columns = [list(rows)]
+        names = names or ["value"]
     names = [f"f{index}" for index in range(len(columns))] if names is None else list(names)
     if len(names) != len(columns):
         raise ValueError(f"records have {len(columns)} fields, but {len(names)} columns are wanted: {names}")
     types = [None] * len(names) if schema is None else schema.types
     arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
     return pyarrow.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _names_of(record: Any) -> Sequence[str] | None:
+    if isinstance(record, dict):
+        return list(record)
+    if isinstance(record, Row):
+        return record._names
+    return getattr(record, "_fields", None) if isinstance(record, tuple) else None
+
+
+def _row_fields(row: Row, names: Sequence[str] | None) -> list[Any]:
+    return row._values if names is None or row._names is None else row.get_fields_by_names(list(names))
 
 
 def _transposed(rows: Sequence[Sequence[Any]]) -> list[Any]:

@@ -43,9 +43,9 @@ class MapBatchesOperator(FunctionOperator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         data = batch.data if isinstance(batch, ArrowBatch) else rows_to_arrow(batch.values)
         stamps = batch.timestamps
-        if self._timestamp_column is not None and stamps is not None:
-            data = _with_column(data, self._timestamp_column, stamps)
         try:
+            if self._timestamp_column is not None and stamps is not None:
+                data = _with_column(data, self._timestamp_column, stamps)
             result = from_form(self._function.call(to_form(data, self._form)))
             stamps, result = self._timestamps(stamps, data.num_rows, result)
         except Exception as error:
