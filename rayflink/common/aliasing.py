@@ -69,7 +69,8 @@ def detached_list(values: Iterable[Any], given: Any = None) -> list[Any]:
         kind = type(value)
         if kind is tuple:
             for part in value:
-                if type(part) not in IMMUTABLE_TYPES:
+                part_kind = type(part)
+                if part_kind is not str and part_kind is not int and part_kind not in IMMUTABLE_TYPES:
                     break
             else:
                 continue

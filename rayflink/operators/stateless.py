@@ -166,7 +166,8 @@ def draw(elements: Iterator[Any], given: Any, out: list[Any], limit: int) -> boo
         kind = type(result)
         if kind is tuple:
             for part in result:
-                if type(part) not in immutable:
+                kind = type(part)
+                if kind is not str and kind is not int and kind not in immutable:  # the first two: faster than a look-up
                     append(detached(result, given))
                     break
             else:
