@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from operator import add
 from typing import Any
 
 Combine = Callable[[Any, Any], Any]
@@ -31,7 +32,7 @@ def aggregation(kind: str, position: Position = 0) -> Combine:
     if isinstance(position, bool) or not isinstance(position, (int, str)):
         raise TypeError(f"{kind} needs a field index or name, got {position!r}")
     if kind == "sum":
-        return _on_field(position, lambda a, b: a + b)
+        return _on_field(position, add)
     if kind == "min":
         return _on_field(position, lambda a, b: b if b < a else a)
     if kind == "max":
@@ -80,4 +81,16 @@ def _on_field(position: Position, combine: Combine) -> Combine:
         changed[position] = result  # type: ignore[index]
         return changed
 
-    return on_field
+    return on_field if isinstance(position, str) or position < 0 else _on_tuple_field(position, combine, on_field)
+
+
+def _on_tuple_field(position: int, combine: Combine, otherwise: Combine) -> Combine:
+    """The same as `otherwise`, but quick for plain tuples that have the field."""
+    after = position + 1
+
+    def on_tuple_field(first: Any, second: Any) -> Any:
+        if first.__class__ is tuple and second.__class__ is tuple and position < len(first) and position < len(second):
+            return first[:position] + (combine(first[position], second[position]),) + first[after:]
+        return otherwise(first, second)
+
+    return on_tuple_field

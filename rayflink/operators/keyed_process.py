@@ -1,0 +1,137 @@
+"""Runs a KeyedProcessFunction: each record, and each timer it sets, with the state of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayflink.state.backend import NO_KEY
+from rayflink.state.timers import TimerQueue
+
+from ..common.batches import MIN_TIMESTAMP, Batch, Element
+from ..common.functions import KeyedProcessFunction, TimeDomain, TimerService, as_process
+from .base import shortened
+from .emission import Emission
+from .keyed_base import FIRING_RECORDS, KeyedOperator
+from .user_code import list_of, timestamps_of
+
+
+class KeyedProcessOperator(KeyedOperator):
+    """Calls the function for records in order of arrival, and for timers in order of time.
+
+    Results of a record carry its timestamp, those of an event-time timer the timer's, those of a processing-time timer
+    none. A timer fires when its clock is at or past its timestamp; one set in the past fires when the clock next moves.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        function: a KeyedProcessFunction, or a callable of value and context.
+    """
+
+    def __init__(self, key_selector: Any, function: Any) -> None:
+        self._function = as_process(function)
+        super().__init__(key_selector, self._function)
+        self._on_timer = getattr(function, "on_timer", _no_timer)
+
+    def declare_state(self) -> None:
+        self.event_timers = self.backend.timers("user-timers/event")
+        self.processing_timers = self.backend.timers("user-timers/processing")
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        values, stamps = list_of(batch), timestamps_of(batch)
+        keys, out, context = self.keys_of(values), Emission(), _Context(self)
+        call = self._function.call
+        for index, value in enumerate(values):
+            stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
+            self.context.key = self.canonical(keys[index], value)
+            context.stamp = stamp
+            try:
+                results = call(value, context)
+                for result in () if results is None else results:
+                    out.add_results((result,), stamp, value)
+                    if out.count >= FIRING_RECORDS:
+                        yield from out.taken()
+            except Exception as error:
+                raise self.failure("process_element", shortened(value)) from error
+        self.context.key = NO_KEY
+        yield from out.taken()
+
+    def on_event_time(self, until: int) -> Iterator[Element]:
+        return self._fire(self.event_timers, until, TimeDomain.EVENT_TIME)
+
+    def next_processing_time(self) -> int | None:
+        return self.processing_timers.next_timestamp()
+
+    def on_processing_time(self, now_ms: int) -> Iterator[Element]:
+        return self._fire(self.processing_timers, now_ms, TimeDomain.PROCESSING_TIME)
+
+    def _fire(self, timers: TimerQueue, until: int, domain: TimeDomain) -> Iterator[Element]:
+        out, context = Emission(), _TimerContext(self, domain)
+        for timestamp, key, _ in timers.due(until):
+            self.context.key, context.stamp = key, timestamp
+            try:
+                results = self._on_timer(timestamp, context)
+                out.add_results(results, timestamp if domain is TimeDomain.EVENT_TIME else None)
+            except Exception as error:
+                raise self.failure("on_timer", f"timer {timestamp} of key {shortened(key)}") from error
+            if out.count >= FIRING_RECORDS:
+                yield from out.taken()
+        self.context.key = NO_KEY
+        yield from out.taken()
+
+
+def _no_timer(timestamp: int, context: Any) -> None:
+    """What a plain callable does with timers."""
+
+
+class _Timers(TimerService):
+    """Clocks and timers of the current key."""
+
+    def __init__(self, operator: KeyedProcessOperator) -> None:
+        self._operator = operator
+
+    def current_processing_time(self) -> int:
+        return int(self._operator.ctx.clock.now_ms())
+
+    def current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        self._operator.processing_timers.register(timestamp, self._operator.context.key)
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        self._operator.event_timers.register(timestamp, self._operator.context.key)
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        self._operator.processing_timers.delete(timestamp, self._operator.context.key)
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        self._operator.event_timers.delete(timestamp, self._operator.context.key)
+
+
+class _Context(KeyedProcessFunction.Context):
+    """Of a record."""
+
+    def __init__(self, operator: KeyedProcessOperator) -> None:
+        self._operator = operator
+        self._timers = _Timers(operator)
+        self.stamp: int | None = None
+
+    def timestamp(self) -> int | None:
+        return self.stamp
+
+    def timer_service(self) -> TimerService:
+        return self._timers
+
+    def get_current_key(self) -> Any:
+        return self._operator.context.key
+
+
+class _TimerContext(_Context, KeyedProcessFunction.OnTimerContext):
+    """Of a timer."""
+
+    def __init__(self, operator: KeyedProcessOperator, domain: TimeDomain) -> None:
+        super().__init__(operator)
+        self._domain = domain
+
+    def time_domain(self) -> TimeDomain:
+        return self._domain

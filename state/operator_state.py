@@ -1,0 +1,184 @@
+"""Operator state: lists that belong to a subtask, not to a key, and are dealt out anew when the parallelism changes.
+
+How the entries of all subtasks are dealt out is the mode of a list: "split" gives each entry to one subtask, "union"
+all entries to every subtask, "broadcast" one copy of the state, which is equal everywhere, to every subtask.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .descriptors import StateDescriptor
+from .errors import SerializationError, SnapshotMismatch, VersionMismatch
+from .isolation import isolated
+
+ENTRY_FORMAT = 1
+"""Version of the bytes of one entry; their first byte."""
+
+Lists = Mapping[str, tuple[str, tuple[bytes, ...]]]
+"""State name -> (mode, entries), as in an operator's snapshot."""
+
+
+class OperatorListState:
+    """A list of the subtask; what is given out may be changed freely, the state changes by its methods alone."""
+
+    def __init__(self, entries: Iterable[Any] = ()) -> None:
+        self._entries = list(entries)
+
+    def get(self) -> Iterator[Any]:
+        """The entries as of now, in order."""
+        return iter([isolated(entry) for entry in self._entries])
+
+    __iter__ = get
+
+    def add(self, value: Any) -> None:
+        """Append an entry."""
+        self._entries.append(isolated(value))
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append entries, in order."""
+        self._entries += [isolated(value) for value in values]
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replace all entries."""
+        self._entries = [isolated(value) for value in values]
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        self._entries = []
+
+
+class BroadcastState:
+    """A map that every subtask must write alike."""
+
+    def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
+        self._entries = dict(entries)
+
+    def get(self, key: Any) -> Any:
+        """The value at `key`, or None."""
+        return isolated(self._entries.get(key))
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value at `key`."""
+        self._entries[isolated(key)] = isolated(value)
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Set the values of all keys of a mapping."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Delete the value at `key`, if there is one."""
+        self._entries.pop(key, None)
+
+    def contains(self, key: Any) -> bool:
+        """Whether there is a value at `key`."""
+        return key in self._entries
+
+    def is_empty(self) -> bool:
+        """Whether the map has no entries."""
+        return not self._entries
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """(key, value) of all entries as of now."""
+        return iter([(isolated(key), isolated(value)) for key, value in self._entries.items()])
+
+    def keys(self) -> Iterator[Any]:
+        """The keys as of now."""
+        return (key for key, _ in self.items())
+
+    def values(self) -> Iterator[Any]:
+        """The values as of now."""
+        return (value for _, value in self.items())
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        self._entries = {}
+
+    __getitem__, __setitem__, __delitem__, __contains__, __iter__ = get, put, remove, contains, keys
+
+
+class OperatorStateStore:
+    """The operator state of one subtask.
+
+    Args:
+        restored: the lists dealt to this subtask; several where snapshots of several subtasks come together.
+        operator_uid: who owns the state, for errors.
+    """
+
+    def __init__(self, restored: Iterable[Lists] = (), operator_uid: str = "") -> None:
+        self._operator_uid = operator_uid
+        self._restored: dict[str, tuple[str, list[bytes]]] = {}
+        self._states: dict[str, tuple[str, Any]] = {}
+        for lists in restored:
+            for name, (mode, entries) in lists.items():
+                known, gathered = self._restored.setdefault(name, (mode, []))
+                self._check(name, known, mode)
+                if mode != "broadcast" or not gathered:
+                    gathered += entries
+
+    def get_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
+        """The list whose entries are split over the subtasks.
+
+        Raises:
+            SnapshotMismatch: a state of this name has another mode.
+        """
+        return self._state(state_descriptor.name, "split", OperatorListState)  # type: ignore[no-any-return]
+
+    def get_union_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
+        """The list of which every subtask gets all entries at a restore.
+
+        Raises:
+            SnapshotMismatch: a state of this name has another mode.
+        """
+        return self._state(state_descriptor.name, "union", OperatorListState)  # type: ignore[no-any-return]
+
+    def get_broadcast_state(self, state_descriptor: StateDescriptor) -> BroadcastState:
+        """The map that is equal in every subtask.
+
+        Raises:
+            SnapshotMismatch: a state of this name has another mode.
+        """
+        return self._state(state_descriptor.name, "broadcast", BroadcastState)  # type: ignore[no-any-return]
+
+    def snapshot(self) -> dict[str, tuple[str, tuple[bytes, ...]]]:
+        """All lists as of now, those included that were restored and not asked for.
+
+        Raises:
+            SerializationError: an entry cannot be turned into bytes.
+        """
+        taken = {name: (mode, tuple(entries)) for name, (mode, entries) in self._restored.items()}
+        for name, (mode, state) in self._states.items():
+            entries = state.items() if mode == "broadcast" else state.get()
+            taken[name] = mode, tuple(self._encode(name, entry) for entry in entries)
+        return taken
+
+    def _state(self, name: str, mode: str, create: Any) -> Any:
+        if name not in self._states:
+            known, entries = self._restored.get(name, (mode, []))
+            self._check(name, known, mode)
+            self._states[name] = mode, create([self._decode(name, entry) for entry in entries])
+        known, state = self._states[name]
+        self._check(name, known, mode)
+        return state
+
+    def _check(self, name: str, known: str, mode: str) -> None:
+        if known != mode:
+            written, declared = f"{known} operator state", f"{mode} operator state"
+            raise SnapshotMismatch(name, self._operator_uid, written, declared, "the modes differ")
+
+    def _encode(self, name: str, entry: Any) -> bytes:
+        try:
+            return bytes((ENTRY_FORMAT,)) + pickle.dumps(entry, protocol=5)
+        except Exception as error:  # a user's class may raise anything while it is pickled
+            found = f"an entry of {name!r} ({type(error).__name__}: {error})"
+            remedy = "keep in state only values that can be pickled"
+            raise SerializationError("operator state", found, remedy) from error
+
+    def _decode(self, name: str, data: bytes) -> Any:
+        if data[:1] != bytes((ENTRY_FORMAT,)):
+            written = f"entry format {data[0]}" if data else "no bytes"
+            raise VersionMismatch(written, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
+        return pickle.loads(memoryview(data)[1:])
