@@ -167,7 +167,7 @@ def draw(elements: Iterator[Any], given: Any, out: list[Any], limit: int) -> boo
         if kind is tuple:
             for part in result:
                 kind = type(part)
-                if kind is not str and kind is not int and kind not in immutable:  # the first two: faster than a look-up
+                if kind is not str and kind is not int and kind not in immutable:  # cheapest first
                     append(detached(result, given))
                     break
             else:
