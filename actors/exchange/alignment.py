@@ -1,14 +1,21 @@
 """When a task takes its snapshot: barriers of all channels in, one decision out. Pure.
 
+Both handlers keep three rules. A newer barrier subsumes an older checkpoint that is still waiting. A checkpoint that
+was completed, aborted or subsumed never comes back: later barriers and markers of it are dropped. A channel that has
+ended is waited for no longer.
+
 Source: asynchronous barrier snapshotting (Carbone et al.); apache/flink SingleCheckpointBarrierHandler and
 CheckpointBarrierTracker.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier
+
+MAX_TRACKED = 50
+"""Most checkpoints a `BarrierTracker` waits for at a time; with one more the oldest is aborted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class BarrierAligner:
     """Exactly-once: a channel whose barrier has come waits for the others.
 
     Args:
-        channels: number of input channels of the task, >= 1.
+        channels: number of input channels of the task, >= 0.
     """
 
     def __init__(self, channels: int) -> None:
@@ -62,35 +69,36 @@ class BarrierAligner:
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
         """A channel delivered its barrier."""
-        if barrier.checkpoint_id <= self.last_id:
-            return []  # subsumed or cancelled before
-        actions: list[Action] = []
-        pending = self._pending
-        if pending is not None and barrier.checkpoint_id < pending.checkpoint_id:
+        if channel not in self._open:
+            return []  # what an ended channel says no longer counts
+        actions = self._start(barrier, now_ms)
+        if actions is None:
             return []
-        if pending is not None and barrier.checkpoint_id > pending.checkpoint_id:
-            actions += self._abort()
-        if self._pending is None:
-            self._pending, self._since_ms = barrier, now_ms
         self._arrived.add(channel)
         if self._complete():
             return actions + self._align(now_ms)
         return [*actions, Block(channel)]
 
-    def cancel(self, channel: int, marker: CancelCheckpointMarker) -> list[Action]:
-        """A producer gave the checkpoint up."""
-        if marker.checkpoint_id <= self.last_id:
+    def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
+        """The coordinator asks a task whose producers have all finished, so that no barrier comes from them.
+
+        What the channels still hold is worked before the snapshot: it is taken once every channel has ended.
+        """
+        actions = self._start(barrier, now_ms)
+        if actions is None:
             return []
-        if self._pending is not None:
-            if marker.checkpoint_id < self._pending.checkpoint_id:
-                return []
-            if marker.checkpoint_id == self._pending.checkpoint_id:
-                return self._abort()
-            actions = self._abort()
-        else:
-            actions = []
-        self.last_id = marker.checkpoint_id
-        return [*actions, Aborted(marker.checkpoint_id)]
+        return actions + self._align(now_ms) if self._complete() else actions
+
+    def cancel(self, channel: int, marker: CancelCheckpointMarker) -> list[Action]:
+        """A producer gave the checkpoint up; an older one that waits is given up with it."""
+        cancelled, pending = marker.checkpoint_id, self._pending
+        if cancelled <= self.last_id or (pending is not None and cancelled < pending.checkpoint_id):
+            return []
+        actions = [] if pending is None else self._abort()
+        if pending is None or pending.checkpoint_id < cancelled:
+            self.last_id = cancelled
+            actions.append(Aborted(cancelled))
+        return actions
 
     def end(self, channel: int, now_ms: int) -> list[Action]:
         """A channel has ended: it delivers no barrier any more and none is waited for."""
@@ -100,12 +108,23 @@ class BarrierAligner:
             return self._align(now_ms)
         return []
 
+    def _start(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action] | None:
+        """Make `barrier` the pending one; None when it is an old one."""
+        number, pending = barrier.checkpoint_id, self._pending
+        if number <= self.last_id or (pending is not None and number < pending.checkpoint_id):
+            return None
+        if pending is not None and number == pending.checkpoint_id:
+            return []
+        actions = [] if pending is None else self._abort()
+        self._pending, self._since_ms = barrier, now_ms
+        return actions
+
     def _complete(self) -> bool:
         return self._arrived >= self._open
 
     def _align(self, now_ms: int) -> list[Action]:
         assert self._pending is not None
-        aligned = Aligned(self._pending, now_ms - self._since_ms)
+        aligned = Aligned(self._pending, max(0, now_ms - self._since_ms))
         self._forget()
         return [aligned, Unblock()]
 
@@ -122,16 +141,23 @@ class BarrierAligner:
         self._arrived = set()
 
 
+@dataclass(slots=True)
+class _Counted:
+    barrier: CheckpointBarrier
+    since_ms: int
+    arrived: set[int] = field(default_factory=set)
+
+
 class BarrierTracker:
     """At-least-once: nothing waits; the snapshot is taken when the last barrier of a checkpoint has passed.
 
     Args:
-        channels: number of input channels of the task, >= 1.
+        channels: number of input channels of the task, >= 0.
     """
 
     def __init__(self, channels: int) -> None:
         self._open = set(range(channels))
-        self._seen: dict[int, tuple[CheckpointBarrier, set[int], int]] = {}
+        self._seen: dict[int, _Counted] = {}
         self.last_id = 0
 
     @property
@@ -141,34 +167,58 @@ class BarrierTracker:
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
         """A channel delivered its barrier; no channel is ever held back."""
+        if barrier.checkpoint_id <= self.last_id or channel not in self._open:
+            return []
+        self._count(barrier, now_ms).arrived.add(channel)
+        return self._completed(now_ms) or self._too_many()
+
+    def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
+        """The coordinator asks a task whose producers have all finished; it snapshots once all channels have ended."""
         if barrier.checkpoint_id <= self.last_id:
             return []
-        _, arrived, _ = self._seen.setdefault(barrier.checkpoint_id, (barrier, set(), now_ms))
-        arrived.add(channel)
-        return self._completed(now_ms)
+        self._count(barrier, now_ms)
+        return self._completed(now_ms) or self._too_many()
 
     def cancel(self, channel: int, marker: CancelCheckpointMarker) -> list[Action]:
-        """A producer gave the checkpoint up."""
-        if marker.checkpoint_id <= self.last_id:
+        """A producer gave the checkpoint up; older ones that wait are given up with it."""
+        cancelled = marker.checkpoint_id
+        if cancelled <= self.last_id:
             return []
-        for older in [i for i in self._seen if i <= marker.checkpoint_id]:
-            del self._seen[older]
-        self.last_id = marker.checkpoint_id
-        return [Aborted(marker.checkpoint_id)]
+        actions = self._drop_below(cancelled)
+        self._seen.pop(cancelled, None)
+        self.last_id = cancelled
+        return [*actions, Aborted(cancelled)]
 
     def end(self, channel: int, now_ms: int) -> list[Action]:
         """A channel has ended and is waited for no longer."""
         self._open.discard(channel)
+        for counted in self._seen.values():
+            counted.arrived.discard(channel)
         return self._completed(now_ms)
 
+    def _count(self, barrier: CheckpointBarrier, now_ms: int) -> _Counted:
+        return self._seen.setdefault(barrier.checkpoint_id, _Counted(barrier, now_ms))
+
     def _completed(self, now_ms: int) -> list[Action]:
+        """Complete checkpoints in ascending order; an incomplete one below a complete one is subsumed."""
         actions: list[Action] = []
-        for checkpoint_id in sorted(self._seen):
-            barrier, arrived, since_ms = self._seen[checkpoint_id]
-            if arrived >= self._open:
-                actions += [Aborted(i) for i in sorted(self._seen) if i < checkpoint_id]
-                for done in [i for i in self._seen if i <= checkpoint_id]:
-                    del self._seen[done]
-                self.last_id = checkpoint_id
-                actions.append(Aligned(barrier, now_ms - since_ms))
+        for number in sorted(n for n, counted in self._seen.items() if counted.arrived >= self._open):
+            actions += self._drop_below(number)
+            counted = self._seen.pop(number)
+            self.last_id = number
+            actions.append(Aligned(counted.barrier, max(0, now_ms - counted.since_ms)))
         return actions
+
+    def _drop_below(self, number: int) -> list[Action]:
+        older = sorted(waiting for waiting in self._seen if waiting < number)
+        for waiting in older:
+            del self._seen[waiting]
+        return [Aborted(waiting) for waiting in older]
+
+    def _too_many(self) -> list[Action]:
+        if len(self._seen) <= MAX_TRACKED:
+            return []
+        oldest = min(self._seen)
+        del self._seen[oldest]
+        self.last_id = oldest
+        return [Aborted(oldest)]

@@ -1,7 +1,7 @@
 """Credit at the receiver: which buffers a channel has, and when it asks the gate for more. Pure counting, no memory.
 
-One credit is one free buffer (a batch of at most `rayflink.batch.max-bytes`). Every channel owns `exclusive` buffers; the
-gate's pool lends floating ones to whichever channel's sender has a backlog.
+One credit is one free buffer (a batch of at most `rayflink.batch.max-bytes`). Every channel owns `exclusive` buffers;
+the gate's pool lends floating ones to whichever channel's sender has a backlog.
 
 Source: apache/flink RemoteInputChannel and BufferManager (AvailableBufferQueue), credit-based flow control.
 """
@@ -9,12 +9,13 @@ Source: apache/flink RemoteInputChannel and BufferManager (AvailableBufferQueue)
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class CreditStatistics:
-    """Buffers of one channel: free exclusive and floating ones, taken ones, wanted in all, and credit not yet announced."""
+    """Buffers of one channel: free exclusive and floating ones, taken ones, wanted in all; credit not yet announced."""
 
     exclusive: int
     floating: int
@@ -66,13 +67,15 @@ class ChannelCredit:
     Args:
         exclusive: buffers that are always the channel's own, >= 1; they are its initial credit.
         pool: where floating buffers come from.
+        credit_due: called whenever there is credit to announce where there was none.
     """
 
-    def __init__(self, exclusive: int, pool: FloatingPool) -> None:
+    def __init__(self, exclusive: int, pool: FloatingPool, credit_due: Callable[[], None] = lambda: None) -> None:
         if exclusive < 1:
             raise ValueError(f"buffers per channel must be >= 1, found {exclusive}; a channel without one never moves")
         self.initial = exclusive
         self.pool = pool
+        self._credit_due = credit_due
         self._exclusive = exclusive
         self._floating = 0
         self._taken: deque[bool] = deque()  # of the buffers in use, oldest first: is it a floating one
@@ -106,7 +109,7 @@ class ChannelCredit:
         while self.free < self._required and not self._waiting:
             if self.pool.take():
                 self._floating += 1
-                self.unannounced += 1
+                self._owe()
             else:
                 self._waiting = True
                 self.pool.wait(self)
@@ -118,7 +121,7 @@ class ChannelCredit:
             return
         if self.pool.take():
             self._floating += 1
-            self.unannounced += 1
+            self._owe()
         if self.free < self._required:
             self._waiting = True
             self.pool.wait(self)
@@ -135,14 +138,20 @@ class ChannelCredit:
             self.pool.give_back()
             if self.free < self._required and not self._waiting and self.pool.take():
                 self._floating += 1
-                self.unannounced += 1
+                self._owe()
             return
         self._exclusive += 1
-        self.unannounced += 1
         if self.free > self._required and self._floating:
+            # with its own buffer back the channel has one too many: a borrowed one goes, and there is no new credit
             self._floating -= 1
-            self.unannounced -= 1
             self.pool.give_back()
+        else:
+            self._owe()
+
+    def _owe(self) -> None:
+        self.unannounced += 1
+        if self.unannounced == 1:
+            self._credit_due()
 
     def announce(self) -> int:
         """Credit to tell the sender now; resets the count."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
-from rayflink.common.batches import EndOfPartition, Event
+from rayflink.common.batches import EndOfPartition, Event, Watermark
 
 from .credits import ChannelCredit, CreditStatistics, FloatingPool
 from .frames import (
@@ -96,13 +97,16 @@ class InputGate:
 
     def __init__(self, specs: tuple[ChannelSpec, ...], exclusive: int, floating: int) -> None:
         pools = {gate: FloatingPool(floating) for gate in {spec.gate for spec in specs}}
-        self.channels = [
-            InputChannel(i, spec, ChannelCredit(exclusive, pools[spec.gate])) for i, spec in enumerate(specs)
-        ]
         self._ready: deque[int] = deque()
         self._queued = [False] * len(specs)
         self._unfinished = len(specs)
-        self._credit_due: set[int] = set()
+        self._credit_due: list[int] = []
+        self._released = False
+        note = self._credit_due.append
+        self.channels = [
+            InputChannel(i, spec, ChannelCredit(exclusive, pools[spec.gate], partial(note, i)))
+            for i, spec in enumerate(specs)
+        ]
 
     @property
     def is_finished(self) -> bool:
@@ -120,8 +124,11 @@ class InputGate:
                 requests.append((spec.producer, request))
         return requests
 
-    def receive(self, frame: BufferResponse) -> CancelPartitionRequest | None:
+    def receive(self, frame: BufferResponse, sender: TaskAddress | None = None) -> CancelPartitionRequest | None:
         """Take a buffer or event; for a released or unknown channel the request to send no more.
+
+        What a `sender` says that is not the channel's producer, another attempt of it say, is refused in the same way.
+        Watermarks that wait behind one another are one: the newest.
 
         Raises:
             BufferReordering: it is not the next one of its channel.
@@ -131,6 +138,8 @@ class InputGate:
             return CancelPartitionRequest(frame.receiver)
         channel = self.channels[frame.receiver]
         if channel.state in (ChannelState.RELEASED, ChannelState.FINISHED):
+            return CancelPartitionRequest(frame.receiver)
+        if sender is not None and sender != channel.spec.producer:
             return CancelPartitionRequest(frame.receiver)
         if frame.sequence != channel.expected:
             raise BufferReordering(channel.index, channel.expected, frame.sequence)
@@ -146,14 +155,21 @@ class InputGate:
             channel.queue.append(frame.body)
         else:
             assert frame.event is not None
+            if isinstance(frame.event, Watermark) and channel.queue and isinstance(channel.queue[-1], Watermark):
+                channel.queue.pop()
             channel.queue.append(frame.event)
         channel.credit.backlog(frame.backlog)
-        self._note_credit()
         self._enqueue(channel)
         return None
 
     def next(self) -> GateItem | None:
-        """The next batch or event of a channel that is not held back, channels taking turns; None when there is none."""
+        """The next batch or event of a channel that is not held back, channels taking turns; None when there is none.
+
+        Raises:
+            ExchangeError: the gate was released.
+        """
+        if self._released:
+            raise ExchangeError("the input gate was asked for data after it was released; the task has ended")
         while self._ready:
             index = self._ready.popleft()
             self._queued[index] = False
@@ -174,7 +190,6 @@ class InputGate:
     def recycle(self, channel: int) -> None:
         """The oldest batch taken from `channel` has been worked; its buffer is free."""
         self.channels[channel].credit.recycle()
-        self._note_credit()
 
     def block(self, channel: int) -> None:
         """Hold a channel back: what it delivers stays queued."""
@@ -189,19 +204,18 @@ class InputGate:
 
     def announcements(self) -> list[tuple[TaskAddress, Frame]]:
         """Credit that senders do not know of yet."""
-        if not self._credit_due:
-            return []
-        due, self._credit_due = sorted(self._credit_due), set()
         frames: list[tuple[TaskAddress, Frame]] = []
-        for index in due:
+        for index in self._credit_due:
             channel = self.channels[index]
             credit = channel.credit.announce()
             if credit and channel.state is ChannelState.REQUESTED:
                 frames.append((channel.spec.producer, AddCredit(index, credit)))
+        self._credit_due.clear()
         return frames
 
     def release(self) -> list[tuple[TaskAddress, Frame]]:
         """Give up all channels; the requests that tell the producers."""
+        self._released = True
         frames: list[tuple[TaskAddress, Frame]] = []
         for channel in self.channels:
             if channel.state is ChannelState.REQUESTED:
@@ -222,9 +236,3 @@ class InputGate:
         if channel.queue and not channel.blocked and not self._queued[channel.index]:
             self._queued[channel.index] = True
             self._ready.append(channel.index)
-
-    def _note_credit(self) -> None:
-        # a buffer that goes back to the pool may have served another channel of the gate
-        for channel in self.channels:
-            if channel.credit.unannounced:
-                self._credit_due.add(channel.index)

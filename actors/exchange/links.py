@@ -1,7 +1,7 @@
 """The conversation of one task with each of its peers: what to say next, and what was said, in order and once. Pure.
 
-One call carries everything for a peer. While `max_in_flight` calls are under way nothing more is sent to it and all that
-comes up is gathered; when one returns, everything that credit allows goes out together.
+One call carries everything for a peer. While `max_in_flight` calls are under way nothing more is sent to it and all
+that comes up is gathered; when one returns, everything that credit allows goes out together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from .frames import Envelope, Frame, TaskAddress
-from .subpartition import ExchangeError, Subpartition
+from .subpartition import ExchangeError, Subpartition, SubpartitionState
 
 
 class MessageGap(ExchangeError):
@@ -90,8 +90,11 @@ class Outgoing:
             sub = subs[self._turn % len(subs)]
             self._turn += 1
             frame = sub.poll()
-            if frame is None:
+            if sub.state is not SubpartitionState.READING:
+                subs.remove(sub)  # its end has gone out, or nobody wants it any more
+            elif frame is None:
                 idle += 1
+            if frame is None:
                 continue
             idle = 0
             frames.append(frame)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .frames import PartitionId
+from .spilled import SpilledSubpartition
 from .subpartition import Buffer, Subpartition, SubpartitionState
 
 
@@ -64,18 +66,43 @@ class ResultPartition:
         partition_id: which data set, which producer.
         subpartitions: how many consumers read it, >= 1.
         limits: when it counts as full.
+        blocking: complete before it is read, and never full: what exceeds `memory_bytes` goes to files.
+        directory: an existing folder for the files of a blocking partition, of this attempt alone.
+        memory_bytes: of all subpartitions of a blocking partition together.
+    Raises: ValueError: no subpartition, or a blocking partition without a folder.
     """
 
-    def __init__(self, partition_id: PartitionId, subpartitions: int, limits: PoolLimits) -> None:
+    def __init__(
+        self,
+        partition_id: PartitionId,
+        subpartitions: int,
+        limits: PoolLimits,
+        blocking: bool = False,
+        directory: str | Path | None = None,
+        memory_bytes: int = 4 << 20,
+    ) -> None:
         if subpartitions < 1:
             raise ValueError(f"a result partition has at least one subpartition, found {subpartitions}")
+        if blocking and directory is None:
+            raise ValueError(f"blocking partition {partition_id} has no folder for its spill files; set io.tmp.dirs")
         self.id = partition_id
         self.limits = limits
-        self.subpartitions = [Subpartition(i) for i in range(subpartitions)]
+        self.blocking = blocking
+        self.subpartitions: list[Subpartition]
+        if blocking:
+            stem = f"{partition_id.dataset}-{partition_id.producer}"
+            self.subpartitions = [
+                SpilledSubpartition(i, Path(str(directory)) / f"{stem}-{i}.spill", memory_bytes // subpartitions)
+                for i in range(subpartitions)
+            ]
+        else:
+            self.subpartitions = [Subpartition(i) for i in range(subpartitions)]
 
     @property
     def is_full(self) -> bool:
         """Whether the producer must stop: the pool is used up, or one consumer is too far behind."""
+        if self.blocking:
+            return False
         limit = self.limits.per_channel
         total = 0
         for sub in self.subpartitions:

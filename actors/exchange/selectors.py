@@ -1,18 +1,23 @@
 """Which consumer gets which record, a batch at a time.
 
-A selector splits one batch into at most one batch a channel, keeping the order within each channel. What it decides for a
-record depends on the records before it in arrival order only, never on how they were cut into batches.
+A selector splits one batch into at most one batch a channel, keeping the order within each channel. What it decides for
+a record depends on the records before it in arrival order only, never on how they were cut into batches. An empty batch
+goes nowhere.
 """
 
 from __future__ import annotations
 
+import operator
 import random
-from collections.abc import Callable, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch, rows_of
-from rayflink.state.key_groups import key_group, key_groups_of, subtask_of
+from rayflink.operators.base import record_at, shortened
+from rayflink.state.errors import InvalidKeyError
+
+from .arrow_slices import scattered, taken
+from .key_channels import KeyChannels
 
 Split = Sequence[tuple[int, Batch]]
 
@@ -38,6 +43,32 @@ class KeyExtractionError(Exception):
         return f"Could not extract key from {self.record}"
 
 
+class RefusedKeyError(InvalidKeyError):
+    """The key of `record` is of a type that cannot be a key."""
+
+    def __init__(self, found: str, where: str, remedy: str, record: str) -> None:
+        super().__init__(found, where, remedy)
+        self.args = (found, where, remedy, record)
+        self.record = record
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; the record is {self.record}"
+
+
+class ChannelRangeError(ValueError):
+    """The user's partitioner named no channel there is."""
+
+    def __init__(self, found: str, channels: int, record: str) -> None:
+        super().__init__(found, channels, record)
+        self.found, self.channels, self.record = found, channels, record
+
+    def __str__(self) -> str:
+        return (
+            f"the partitioner returned {self.found} for {self.channels} channels; return an int in "
+            f"[0, {self.channels}); the record is {self.record}"
+        )
+
+
 class SingleChannel:
     """Everything to one channel: forward, and global."""
 
@@ -46,7 +77,7 @@ class SingleChannel:
 
     def split(self, batch: Batch) -> Split:
         """The whole batch."""
-        return ((self._channel, batch),)
+        return ((self._channel, batch),) if len(batch) else ()
 
 
 class Broadcast:
@@ -57,7 +88,7 @@ class Broadcast:
 
     def split(self, batch: Batch) -> Split:
         """The batch once a channel."""
-        return [(channel, batch) for channel in range(self.channels)]
+        return [(channel, batch) for channel in range(self.channels)] if len(batch) else ()
 
 
 class RoundRobin:
@@ -76,7 +107,7 @@ class RoundRobin:
         width, first, count = self.channels, self._next, len(batch)
         self._next = (first + count) % width
         if width == 1:
-            return ((0, batch),)
+            return ((0, batch),) if count else ()
         parts: list[tuple[int, Batch]] = []
         for offset in range(min(width, count)):
             parts.append(((first + offset) % width, every(batch, offset, width)))
@@ -91,9 +122,7 @@ class RandomChannel:
 
     def split(self, batch: Batch) -> Split:
         """One draw a record."""
-        draw = self._random.random
-        width = self.channels
-        return scatter(batch, [int(draw() * width) for _ in range(len(batch))], width)
+        return scatter(batch, self._random.choices(range(self.channels), k=len(batch)), self.channels)
 
 
 class ByKeyGroup:
@@ -101,7 +130,7 @@ class ByKeyGroup:
 
     Args:
         channels: how many consumers, their parallelism.
-        key_of: the user's key selector (rows), or the names of columns (Arrow).
+        key_of: the user's key selector (rows); where it has `columns`, the names of the key's columns (Arrow).
         max_parallelism: key groups in all.
         memo_entries: bound on the remembered keys.
     """
@@ -109,67 +138,41 @@ class ByKeyGroup:
     def __init__(
         self, channels: int, key_of: Callable[[Any], Any], max_parallelism: int, memo_entries: int = 65536
     ) -> None:
-        self.channels, self._max_parallelism = channels, max_parallelism
+        self.channels = channels
         self._key_of = key_of
-        self._columns = getattr(key_of, "columns", None)
-        self._memo = _ChannelMemo(channels, max_parallelism, memo_entries)
+        self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
+        self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
 
     def split(self, batch: Batch) -> Split:
-        """By the hash of each record's key."""
-        if isinstance(batch, ArrowBatch) and self._columns is not None:
-            return self._split_columns(batch)
-        if isinstance(batch, ArrowBatch):
-            batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
+        """By the hash of each record's key.
+
+        Raises:
+            KeyExtractionError: the key selector failed.
+            RefusedKeyError: the key of a record cannot be a key.
+        """
         if self.channels == 1:
-            return ((0, batch),)
-        values = batch.values
-        records = iter(values)
-        memo = self._memo
-        memo.trim()
+            return ((0, batch),) if len(batch) else ()
+        if isinstance(batch, ArrowBatch):
+            if self._columns is not None:
+                columns = [batch.data.column(name) for name in self._columns]
+                return scattered(batch, self._channels_of.columns(columns), self.channels)
+            batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
+        keys = extracted(self._key_of, batch.values)
         try:
-            keys = list(map(self._key_of, records))
-        except Exception as error:
-            from rayflink.operators.base import record_at
+            channels = self._channels_of.keys(keys)
+        except TypeError:
+            channels = self._one_by_one(keys, batch.values)
+        return scatter(batch, channels, self.channels)
 
-            raise KeyExtractionError(record_at(values, records)) from error
-        return scatter(batch, list(map(memo.__getitem__, keys)), self.channels)
-
-    def _split_columns(self, batch: ArrowBatch) -> Split:
-        import numpy as np
-        import pyarrow as pa
-
-        from rayflink.state.keys import hash_column, hash_columns
-
-        columns = [batch.data.column(name) for name in self._columns or ()]
-        hashes = hash_column(columns[0]) if len(columns) == 1 else hash_columns(columns)
-        groups = key_groups_of(hashes, self._max_parallelism)
-        targets = groups.astype(np.int64) * self.channels // self._max_parallelism
-        parts: list[tuple[int, Batch]] = []
-        for channel in range(self.channels):
-            rows = np.flatnonzero(targets == channel)
-            if len(rows):
-                stamps = None if batch.timestamps is None else batch.timestamps[rows]
-                parts.append((channel, ArrowBatch(batch.data.take(pa.array(rows)), stamps)))
-        return parts
-
-
-class _ChannelMemo(dict[Any, int]):
-    """Key -> channel for keys seen lately; emptied between batches when it has grown past its bound."""
-
-    def __init__(self, channels: int, max_parallelism: int, bound: int) -> None:
-        super().__init__()
-        self._channels, self._max_parallelism, self._bound = channels, max_parallelism, bound
-
-    def trim(self) -> None:
-        if len(self) > self._bound:
-            self.clear()
-
-    def __missing__(self, key: Any) -> int:
-        from rayflink.state.keys import key_hash
-
-        group = key_group(key_hash(key), self._max_parallelism)
-        channel = self[key] = subtask_of(group, self._channels, self._max_parallelism)
-        return channel
+    def _one_by_one(self, keys: list[Any], records: list[Any]) -> list[int]:
+        """The channels where some key cannot be looked up in a dict; most often it is none, and its record is named."""
+        channels = []
+        for key, record in zip(keys, records, strict=True):
+            try:
+                channels.append(self._channels_of.key(key))
+            except InvalidKeyError as error:
+                raise RefusedKeyError(error.found, error.where, error.remedy, shortened(record)) from error
+        return channels
 
 
 class ByFunction:
@@ -182,18 +185,38 @@ class ByFunction:
         """One call a record.
 
         Raises:
-            ValueError: the partitioner named a channel outside [0, channels).
+            KeyExtractionError: the key selector failed.
+            ChannelRangeError: the partitioner named a channel outside [0, channels).
         """
-        partition, key_of, width = self._partition, self._key_of, self.channels
+        partition, width = self._partition, self.channels
+        records = list(rows_of(batch))
         targets = []
-        for value in rows_of(batch):
-            target = partition(key_of(value), width)
+        for key, record in zip(extracted(self._key_of, records), records, strict=True):
+            found = partition(key, width)
+            try:
+                target = operator.index(found)
+            except TypeError:
+                raise ChannelRangeError(repr(found), width, shortened(record)) from None
             if not 0 <= target < width:
-                raise ValueError(
-                    f"the partitioner returned channel {target} for {width} channels; return a number in [0, {width})"
-                )
+                raise ChannelRangeError(f"channel {target}", width, shortened(record))
             targets.append(target)
         return scatter(batch, targets, width)
+
+
+def extracted(key_of: Callable[[Any], Any], records: list[Any]) -> list[Any]:
+    """The key of each record.
+
+    Raises:
+        KeyExtractionError: `key_of` failed on one of them.
+    """
+    at: Iterator[Any] = iter(records)
+    try:
+        keys = list(map(key_of, at))
+    except Exception as error:
+        raise KeyExtractionError(record_at(records, at)) from error
+    if len(keys) != len(records):  # to map, a StopIteration from within is the end of the records
+        raise KeyExtractionError(record_at(records, at)) from StopIteration()
+    return keys
 
 
 def scatter(batch: Batch, targets: list[int], width: int) -> Split:
@@ -201,35 +224,16 @@ def scatter(batch: Batch, targets: list[int], width: int) -> Split:
     if isinstance(batch, ArrowBatch):
         import numpy as np
 
-        rows = np.asarray(targets)
-        taken = ((c, np.flatnonzero(rows == c)) for c in range(width))
-        return [(c, _take(batch, index)) for c, index in taken if len(index)]
-    values, stamps = batch.values, batch.timestamps
-    if width == 2:
-        return _scatter_two(values, stamps, targets)
+        return scattered(batch, np.asarray(targets, dtype=np.uint16), width)
     parts: list[list[Any]] = [[] for _ in range(width)]
-    appends = [part.append for part in parts]
-    for target, value in zip(targets, values):
-        appends[target](value)
-    if stamps is None:
-        return [(c, RowBatch(part)) for c, part in enumerate(parts) if part]
+    for target, value in zip(targets, batch.values, strict=True):
+        parts[target].append(value)
+    if batch.timestamps is None:
+        return [(channel, RowBatch(part)) for channel, part in enumerate(parts) if part]
     times: list[list[int]] = [[] for _ in range(width)]
-    appends = [part.append for part in times]
-    for target, stamp in zip(targets, stamps):
-        appends[target](stamp)
-    return [(c, RowBatch(part, times[c])) for c, part in enumerate(parts) if part]
-
-
-def _scatter_two(values: list[Any], stamps: list[int] | None, targets: list[int]) -> Split:
-    ones = sum(targets)
-    if ones == 0 or ones == len(values):
-        return ((1 if ones else 0, RowBatch(values, stamps)),) if values else ()
-    inverse = list(map((1).__sub__, targets))
-    parts = []
-    for channel, chosen in ((0, inverse), (1, targets)):
-        times = None if stamps is None else list(compress(stamps, chosen))
-        parts.append((channel, RowBatch(list(compress(values, chosen)), times)))
-    return parts
+    for target, stamp in zip(targets, batch.timestamps, strict=True):
+        times[target].append(stamp)
+    return [(channel, RowBatch(part, times[channel])) for channel, part in enumerate(parts) if part]
 
 
 def every(batch: Batch, offset: int, width: int) -> Batch:
@@ -239,11 +243,4 @@ def every(batch: Batch, offset: int, width: int) -> Batch:
         return RowBatch(batch.values[offset::width], None if stamps is None else stamps[offset::width])
     import numpy as np
 
-    return _take(batch, np.arange(offset, len(batch), width))
-
-
-def _take(batch: ArrowBatch, rows: Any) -> ArrowBatch:
-    import pyarrow as pa
-
-    stamps = None if batch.timestamps is None else batch.timestamps[rows]
-    return ArrowBatch(batch.data.take(pa.array(rows)), stamps)
+    return taken(batch, np.arange(offset, len(batch), width))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
@@ -35,6 +36,18 @@ class Buffer:
     rows: int
 
 
+class EntryQueue(Protocol):
+    """Where a subpartition keeps what waits; a deque is one. Only the first and the last entry are ever looked at."""
+
+    def append(self, entry: Buffer | Event, /) -> None: ...
+    def appendleft(self, entry: Buffer | Event, /) -> None: ...
+    def popleft(self) -> Buffer | Event: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> Buffer | Event: ...
+    def __setitem__(self, place: int, entry: Buffer | Event, /) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SubpartitionStatistics:
     """What is queued and what was sent: buffers and bytes waiting, credit in hand, buffers and bytes sent in all."""
@@ -50,11 +63,15 @@ class SubpartitionStatistics:
 class Subpartition:
     """Queue of one consumer.
 
-    Sequence numbers start at 0 and grow by one a buffer or event. At most one watermark stands between two batches: a later
-    one replaces it.
+    Sequence numbers start at 0 and grow by one a buffer or event. At most one watermark stands between two batches: a
+    later one replaces it.
+
+    Args:
+        index: which of its partition's.
+        entries: where to keep what waits; by default in memory.
     """
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, entries: EntryQueue | None = None) -> None:
         self.index = index
         self.state = SubpartitionState.UNREQUESTED
         self.consumer: TaskAddress | None = None
@@ -65,7 +82,7 @@ class Subpartition:
         self.sequence = -1
         self.buffers_sent = 0
         self.bytes_sent = 0
-        self._entries: deque[Buffer | Event] = deque()
+        self._entries: EntryQueue = deque() if entries is None else entries
         self._finished = False
 
     def add(self, entry: Buffer | Event) -> bool:
@@ -75,7 +92,7 @@ class Subpartition:
         if isinstance(entry, Buffer):
             self.backlog += 1
             self.queued_bytes += len(entry.body)
-        elif isinstance(entry, Watermark) and self._entries and isinstance(self._entries[-1], Watermark):
+        elif isinstance(entry, Watermark) and len(self._entries) and isinstance(self._entries[-1], Watermark):
             self._entries[-1] = entry
             return True
         elif isinstance(entry, EndOfPartition):
@@ -84,8 +101,14 @@ class Subpartition:
         return True
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
-        """Put an unaligned barrier in front of all that waits; the overtaken buffers, which belong to the snapshot."""
-        overtaken = tuple(e for e in self._entries if isinstance(e, Buffer))
+        """Put an unaligned barrier in front of all that waits; the overtaken buffers, which belong to the snapshot.
+
+        Nothing happens when nobody wants anything any more.
+        """
+        if self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED):
+            return ()
+        waiting = (self._entries[place] for place in range(len(self._entries)))
+        overtaken = tuple(entry for entry in waiting if isinstance(entry, Buffer))
         self._entries.appendleft(barrier)
         return overtaken
 
@@ -104,13 +127,14 @@ class Subpartition:
         self.consumer, self.receiver, self.credit = consumer, receiver, credit
 
     def add_credit(self, credit: int) -> None:
-        """The consumer has `credit` more free buffers."""
+        """The consumer has `credit` more free buffers, at least one."""
+        assert credit > 0, f"found an announcement of {credit} credit"
         self.credit += credit
 
     @property
     def available(self) -> bool:
         """Whether `poll` would give something: an event in front, or a buffer and credit for it."""
-        if self.state is not SubpartitionState.READING or not self._entries:
+        if self.state is not SubpartitionState.READING or not len(self._entries):
             return False
         return self.credit > 0 or not isinstance(self._entries[0], Buffer)
 

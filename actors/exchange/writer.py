@@ -1,22 +1,27 @@
 """Collects what a task emits into one batch a channel and hands full batches, encoded, to the result partition.
 
-A batch closes when it holds `max_rows` records (fewer once their bytes are known to exceed `max_bytes`), when the buffer
-timeout has passed since its first record, or when an event must follow it.
+A batch closes when it holds `max_rows` records or as many as are expected to fill `max_bytes`, when the buffer timeout
+has passed since its first record, or when an event must follow it. One that turns out larger than `max_bytes` is
+divided, so a buffer exceeds the bound only when a single record does. Where all channels get the same records, they
+share one open batch, encoded once.
 
 Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends after every write.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch
+from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 
 from .codec import encode_batch
+from .open_batch import OpenBatch, bytes_per_row
 from .partition import ResultPartition
-from .selectors import ChannelSelector
+from .selectors import Broadcast, ChannelSelector, RoundRobin
 from .subpartition import Buffer
+
+_FIRST_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,9 @@ class BatchLimits:
 
     Args:
         max_rows: records, >= 1.
-        max_bytes: encoded bytes that a batch aims not to exceed; one larger record still goes, alone.
-        timeout_ms: -1 never, 0 at once, else milliseconds.
-    Raises: ValueError: a timeout below -1.
+        max_bytes: encoded bytes that a batch does not exceed, >= 1; one larger record still goes, alone.
+        timeout_ms: -1 never, 0 after every write, else milliseconds.
+    Raises: ValueError: an argument is out of its range.
     """
 
     max_rows: int = 16384
@@ -35,21 +40,10 @@ class BatchLimits:
     timeout_ms: int = 100
 
     def __post_init__(self) -> None:
+        if self.max_rows < 1 or self.max_bytes < 1:
+            raise ValueError(f"a batch holds at least 1 row and 1 byte, found {self.max_rows} and {self.max_bytes}")
         if self.timeout_ms < -1:
             raise ValueError(f"buffer timeout must be -1 (only full buffers), 0 or more ms, found {self.timeout_ms}")
-
-
-class _Open:
-    """A channel's batch that is still being filled."""
-
-    __slots__ = ("arrow", "count", "since_ms", "stamps", "values")
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self.stamps: list[int] | None = None
-        self.arrow: list[ArrowBatch] = []
-        self.count = 0
-        self.since_ms = 0
 
 
 class RecordWriter:
@@ -57,37 +51,53 @@ class RecordWriter:
 
     Args:
         partition: where full batches go.
-        selector: which channel gets which record.
+        selector: which channel gets which record; None: in turn.
         limits: when a batch is full.
+    Raises: ValueError: the selector is for another number of channels.
     """
 
-    def __init__(self, partition: ResultPartition, selector: ChannelSelector, limits: BatchLimits) -> None:
+    def __init__(
+        self, partition: ResultPartition, selector: ChannelSelector | None = None, limits: BatchLimits | None = None
+    ) -> None:
+        width = len(partition.subpartitions)
         self.partition = partition
-        self._selector = selector
-        self._limits = limits
-        self._open = [_Open() for _ in partition.subpartitions]
+        self._selector = RoundRobin(width) if selector is None else selector
+        self._limits = BatchLimits() if limits is None else limits
+        if self._selector.channels != width:
+            raise ValueError(
+                f"the selector is for {self._selector.channels} channels, the partition has {width} subpartitions"
+            )
+        self._to_all = isinstance(self._selector, Broadcast)
+        self._receivers: list[Sequence[int]] = [range(width)] if self._to_all else [(i,) for i in range(width)]
+        self._open = [OpenBatch() for _ in self._receivers]
         self._pending = 0
         self._oldest_ms: int | None = None
-        self._now_ms = 0
-        self._target_rows = limits.max_rows
+        self._now_ms: int | None = None
+        self._target_rows = min(self._limits.max_rows, _FIRST_ROWS)
         self.rows_written = 0
         self.effective_timeout_ms = 0.0
 
     def write(self, element: Element) -> None:
         """Take a batch, or an event, which goes to every channel behind the records before it."""
-        if isinstance(element, (RowBatch, ArrowBatch)):
-            self.rows_written += len(element)
+        if not isinstance(element, (RowBatch, ArrowBatch)):
+            assert not isinstance(element, Tagged), "a side output is taken off its tag before it is written"
+            self.broadcast(element)
+            return
+        if not len(element):
+            return
+        self.rows_written += len(element)
+        if self._to_all:
+            self._append(0, element)
+        else:
             for channel, part in self._selector.split(element):
                 self._append(channel, part)
-            if self._limits.timeout_ms == 0:
-                self.flush()
-        else:
-            self.broadcast(element)  # type: ignore[arg-type]
+        if self._limits.timeout_ms == 0:
+            self.flush()
 
     def broadcast(self, event: Event) -> None:
         """Send an event on every channel, after closing the channel's batch."""
-        for channel, sub in enumerate(self.partition.subpartitions):
-            self._close(channel)
+        self.flush()
+        for sub in self.partition.subpartitions:
             sub.add(event)
 
     def finish(self) -> None:
@@ -97,24 +107,26 @@ class RecordWriter:
     def flush(self) -> None:
         """Close all batches now."""
         if self._pending:
-            for channel in range(len(self._open)):
-                self._close(channel)
+            for lane in range(len(self._open)):
+                self._close(lane)
         self._oldest_ms = None
 
     def tick(self, now_ms: int) -> None:
         """Close the batches whose time is up; called once a step with the processing time."""
+        if self._now_ms is None or now_ms < self._now_ms:
+            self._restart_waiting(now_ms)
         self._now_ms = now_ms
         timeout, oldest = self._limits.timeout_ms, self._oldest_ms
         if timeout <= 0 or oldest is None or now_ms - oldest < timeout:
             return
         next_oldest: int | None = None
-        for channel, held in enumerate(self._open):
-            if not held.count:
+        for lane, held in enumerate(self._open):
+            if not held.rows:
                 continue
-            if now_ms - held.since_ms >= timeout:
-                waited = now_ms - held.since_ms
+            waited = now_ms - held.since_ms
+            if waited >= timeout:
                 self.effective_timeout_ms += (waited - self.effective_timeout_ms) / 16
-                self._close(channel)
+                self._close(lane)
             elif next_oldest is None or held.since_ms < next_oldest:
                 next_oldest = held.since_ms
         self._oldest_ms = next_oldest
@@ -125,72 +137,54 @@ class RecordWriter:
             return None
         return self._oldest_ms + self._limits.timeout_ms
 
-    def _append(self, channel: int, part: Batch) -> None:
-        held = self._open[channel]
-        count = len(part)
-        if held.count and not _fits(held, part):
-            self._close(channel)
-        if not held.count:
-            if count >= self._target_rows:
-                self._send(channel, part)
-                return
-            held.since_ms = self._now_ms
-            if self._oldest_ms is None:
-                self._oldest_ms = self._now_ms
-            if isinstance(part, RowBatch) and part.timestamps is not None:
-                held.stamps = []
-        if isinstance(part, ArrowBatch):
-            held.arrow.append(part)
-        else:
-            held.values += part.values
-            if held.stamps is not None:
-                held.stamps += part.timestamps  # type: ignore[arg-type]
-        held.count += count
-        self._pending += count
-        if held.count >= self._target_rows:
-            self._close(channel)
+    def _restart_waiting(self, now_ms: int) -> None:
+        """The time was not known yet, or the clock was set back: what is open waits from now on."""
+        for held in self._open:
+            held.since_ms = now_ms
+        if self._oldest_ms is not None:
+            self._oldest_ms = now_ms
 
-    def _close(self, channel: int) -> None:
-        held = self._open[channel]
-        if not held.count:
+    def _append(self, lane: int, part: Batch) -> None:
+        held = self._open[lane]
+        if not held.fits(part):
+            self._close(lane)
+            held = self._open[lane]
+        limits = self._limits
+        by_bytes = max(1, limits.max_bytes // max(1, bytes_per_row(part)))
+        most = limits.max_rows if isinstance(part, ArrowBatch) else self._target_rows
+        now = self._now_ms or 0
+        held.add(part, min(most, by_bytes), now)
+        self._pending += len(part)
+        if held.rows >= held.row_limit:
+            self._close(lane)
+        elif self._oldest_ms is None:
+            self._oldest_ms = now
+
+    def _close(self, lane: int) -> None:
+        held = self._open[lane]
+        if not held.rows:
             return
-        batch: Batch = _concatenated(held.arrow) if held.arrow else RowBatch(held.values, held.stamps)
-        self._pending -= held.count
-        self._open[channel] = _Open()
-        self._send(channel, batch)
+        self._open[lane] = OpenBatch()
+        self._pending -= held.rows
+        if not self._pending:
+            self._oldest_ms = None
+        self._send(lane, held.batch(), held.row_limit)
 
-    def _send(self, channel: int, batch: Batch) -> None:
-        step = self._target_rows
-        for start in range(0, len(batch), step):
-            piece = batch if len(batch) <= step else batch.slice(start, min(start + step, len(batch)))
+    def _send(self, lane: int, batch: Batch, row_limit: int) -> None:
+        rows = len(batch)
+        for start in range(0, rows, row_limit):
+            piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
             body = encode_batch(piece)
-            self.partition.add(channel, Buffer(body, len(piece)))
-            self._learn(len(body), len(piece))
+            count, most = len(piece), self._limits.max_bytes
+            self._learn(len(body), count)
+            if len(body) > most and count > 1:
+                self._send(lane, piece, max(1, count * most // len(body)))
+                continue
+            buffer = Buffer(body, count)
+            for channel in self._receivers[lane]:
+                self.partition.add(channel, buffer)
 
     def _learn(self, size: int, rows: int) -> None:
-        """Aim at batches of at most `max_bytes`, from the bytes a row took lately."""
-        limits = self._limits
-        if size > limits.max_bytes:
-            self._target_rows = max(1, min(self._target_rows, rows * limits.max_bytes // size))
-        elif self._target_rows < limits.max_rows and size * 2 < limits.max_bytes:
-            self._target_rows = min(limits.max_rows, self._target_rows * 2)
-
-
-def _fits(held: _Open, part: Batch) -> bool:
-    if isinstance(part, ArrowBatch):
-        return bool(held.arrow) and held.arrow[-1].data.schema.equals(part.data.schema) and (
-            (held.arrow[-1].timestamps is None) == (part.timestamps is None)
-        )
-    return not held.arrow and (held.stamps is None) == (part.timestamps is None)
-
-
-def _concatenated(parts: list[ArrowBatch]) -> ArrowBatch:
-    if len(parts) == 1:
-        return parts[0]
-    import numpy as np
-    import pyarrow as pa
-
-    data = pa.concat_batches([p.data for p in parts])
-    stamps = None if parts[0].timestamps is None else np.concatenate([p.timestamps for p in parts])
-    return ArrowBatch(data, stamps)
-
+        """Aim at batches of at most `max_bytes`, from the bytes a row took lately; grow at most twofold at a time."""
+        fitting = max(1, rows * self._limits.max_bytes // size)
+        self._target_rows = min(self._limits.max_rows, 2 * self._target_rows, fitting)

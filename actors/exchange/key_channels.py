@@ -1,0 +1,95 @@
+"""Which channel a key goes to: its hash, its key group, the subtask that owns the group.
+
+Keys seen lately are remembered. Those of a batch that are not are hashed together, which costs a tenth of hashing each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any
+
+from rayflink.state.key_groups import key_group, key_groups_of, subtask_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LARGEST_REMEMBERED = 1024
+
+
+class KeyChannels:
+    """Channels of keys, with a bounded memory of keys.
+
+    Args:
+        channels: how many consumers, in [1, max_parallelism].
+        max_parallelism: key groups in all.
+        entries: bound on remembered keys; keys of more than 1 KB are not remembered.
+    """
+
+    def __init__(self, channels: int, max_parallelism: int, entries: int) -> None:
+        self._max_parallelism, self._entries = max_parallelism, entries
+        self._owners = [subtask_of(group, channels, max_parallelism) for group in range(max_parallelism)]
+        self._table: NDArray[np.uint16] | None = None
+        self._memo: dict[Any, int] = {}
+
+    @property
+    def remembered(self) -> int:
+        """Keys in memory now."""
+        return len(self._memo)
+
+    def key(self, key: Any) -> int:
+        """The channel of one key, whether or not it can be looked up in a dict.
+
+        Raises:
+            InvalidKeyError: it cannot be a key.
+        """
+        from rayflink.state.keys import key_hash
+
+        return self._owners[key_group(key_hash(key), self._max_parallelism)]
+
+    def keys(self, keys: list[Any]) -> list[int]:
+        """The channels of many keys.
+
+        Raises:
+            TypeError: one of them cannot be looked up in a dict, or (`InvalidKeyError`) cannot be a key.
+        """
+        try:
+            return list(map(self._memo.__getitem__, keys))
+        except KeyError:
+            pass  # not all of them are remembered
+        known = list(map(self._memo.get, keys))
+        fresh = list(dict.fromkeys([key for key, channel in zip(keys, known, strict=True) if channel is None]))
+        found = dict(zip(fresh, self._hashed(fresh), strict=True))
+        self._remember(found)
+        return [found[key] if channel is None else channel for key, channel in zip(keys, known, strict=True)]
+
+    def columns(self, columns: Sequence[Any]) -> NDArray[np.uint16]:
+        """uint16[n]: the channel of each row, keyed by these Arrow columns.
+
+        Raises:
+            InvalidKeyError: a column's type, or a value in it, cannot be a key.
+        """
+        from rayflink.state.keys import hash_columns
+
+        return self._channels_of_hashes(hash_columns(columns))
+
+    def _hashed(self, keys: list[Any]) -> list[int]:
+        from rayflink.state.keys import hash_keys
+
+        channels: list[int] = self._channels_of_hashes(hash_keys(keys)).tolist()
+        return channels
+
+    def _channels_of_hashes(self, hashes: NDArray[np.uint32]) -> NDArray[np.uint16]:
+        if self._table is None:
+            import numpy as np
+
+            self._table = np.array(self._owners, dtype=np.uint16)
+        return self._table[key_groups_of(hashes, self._max_parallelism)]
+
+    def _remember(self, found: dict[Any, int]) -> None:
+        if len(self._memo) + len(found) > self._entries:
+            self._memo.clear()
+        small = ((key, channel) for key, channel in found.items() if getsizeof(key) <= _LARGEST_REMEMBERED)
+        self._memo.update(islice(small, self._entries))

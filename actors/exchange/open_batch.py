@@ -1,0 +1,81 @@
+"""A batch that is still being filled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+
+
+class OpenBatch:
+    """What has been written to a channel since its last batch was closed; all rows, or all Arrow of one schema.
+
+    `row_limit` says at how many rows it should close; `since_ms` is when its first record came.
+    """
+
+    __slots__ = ("arrow", "row_limit", "rows", "since_ms", "stamps", "values")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.stamps: list[int] | None = None
+        self.arrow: list[ArrowBatch] = []
+        self.rows = 0
+        self.row_limit = 0
+        self.since_ms = 0
+
+    def fits(self, part: Batch) -> bool:
+        """Whether `part` can be in one batch with what is here."""
+        if not self.rows:
+            return True
+        if isinstance(part, RowBatch):
+            return not self.arrow and (self.stamps is None) == (part.timestamps is None)
+        if not self.arrow:
+            return False
+        first = self.arrow[0]
+        return (first.timestamps is None) == (part.timestamps is None) and first.data.schema.equals(
+            part.data.schema, check_metadata=True
+        )
+
+    def add(self, part: Batch, row_limit: int, now_ms: int) -> None:
+        """Append records that fit; together with them the batch should close at `row_limit` rows."""
+        if not self.rows:
+            self.since_ms, self.row_limit = now_ms, row_limit
+            if isinstance(part, RowBatch) and part.timestamps is not None:
+                self.stamps = []
+        if isinstance(part, ArrowBatch):
+            self.arrow.append(part)
+        else:
+            self.values += part.values
+            if self.stamps is not None:
+                assert part.timestamps is not None, "only what fits is added"
+                self.stamps += part.timestamps
+        self.rows += len(part)
+        self.row_limit = min(self.row_limit, row_limit)
+
+    def batch(self) -> Batch:
+        """All of it as one batch."""
+        if not self.arrow:
+            return RowBatch(self.values, self.stamps)
+        if len(self.arrow) == 1:
+            return self.arrow[0]
+        import numpy as np
+        import pyarrow as pa
+
+        data = pa.concat_batches([part.data for part in self.arrow])
+        if self.arrow[0].timestamps is None:
+            return ArrowBatch(data)
+        return ArrowBatch(data, np.concatenate([part.timestamps for part in self.arrow]))
+
+
+def bytes_per_row(part: Batch) -> int:
+    """How large a row of a non-empty batch is: exact for Arrow, for Python rows a look at the last one."""
+    if isinstance(part, ArrowBatch):
+        return int(part.data.nbytes) // len(part)
+    value = part.values[-1]
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if isinstance(value, (tuple, list)):
+        return sum(len(item) for item in value if isinstance(item, (str, bytes, bytearray)))
+    if isinstance(value, dict):
+        return sum(len(item) for item in value.values() if isinstance(item, (str, bytes, bytearray)))
+    return int(getattr(value, "nbytes", 0))

@@ -1,0 +1,202 @@
+"""A blocking subpartition: complete before it is read, a bounded part of it in memory, the rest in one file.
+
+File format: frames of kind (1 byte: 0 buffer, 1 event), size (uint64), rows (uint32) and the bytes; an event is
+pickled.
+
+Source: apache/flink SpillableSubpartition.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections import deque
+from pathlib import Path
+from typing import BinaryIO
+
+from rayflink.common.batches import CheckpointBarrier, Event
+
+from .frames import Frame
+from .subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
+
+_FRAME = struct.Struct("<BQI")
+_BUFFER, _EVENT = 0, 1
+
+
+class SpillError(ExchangeError):
+    """A spill file could not be written, or does not hold what was written."""
+
+    def __init__(self, path: str, found: str) -> None:
+        super().__init__(path, found)
+        self.path, self.found = path, found
+
+    def __str__(self) -> str:
+        return f"spill file {self.path}: {self.found}; free space there, or set io.tmp.dirs to a larger disk"
+
+
+class SpillQueue:
+    """First in, first out: the first entries in memory up to `memory_bytes`, the others in a file, the newest held.
+
+    All entries are appended before the first is read. The file is made when the memory is full, removed by `clear`.
+    """
+
+    def __init__(self, path: Path, memory_bytes: int) -> None:
+        self._path, self._memory_bytes = path, memory_bytes
+        self._head: deque[Buffer | Event] = deque()
+        self._newest: Buffer | Event | None = None
+        self._front: Buffer | Event | None = None
+        self._file: BinaryIO | None = None
+        self._in_file = 0
+        self._reading = False
+        self.memory_used = 0
+        self.spilled_bytes = 0
+
+    def append(self, entry: Buffer | Event) -> None:
+        """Put an entry last.
+
+        Raises:
+            SpillError: the file cannot be written.
+        """
+        if self._newest is not None:
+            self._settle(self._newest)
+        self._newest = entry
+
+    def appendleft(self, entry: Buffer | Event) -> None:
+        """Nothing overtakes in a blocking subpartition."""
+        raise ExchangeError(f"{entry} cannot overtake what is in a blocking subpartition")
+
+    def popleft(self) -> Buffer | Event:
+        """Take the first entry.
+
+        Raises:
+            SpillError: the file is damaged.
+        """
+        entry = self[0]
+        if self._head:
+            self._head.popleft()
+            self.memory_used -= _size(entry)
+        elif self._front is not None:
+            self._front = None
+            self._in_file -= 1
+        else:
+            self._newest = None
+        return entry
+
+    def clear(self) -> None:
+        """Forget all entries and remove the file."""
+        self._head.clear()
+        self._newest = self._front = None
+        self._in_file = self.memory_used = 0
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._path.unlink(missing_ok=True)
+
+    def __len__(self) -> int:
+        return len(self._head) + self._in_file + (self._newest is not None)
+
+    def __getitem__(self, place: int) -> Buffer | Event:
+        if place == -1 and self._newest is not None:
+            return self._newest
+        if place != 0 or not len(self):
+            raise IndexError(f"only the first and the newest entry are at hand, asked for {place} of {len(self)}")
+        if self._head:
+            return self._head[0]
+        if self._in_file and self._front is None:
+            self._front = self._read()
+        first = self._front if self._front is not None else self._newest
+        assert first is not None
+        return first
+
+    def __setitem__(self, place: int, entry: Buffer | Event) -> None:
+        if place != -1 or self._newest is None:
+            raise IndexError(f"only the newest entry can be replaced, asked for {place} of {len(self)}")
+        self._newest = entry
+
+    def _settle(self, entry: Buffer | Event) -> None:
+        size = _size(entry)
+        if self._file is None and self.memory_used + size <= self._memory_bytes:
+            self._head.append(entry)
+            self.memory_used += size
+        else:
+            self._write(entry)
+
+    def _write(self, entry: Buffer | Event) -> None:
+        assert not self._reading, "a spill file is written before it is read"
+        if isinstance(entry, Buffer):
+            kind, body, rows = _BUFFER, entry.body, entry.rows
+        else:
+            kind, body, rows = _EVENT, pickle.dumps(entry, 5), 0
+        try:
+            if self._file is None:
+                self._file = self._path.open("x+b")
+            self._file.write(_FRAME.pack(kind, len(body), rows))
+            self._file.write(body)
+        except OSError as error:
+            raise SpillError(str(self._path), f"cannot be written ({error})") from error
+        self._in_file += 1
+        self.spilled_bytes += len(body)
+
+    def _read(self) -> Buffer | Event:
+        assert self._file is not None
+        try:
+            if not self._reading:
+                self._file.seek(0)  # writes what is still buffered
+                self._reading = True
+            head = self._file.read(_FRAME.size)
+            kind, size, rows = _FRAME.unpack(head) if len(head) == _FRAME.size else (-1, 0, 0)
+            body = self._file.read(size)
+        except OSError as error:
+            raise SpillError(str(self._path), f"cannot be read ({error})") from error
+        if kind not in (_BUFFER, _EVENT) or len(body) != size:
+            raise SpillError(str(self._path), f"ends early or is damaged, {self._in_file} entries are missing")
+        if kind == _BUFFER:
+            return Buffer(body, rows)
+        event: Event = pickle.loads(body)
+        return event
+
+
+class SpilledSubpartition(Subpartition):
+    """A subpartition that is read only when it is complete; what does not fit in memory waits in a file.
+
+    A consumer may ask for it before and gets nothing until the producer has finished.
+
+    Args:
+        index: which of its partition's.
+        path: the file, which must not exist; made when needed, removed at release and when all has been sent.
+        memory_bytes: of buffers kept in memory, besides the newest.
+    """
+
+    def __init__(self, index: int, path: Path, memory_bytes: int) -> None:
+        self._spill = SpillQueue(path, memory_bytes)
+        super().__init__(index, self._spill)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of buffers in memory now, the newest not counted."""
+        return self._spill.memory_used
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes written to the file in all."""
+        return self._spill.spilled_bytes
+
+    @property
+    def available(self) -> bool:
+        """Whether `poll` would give something: never before the producer has finished."""
+        return self._finished and super().available
+
+    def poll(self) -> Frame | None:
+        """The next buffer or event to send; with the last one the file is removed."""
+        frame = super().poll()
+        if self.state is SubpartitionState.CONSUMED:
+            self._spill.clear()
+        return frame
+
+    def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
+        """Never: there are no checkpoints in batch mode."""
+        raise ExchangeError(f"{barrier} cannot overtake what is in a blocking subpartition")
+
+
+def _size(entry: Buffer | Event) -> int:
+    return len(entry.body) if isinstance(entry, Buffer) else 64
