@@ -117,6 +117,11 @@ class BaseWindowOperator(KeyedOperator):
         self._key_store = StateStore(self.backend, self.context, self.ctx.operator_id)
         self._window_context = _EvaluationContext(self)
 
+    def open(self) -> None:
+        metrics = self.ctx.metrics
+        self._late_dropped = None if metrics is None else metrics.counter(LATE_METRIC)
+        super().open()
+
     def next_processing_time(self) -> int | None:
         """The millisecond after that of the earliest timer: a window ends when its last millisecond has passed."""
         timestamp = self._processing_timers.next_timestamp()
@@ -188,8 +193,8 @@ class BaseWindowOperator(KeyedOperator):
         """A record came after all its windows were over."""
         if self._late_tag_id is not None:
             out.add_side(self._late_tag_id, value, stamp)
-        elif self.ctx.metrics is not None:
-            self.ctx.metrics.counter(LATE_METRIC).inc(1)
+        elif self._late_dropped is not None:
+            self._late_dropped.inc(1)
 
     def _window_failure(self, where: str, key: Any, window: Any) -> UserCodeError:
         return self.failure(where, f"key {shortened(key)} in {window}")
