@@ -1,0 +1,179 @@
+"""The words in which a test says what an operator is given and what it should give: records, watermarks, moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.batches import (
+    MIN_TIMESTAMP,
+    ArrowBatch,
+    Batch,
+    EndOfData,
+    LatencyMarker,
+    RowBatch,
+    Watermark,
+    WatermarkStatus,
+    rows_of,
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Record:
+    """One record; `timestamp` is epoch milliseconds or None, `tag` the id of a side output or None for the main one."""
+
+    value: Any
+    timestamp: int | None = None
+    tag: str | None = None
+
+    def __repr__(self) -> str:
+        at = "" if self.timestamp is None else f", {self.timestamp}"
+        return f"rec({self.value!r}{at})" if self.tag is None else f"side({self.tag!r}, {self.value!r}{at})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Mark:
+    """A watermark."""
+
+    timestamp: int
+
+    def __repr__(self) -> str:
+        return f"wm({self.timestamp})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Status:
+    """The stream became idle or active."""
+
+    is_idle: bool
+
+    def __repr__(self) -> str:
+        return "idle()" if self.is_idle else "active()"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Moment:
+    """Processing time is moved to `ms`, and timers due by then fire."""
+
+    ms: int
+
+    def __repr__(self) -> str:
+        return f"at({self.ms})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class End:
+    """All input has ended: the operator finishes."""
+
+    def __repr__(self) -> str:
+        return "end()"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Columns:
+    """Records as an Arrow batch."""
+
+    batch: ArrowBatch
+
+    def __repr__(self) -> str:
+        return f"columns({self.batch!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SecondInput:
+    """An element of the second input."""
+
+    element: Record | Columns | Mark | Status
+
+    def __repr__(self) -> str:
+        return f"in2({self.element!r})"
+
+
+Given = Record | Columns | Mark | Status | Moment | End | SecondInput
+"""What a test may give an operator."""
+Seen = Record | Mark | Status | LatencyMarker
+"""What an operator gives, one entry a record."""
+
+
+def rec(value: Any, timestamp: int | None = None) -> Record:
+    """A record of the main output, or of the first input.
+
+    >>> rec("a", 5)
+    rec('a', 5)
+    """
+    return Record(value, timestamp)
+
+
+def side(tag: Any, value: Any, timestamp: int | None = None) -> Record:
+    """A record of a side output; `tag` is an OutputTag or its id."""
+    return Record(value, timestamp, str(getattr(tag, "tag_id", tag)))
+
+
+def wm(timestamp: int) -> Mark:
+    """A watermark, epoch milliseconds."""
+    return Mark(timestamp)
+
+
+def idle() -> Status:
+    """The stream becomes idle."""
+    return Status(True)
+
+
+def active() -> Status:
+    """The stream becomes active again."""
+    return Status(False)
+
+
+def at(ms: int) -> Moment:
+    """Processing time moves to `ms`, never backwards; it stands at 0 before the first."""
+    return Moment(ms)
+
+
+def end() -> End:
+    """All input ends, at the final watermark or without one, as the test says."""
+    return End()
+
+
+def columns(batch: Any, timestamps: Any = None) -> Columns:
+    """Records as a `pyarrow.RecordBatch`, with an int64 numpy array of timestamps or None."""
+    return Columns(batch if isinstance(batch, ArrowBatch) else ArrowBatch(batch, timestamps))
+
+
+def in2(element: Record | Columns | Mark | Status) -> SecondInput:
+    """An element of the second input.
+
+    Raises:
+        TypeError: time and the end of the input concern both inputs at once.
+    """
+    if not isinstance(element, Record | Columns | Mark | Status):
+        raise TypeError(f"in2 takes a record, a watermark or a status, found {element!r}; write it without in2")
+    return SecondInput(element)
+
+
+def row_batch(records: list[Record]) -> RowBatch:
+    """Records as one batch; it has timestamps when one of them has."""
+    stamps = [MIN_TIMESTAMP if r.timestamp is None else r.timestamp for r in records]
+    return RowBatch([r.value for r in records], stamps if any(r.timestamp is not None for r in records) else None)
+
+
+def seen(element: Any, tag: str | None = None) -> Iterator[Seen]:
+    """An emitted batch as records, an event as itself; the end of data is not shown."""
+    if isinstance(element, RowBatch | ArrowBatch):
+        yield from _records(element, tag)
+    elif isinstance(element, Watermark):
+        yield Mark(element.timestamp)
+    elif isinstance(element, WatermarkStatus):
+        yield Status(element.idle)
+    elif not isinstance(element, EndOfData):
+        yield element
+
+
+def _records(batch: Batch, tag: str | None) -> Iterator[Record]:
+    stamps = batch.timestamps
+    if stamps is None:
+        yield from (Record(value, None, tag) for value in rows_of(batch))
+        return
+    assert len(stamps) == len(batch), f"a batch of {len(batch)} records has {len(stamps)} timestamps"
+    for value, stamp in zip(rows_of(batch), stamps, strict=True):
+        yield Record(value, None if stamp == MIN_TIMESTAMP else int(stamp), tag)

@@ -1,0 +1,318 @@
+"""Runs one operator, or a few in a row, by hand: no job, no channel, and a clock that moves when told to."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+from rayflink.common.batches import Batch, Element, EndOfData, RowBatch, Tagged, Watermark, WatermarkStatus
+from rayflink.common.metrics import MetricGroup
+from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
+from rayflink.operators.valve import WatermarkValve
+from rayflink.state.clock import ManualClock
+
+from .elements import Columns, End, Given, Mark, Moment, Record, SecondInput, Seen, Status, row_batch, seen
+
+OperatorFactory = Callable[[], Any]
+"""Makes a fresh operator, or a list of operators that run as one chain, head first."""
+Snapshots = Mapping[str, tuple[OperatorSnapshot, ...]]
+"""Operator id -> its snapshots, as a task is given them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the operator believes to run.
+
+    Args:
+        subtask: index in [0, parallelism).
+        max_parallelism: key groups in all.
+        config: option key -> value.
+        cached_files: name -> path of the distributed cache.
+    """
+
+    subtask: int = 0
+    parallelism: int = 1
+    max_parallelism: int = 128
+    config: Mapping[str, Any] = field(default_factory=dict)
+    cached_files: Mapping[str, str] = field(default_factory=dict)
+
+
+class _WatchedChain(OperatorChain):
+    """A chain that shows what goes to side outputs, whether anybody reads them or not."""
+
+    def __init__(self, links: list[ChainLink], is_full: Callable[[], bool], show: Callable[[Tagged], None]) -> None:
+        super().__init__(links, is_full)
+        self._show = show
+
+    def _route(self, index: int, element: Element) -> None:
+        if isinstance(element, Tagged):
+            self._show(element)
+        super()._route(index, element)
+
+
+class _Seen:
+    """Takes what leaves the chain; with `narrow` it is full after each element until it is emptied."""
+
+    def __init__(self, narrow: bool) -> None:
+        self._narrow = narrow
+        self.entries: list[Seen] = []
+        self.is_full = False
+
+    def write(self, element: Element) -> None:
+        self.entries += seen(element)
+        self.is_full = self._narrow
+
+    def show(self, element: Tagged) -> None:
+        self.entries += seen(element.batch, element.tag_id)
+        self.is_full = self._narrow
+
+
+class OperatorHarness:
+    """One subtask of an operator, opened, stepped by hand.
+
+    >>> from rayflink.operators.stateless import MapOperator
+    >>> with OperatorHarness(lambda: MapOperator(str.upper)) as harness:
+    ...     harness.process("a", 5)
+    ...     harness.advance_watermark(7)
+    ...     harness.output
+    [rec('A', 5), wm(7)]
+
+    Args:
+        factory: makes the operator, or a list of operators chained one after the other.
+        inputs: 1 or 2; the watermark of two inputs is the smaller one.
+        place: subtask, parallelism and options.
+        restore: what `snapshot` gave, to start from; several snapshots after a rescale.
+        narrow: outputs have room for one element at a time.
+    """
+
+    def __init__(
+        self,
+        factory: OperatorFactory,
+        inputs: int = 1,
+        place: Place | None = None,
+        restore: Sequence[Snapshots] = (),
+        narrow: bool = False,
+    ) -> None:
+        self.place = place or Place()
+        self.clock = ManualClock()
+        self.accumulators: dict[str, Any] = {}
+        self.metrics = MetricGroup()
+        made = factory()
+        self.operators: list[Operator] = list(made) if isinstance(made, list | tuple) else [made]
+        self._seen = _Seen(narrow)
+        self._narrow = narrow
+        last = len(self.operators) - 1
+        links = [
+            ChainLink(operator, (ChainEdge(i + 1),) if i < last else (), () if i < last else (ChainOutput(self._seen),))
+            for i, operator in enumerate(self.operators)
+        ]
+        self._chain = _WatchedChain(links, lambda: self._seen.is_full, self._seen.show)
+        self._valve = WatermarkValve(inputs)
+        self._ended: set[int] = set()
+        self._inputs = inputs
+        self._checkpoints = count(1)
+        self._opened = 0
+        self._requested_splits = 0
+        self._start(restore)
+
+    # what goes in
+
+    def process(self, value: Any, timestamp: int | None = None, input_index: int = 0) -> None:
+        """Give one record."""
+        self.process_batch(row_batch([Record(value, timestamp)]), input_index)
+
+    def process_batch(self, batch: Batch, input_index: int = 0) -> None:
+        """Give a batch."""
+        self._feed(batch, input_index)
+
+    def advance_watermark(self, timestamp: int, input_index: int = 0) -> None:
+        """Move the event time of an input; of two inputs the smaller watermark counts."""
+        self._feed_all(self._valve.watermark(input_index, timestamp))
+
+    def set_status(self, is_idle: bool, input_index: int = 0) -> None:
+        """Make an input idle or active."""
+        self._feed_all(self._valve.status(input_index, is_idle))
+
+    def set_processing_time(self, ms: int) -> None:
+        """Move the clock to `ms`, never backwards, and fire the timers that are due.
+
+        Raises:
+            ValueError: the clock already shows more.
+        """
+        self.clock.advance(ms - self.clock.now_ms())
+        for index, operator in enumerate(self.operators):
+            before = None
+            while (due := operator.next_processing_time()) is not None and due <= ms:
+                if due == before:
+                    raise AssertionError(f"{operator!r} fired its timers of {due} and still asks for {due}")
+                before = due
+                self._chain.emit(index, operator.on_processing_time(ms))
+                self._run()
+
+    def end_input(self, input_index: int = 0) -> None:
+        """End one input; after the last one the operator finishes."""
+        self._ended.add(input_index)
+        if len(self._ended) >= self._inputs:
+            self._feed(EndOfData(), input_index)
+        else:
+            self._chain.emit(0, self.operators[0].end_input(input_index))
+            self._run()
+
+    def poll(self, max_records: int = 1 << 14) -> bool:
+        """Poll a source once; False at the end of its input.
+
+        Raises:
+            TypeError: the operator is no source.
+        """
+        source = self.operators[0]
+        if not isinstance(source, SourceOperator):
+            raise TypeError(f"only a source is polled, found {type(source).__name__}; give it records by process()")
+        elements = source.poll(max_records)
+        self._chain.emit(0, (EndOfData(),) if elements is None else elements)
+        self._run()
+        return elements is not None
+
+    def give(self, element: Given | Batch) -> None:
+        """Take one step of a test: a record, a watermark, a moment, ..."""
+        input_index = 0
+        if isinstance(element, SecondInput):
+            input_index, element = 1, element.element
+        if isinstance(element, Record):
+            self.process(element.value, element.timestamp, input_index)
+        elif isinstance(element, Columns):
+            self.process_batch(element.batch, input_index)
+        elif isinstance(element, Mark):
+            self.advance_watermark(element.timestamp, input_index)
+        elif isinstance(element, Status):
+            self.set_status(element.is_idle, input_index)
+        elif isinstance(element, Moment):
+            self.set_processing_time(element.ms)
+        elif isinstance(element, End):
+            for ended in range(self._inputs):
+                self.end_input(ended)
+        else:
+            raise TypeError(f"found {element!r}; give rec, columns, wm, idle, active, at, end or in2")
+
+    # what comes out
+
+    @property
+    def entries(self) -> list[Seen]:
+        """All that came out, main and side outputs as they were emitted."""
+        return list(self._seen.entries)
+
+    @property
+    def output(self) -> list[Seen]:
+        """The main output: records, watermarks and statuses in order."""
+        return [entry for entry in self._seen.entries if not isinstance(entry, Record) or entry.tag is None]
+
+    def output_values(self) -> list[Any]:
+        """The values of the main output's records."""
+        return [entry.value for entry in self.output if isinstance(entry, Record)]
+
+    def side_output(self, tag: Any) -> list[Record]:
+        """The records of a side output; `tag` is an OutputTag or its id."""
+        wanted = str(getattr(tag, "tag_id", tag))
+        return [entry for entry in self._seen.entries if isinstance(entry, Record) and entry.tag == wanted]
+
+    def take(self) -> list[Seen]:
+        """All that came out since the last call; it is then forgotten."""
+        entries, self._seen.entries = self._seen.entries, []
+        return entries
+
+    # state
+
+    def snapshot(self, checkpoint_id: int | None = None) -> Snapshots:
+        """What a checkpoint would hold now; feed it to `restore` or to a new harness."""
+        number = next(self._checkpoints) if checkpoint_id is None else checkpoint_id
+        for index, operator in enumerate(self.operators):
+            self._chain.emit(index, operator.prepare_snapshot(number))
+            self._run()
+        taken = {operator.ctx.operator_id: operator.snapshot_state(number) for operator in self.operators}
+        return {operator_id: (state,) for operator_id, state in taken.items() if state is not None}
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tell the operators that a checkpoint is durable."""
+        for operator in self.operators:
+            operator.notify_checkpoint_complete(checkpoint_id)
+
+    def restore(self, factory: OperatorFactory, snapshots: Snapshots) -> OperatorHarness:
+        """Close this harness; the one returned runs a fresh operator from the snapshot, at the same moment."""
+        self.close()
+        successor = OperatorHarness(factory, self._inputs, self.place, (snapshots,), self._narrow)
+        successor.stand_where(self)
+        return successor
+
+    def stand_where(self, other: OperatorHarness) -> None:
+        """Take over the moment, the watermarks and the ended inputs of another harness."""
+        self.clock.advance(other.clock.now_ms() - self.clock.now_ms())
+        self._valve, self._ended = copy.deepcopy((other._valve, other._ended))
+
+    # life
+
+    @property
+    def split_requests(self) -> int:
+        """How often a source has asked for a split."""
+        return self._requested_splits
+
+    def close(self) -> None:
+        """Close the operators; a second call does nothing."""
+        self._chain.abandon()
+        opened, self._opened = self._opened, 0
+        for operator in self.operators[len(self.operators) - opened :]:
+            operator.close()
+
+    def __enter__(self) -> OperatorHarness:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self, restore: Sequence[Snapshots]) -> None:
+        for index, operator in enumerate(self.operators):
+            operator.setup(self._context(index))
+        for operator in reversed(self.operators):
+            mine = tuple(state for snapshots in restore for state in snapshots.get(operator.ctx.operator_id, ()))
+            self._opened += 1
+            operator.initialize_state(mine)
+            operator.open()
+
+    def _context(self, index: int) -> OperatorContext:
+        place, name = self.place, type(self.operators[index]).__name__
+        return OperatorContext(
+            operator_id=f"{index:032x}",
+            operator_name=name,
+            subtask=place.subtask,
+            parallelism=place.parallelism,
+            max_parallelism=place.max_parallelism,
+            clock=self.clock,
+            metrics=self.metrics.add_group("operator", f"{name}-{index}"),
+            config=place.config,
+            accumulators=self.accumulators,
+            cached_files=place.cached_files,
+            request_split=self._count_request,
+        )
+
+    def _count_request(self) -> None:
+        self._requested_splits += 1
+
+    def _feed(self, element: RowBatch | Any, input_index: int = 0) -> None:
+        self._chain.feed(element, input_index)
+        self._run()
+
+    def _feed_all(self, events: Iterable[Watermark | WatermarkStatus | Any]) -> None:
+        for event in events:
+            self._feed(event)
+
+    def _run(self) -> None:
+        """Work until idle; a narrow chain is stopped after each element it emits, and after each it draws."""
+        slowly = self._narrow
+        while not self._chain.run(lambda: not slowly):
+            self._seen.is_full = False
+        self._seen.is_full = False
