@@ -78,13 +78,16 @@ class StreamTask:
     Args:
         deployment: what to run.
         clock: `now_ms()` and `monotonic()`.
+        mailbox: mails that came before the task was made, and where later ones may be left.
     """
 
-    def __init__(self, deployment: TaskDeployment, clock: Any) -> None:
+    def __init__(
+        self, deployment: TaskDeployment, clock: Any, mailbox: deque[Envelope | ToTask] | None = None
+    ) -> None:
         self.deployment = deployment
         self.clock = clock
         self.state = ExecutionState.CREATED
-        self._mailbox: deque[Envelope | ToTask] = deque()
+        self._mailbox: deque[Envelope | ToTask] = deque() if mailbox is None else mailbox
         self._reports: deque[ToCoordinator] = deque()
         self.metrics = TaskMetrics(deployment, clock)
         self.accumulators: dict[str, Any] = {}

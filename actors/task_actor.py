@@ -32,12 +32,13 @@ class TaskActor:
     def __init__(self) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._wake = threading.Event()
-        self._early: deque[Envelope | ToTask] = deque()
+        self._mailbox: deque[Envelope | ToTask] = deque()
         self._task: StreamTask | None = None
         self._returned: deque[TaskAddress] = deque()
         self._peers: dict[TaskAddress, Any] = {}
         self._coordinator: Any = None
         self._done = threading.Event()
+        self._crash: BaseException | None = None
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
@@ -65,25 +66,17 @@ class TaskActor:
         graph = unpack(program)
         operators = graph.vertex(deployment.vertex_id).operators
         self._peers, self._coordinator = peers, coordinator
-        task = StreamTask(replace(deployment, operators=operators), SystemClock())
+        task = StreamTask(replace(deployment, operators=operators), SystemClock(), self._mailbox)
         self._task = task
-        while self._early:
-            task.mail(self._early.popleft())
         thread = threading.Thread(target=self._step_until_done, args=(task, report_ms / 1000), name=deployment.name)
         thread.start()
         self._done.wait()
         thread.join()
+        if self._crash is not None:
+            raise self._crash
 
     def _put(self, message: Envelope | ToTask) -> None:
-        task = self._task
-        if task is None:
-            self._early.append(message)
-            if self._task is not None:  # it was made in the meantime and has drained the early ones before ours
-                task = self._task
-                while self._early:
-                    task.mail(self._early.popleft())
-        else:
-            task.mail(message)
+        self._mailbox.append(message)
         self._wake.set()
 
     def _step_until_done(self, task: StreamTask, report_s: float) -> None:
@@ -93,6 +86,8 @@ class TaskActor:
         try:
             task.start()
             self._loop(task, report_s)
+        except BaseException as error:  # `run` raises it, so that the coordinator learns why this process is lost
+            self._crash = error
         finally:
             self._done.set()
 

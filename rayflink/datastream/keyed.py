@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+)
+from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
-from rayflink.operators.keyed import KeyedProcessOperator, KeyedReduceOperator, keyed_aggregation
+from rayflink.graph.errors import PlanError
+from rayflink.operators.keyed import KeyedReduceOperator, keyed_aggregation
+from rayflink.operators.keyed_process import KeyedProcessOperator
 
-from .streams import DataStream, Factory
+from .step import Factory
+from .streams import DataStream
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
@@ -25,21 +37,50 @@ class KeyedStream(DataStream):
 
     def __init__(self, env: StreamExecutionEnvironment, transformation: graph.Partition, key_selector: Any) -> None:
         super().__init__(env, transformation)
-        self._key_selector = key_selector
+        self.key_selector = key_selector
+        self._behind = transformation.input
+
+    # record by record, with the state of the key
+
+    def map(self, func: Any, output_type: Any = None) -> DataStream:
+        """One result for each record; a MapFunction may use the state of the record's key."""
+        if isinstance(func, MapFunction):
+            return self._keyed("Map", Factory(_keyed_map, self.key_selector, func), output_type)
+        return super().map(func, output_type)
+
+    def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
+        """Any number of results for each record; a FlatMapFunction may use the state of the record's key."""
+        if isinstance(func, FlatMapFunction):
+            return self._keyed("Flat Map", Factory(_keyed_flat_map, self.key_selector, func), output_type)
+        return super().flat_map(func, output_type)
+
+    def filter(self, func: Any) -> DataStream:
+        """The records for which `func` is true; a FilterFunction may use the state of the record's key."""
+        if isinstance(func, FilterFunction):
+            factory = Factory(_keyed_filter, self.key_selector, func)
+            return self._keyed("Filter", factory, self._transformation.output_type)
+        return super().filter(func)
+
+    def process(self, func: Any, output_type: Any = None) -> DataStream:
+        """A KeyedProcessFunction: keyed state, timers, side outputs."""
+        return self._keyed("KEYED PROCESS", Factory(KeyedProcessOperator, self.key_selector, func), output_type)
+
+    # rolling aggregates
 
     def reduce(self, func: Any) -> DataStream:
         """The reduction of all records of a key so far, for each record.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
-        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
         >>> stream = env.from_collection([("a", 1), ("b", 5), ("a", 2)])
         >>> stream.key_by(0).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect()
         [('a', 1), ('b', 5), ('a', 3)]
         """
-        return self._keyed("Keyed Reduce", Factory(KeyedReduceOperator, self._key_selector, func))
+        factory = Factory(KeyedReduceOperator, self.key_selector, func)
+        return self._keyed("Keyed Reduce", factory, self._transformation.output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """The rolling sum of a field, for each record."""
+        """The rolling sum of a field, for each record; other fields are those of the key's first record."""
         return self._aggregated("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
@@ -58,9 +99,7 @@ class KeyedStream(DataStream):
         """The record with the rolling maximum of a field."""
         return self._aggregated("max_by", position_to_max_by)
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream:
-        """A KeyedProcessFunction: keyed state, timers, side outputs."""
-        return self._keyed("KEYED PROCESS", Factory(KeyedProcessOperator, self._key_selector, func), output_type)
+    # windows and other keys
 
     def window(self, window_assigner: WindowAssigner) -> WindowedStream:
         """Group each key's records by windows."""
@@ -68,8 +107,61 @@ class KeyedStream(DataStream):
 
         return WindowedStream(self, window_assigner)
 
+    def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:
+        """Deal the records by another key."""
+        return DataStream(self._env, self._behind).key_by(key_selector, key_type)
+
     def _aggregated(self, kind: str, position: int | str) -> DataStream:
-        return self._keyed("Keyed Aggregation", Factory(keyed_aggregation, self._key_selector, kind, position))
+        factory = Factory(keyed_aggregation, self.key_selector, kind, position)
+        return self._keyed("Keyed Aggregation", factory, self._transformation.output_type)
 
     def _keyed(self, name: str, factory: Factory, output_type: Any = None) -> DataStream:
-        return self._one_input(name, factory, output_type, self._key_selector)
+        return self._one_input(name, factory, output_type, self.key_selector)
+
+    def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream:
+        problem = f"Cannot override partitioning for KeyedStream, found {str(strategy).lower()} behind key_by"
+        raise PlanError(problem, "leave one of the two out", graph.call_site())
+
+
+class _WithLifeCycle(KeyedProcessFunction):
+    def __init__(self, function: Any) -> None:
+        self._function: Function = function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._function.open(runtime_context)
+
+    def close(self) -> None:
+        self._function.close()
+
+
+class _Map(_WithLifeCycle):
+    _function: MapFunction
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        return (self._function.map(value),)
+
+
+class _FlatMap(_WithLifeCycle):
+    _function: FlatMapFunction
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        return self._function.flat_map(value)
+
+
+class _Filter(_WithLifeCycle):
+    _function: FilterFunction
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        return (value,) if self._function.filter(value) else None
+
+
+def _keyed_map(key_selector: Any, function: MapFunction) -> KeyedProcessOperator:
+    return KeyedProcessOperator(key_selector, _Map(function))
+
+
+def _keyed_flat_map(key_selector: Any, function: FlatMapFunction) -> KeyedProcessOperator:
+    return KeyedProcessOperator(key_selector, _FlatMap(function))
+
+
+def _keyed_filter(key_selector: Any, function: FilterFunction) -> KeyedProcessOperator:
+    return KeyedProcessOperator(key_selector, _Filter(function))
