@@ -17,7 +17,7 @@ class TaskSettings:
     buffers_per_channel: int = 2
     floating_buffers: int = 8
     max_buffers_per_channel: int = 10
-    max_rows: int = 16384
+    max_rows: int = 8192
     max_bytes: int = 1 << 20
     slice_ms: float = 10.0
     max_in_flight: int = 2

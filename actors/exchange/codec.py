@@ -1,9 +1,10 @@
 """Batches <-> bytes on the wire. Never used for state.
 
-Rows of plain values (atoms, and tuples or lists of atoms) go by marshal, which writes them in half the time that pickle
-takes. It turns numpy scalars, arrays and bytearrays into bytes without a word, so every type is looked at first; all
-other rows go by pickle 5. Arrow goes as an IPC stream of compacted columns, never as a slice that drags its parent's
-buffers along.
+Rows go by pickle 5. Small rows are written without pickle's memo, which halves the time and loses nothing but the
+identity of objects shared by several records; large rows, where a shared object is worth sending once, and rows that
+contain themselves are written with it. (marshal would be as fast only after a look at every type: it turns numpy
+scalars, arrays and bytearrays into bytes without a word.) Arrow goes as an IPC stream of compacted columns, never as
+a slice that drags its parent's buffers along.
 
 Layout: kind (1 byte), 7 bytes of padding, number of rows (uint32), bytes of timestamps (uint32, 0 where there are
 none), the timestamps (int64, little endian), the values. The values start at a multiple of 8.
@@ -11,12 +12,11 @@ none), the timestamps (int64, little endian), the values. The values start at a 
 
 from __future__ import annotations
 
-import marshal
+import io
 import pickle
 import struct
 import sys
 from array import array
-from itertools import chain
 from typing import Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
@@ -24,22 +24,13 @@ from rayflink.common.batches import ArrowBatch, Batch, RowBatch
 from .arrow_slices import compacted
 
 _HEAD = struct.Struct("<c7xII")
-_ATOMS = frozenset({type(None), bool, int, float, str, bytes})
-_NESTED = ({tuple}, {list})
-_MARSHAL_VERSION = 4
+_SAMPLE_ROWS = 16
+_SMALL_ROW_BYTES = 256
 _SWAPS = sys.byteorder != "little"
 
 
 class CodecError(Exception):
     """Bytes from a channel are not a batch, or a record cannot be written; names what was found."""
-
-
-def is_plain(values: list[Any]) -> bool:
-    """Whether marshal keeps all `values` exactly and is the faster one: atoms, or tuples or lists of atoms."""
-    kinds = set(map(type, values))
-    if kinds <= _ATOMS:
-        return True
-    return kinds in _NESTED and set(map(type, chain.from_iterable(values))) <= _ATOMS
 
 
 def encode_batch(batch: Batch) -> bytes:
@@ -51,12 +42,9 @@ def encode_batch(batch: Batch) -> bytes:
     if isinstance(batch, ArrowBatch):
         return _encode_arrow(batch)
     values = batch.values
-    body = _marshalled(values) if is_plain(values) else None
-    kind = b"M"
-    if body is None:
-        kind, body = b"P", _pickled(values)
+    body = _pickled(values)
     stamps = b"" if batch.timestamps is None else _stamp_bytes(batch.timestamps)
-    return b"".join((_HEAD.pack(kind, len(values), len(stamps)), stamps, body))
+    return b"".join((_HEAD.pack(b"P", len(values), len(stamps)), stamps, body))
 
 
 def decode_batch(data: bytes) -> Batch:
@@ -69,15 +57,15 @@ def decode_batch(data: bytes) -> Batch:
         raise CodecError(f"found {len(data)} bytes on a channel, a batch has at least {_HEAD.size}; they were damaged")
     kind, count, stamp_bytes = _HEAD.unpack_from(data)
     start = _HEAD.size + stamp_bytes
-    if kind not in (b"M", b"P", b"A"):
-        raise CodecError(f"found a batch of kind {kind!r} on a channel, wanted M, P or A; run one version on all nodes")
+    if kind not in (b"P", b"A"):
+        raise CodecError(f"found a batch of kind {kind!r} on a channel, wanted P or A; run one version on all nodes")
     if stamp_bytes not in (0, 8 * count):
         raise CodecError(f"found {stamp_bytes} bytes of timestamps for {count} records; the bytes were damaged")
     body = memoryview(data)[start:]
     try:
         if kind == b"A":
             return _decode_arrow(body, data, stamp_bytes, count)
-        values: list[Any] = marshal.loads(body) if kind == b"M" else pickle.loads(body)
+        values: list[Any] = pickle.loads(body)
     except Exception as error:  # unpickling runs a user's code, damaged bytes any code
         raise CodecError(
             f"a batch of {count} records cannot be read ({type(error).__name__}: {error}); the bytes were damaged, or "
@@ -113,26 +101,44 @@ def _stamps(data: bytes, stamp_bytes: int) -> array[int]:
     return stamps
 
 
-def _marshalled(values: list[Any]) -> bytes | None:
-    try:
-        return marshal.dumps(values, _MARSHAL_VERSION)
-    except ValueError:
-        return None  # a string of more than 2 GiB
-
-
 def _pickled(values: list[Any]) -> bytes:
+    try:
+        sample = values[:_SAMPLE_ROWS]
+        if len(values) > len(sample) and len(_without_memo(sample)) < _SAMPLE_ROWS * _SMALL_ROW_BYTES:
+            return _without_memo(values)
+        return pickle.dumps(values, 5)
+    except (ValueError, RecursionError):
+        return _with_memo(values)  # a record that contains itself
+    except Exception as error:
+        raise _culprit(values, error) from error
+
+
+def _without_memo(values: list[Any]) -> bytes:
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5)
+    pickler.fast = True
+    pickler.dump(values)
+    return file.getvalue()
+
+
+def _with_memo(values: list[Any]) -> bytes:
     try:
         return pickle.dumps(values, 5)
     except Exception as error:
-        for value in values:
-            try:
-                pickle.dumps(value, 5)
-            except Exception as cause:
-                raise CodecError(
-                    f"a record of type {type(value).__module__}.{type(value).__qualname__} cannot be pickled "
-                    f"({cause}); emit plain data, or define the class at the top level of a module"
-                ) from cause
-        raise CodecError(f"a batch of {len(values)} records cannot be pickled: {error}") from error
+        raise _culprit(values, error) from error
+
+
+def _culprit(values: list[Any], error: Exception) -> CodecError:
+    """Which record cannot be pickled, and why."""
+    for value in values:
+        try:
+            pickle.dumps(value, 5)
+        except Exception as cause:  # a user's __reduce__ may raise anything
+            return CodecError(
+                f"a record of type {type(value).__module__}.{type(value).__qualname__} cannot be pickled "
+                f"({cause}); emit plain data, or define the class at the top level of a module"
+            )
+    return CodecError(f"a batch of {len(values)} records cannot be pickled: {error}")
 
 
 def _encode_arrow(batch: ArrowBatch) -> bytes:

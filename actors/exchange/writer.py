@@ -35,7 +35,7 @@ class BatchLimits:
     Raises: ValueError: an argument is out of its range.
     """
 
-    max_rows: int = 16384
+    max_rows: int = 8192
     max_bytes: int = 1 << 20
     timeout_ms: int = 100
 

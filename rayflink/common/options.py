@@ -288,7 +288,7 @@ LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
                           "Latencies a histogram remembers; at least 1.", test=_POSITIVE)
 
 _R = "Rayflink"
-BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 16_384,
+BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 8192,
                          "Records after which a batch is sent; at least 1.", test=_POSITIVE)
 BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
                           "Bytes after which a batch is sent.", test=_NOT_EMPTY)

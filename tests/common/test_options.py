@@ -100,7 +100,7 @@ def test_heartbeats_and_requests_have_timeouts_that_answer_to_the_older_names():
         ("restart-strategy.exponential-delay.backoff-multiplier", "1.5"),
         ("slot.request.timeout", "5 min"),
         ("metrics.latency.interval", "0 ms"),
-        ("rayflink.batch.max-rows", "16384"),
+        ("rayflink.batch.max-rows", "8192"),
         ("rayflink.batch.max-bytes", "1 mb"),
         ("rayflink.slice.target", "10 ms"),
         ("rayflink.exchange.max-in-flight-calls", "2"),

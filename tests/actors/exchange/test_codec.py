@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.exchange.codec import CodecError, decode_batch, encode_batch, is_plain, rows_in
+from rayflink.actors.exchange.codec import CodecError, decode_batch, encode_batch, rows_in
 from rayflink.common.batches import ArrowBatch, RowBatch
 
 
@@ -136,9 +136,9 @@ def test_each_record_keeps_its_timestamp(pairs: list[tuple[Any, int]]) -> None:
     [bytearray(b"x"), np.int64(1), np.float64(1.0), np.bool_(True), np.bytes_(b"x"), np.array([1]), array("i", [1])],
 )
 @pytest.mark.parametrize("wrap", [lambda v: v, lambda v: (v, 1), lambda v: [v], lambda v: {"k": v}, lambda v: ((v,),)])
-def test_what_marshal_would_turn_into_bytes_goes_by_pickle(look_alike: Any, wrap: Any) -> None:
-    records = [wrap(1), wrap(look_alike)]
-    assert not is_plain(records)
+@pytest.mark.parametrize("count", [1, 100])
+def test_what_marshal_would_turn_into_bytes_keeps_its_type(look_alike: Any, wrap: Any, count: int) -> None:
+    records = [wrap(1), wrap(look_alike)] * count
     assert shape(sent(RowBatch(records)).values) == shape(records)
 
 
@@ -158,6 +158,18 @@ def test_an_object_shared_by_records_is_sent_once() -> None:
     assert len(encode_batch(RowBatch(records))) < 110_000
     received = sent(RowBatch(records)).values
     assert received[0][1] is received[19][1]
+
+
+def test_a_record_that_contains_itself_is_sent() -> None:
+    ring: list[Any] = [1]
+    ring.append(ring)
+    received = sent(RowBatch([*range(100), ring])).values
+    assert received[:100] == list(range(100))
+    assert received[100][1] is received[100]
+
+
+def test_small_rows_take_no_more_bytes_than_their_content_asks_for() -> None:
+    assert len(encode_batch(RowBatch([(f"w{i}", 1) for i in range(1000)]))) < 1000 * 11
 
 
 def test_a_record_that_cannot_be_pickled_is_named_with_the_remedy() -> None:
@@ -187,7 +199,7 @@ def test_a_timestamp_that_is_no_int64_is_named(stamp: Any) -> None:
 @pytest.mark.parametrize(
     "batch",
     [RowBatch([1, 2, 3]), RowBatch([Order("a", 1)] * 3), ArrowBatch(pa.record_batch({"a": [1, 2, 3]}))],
-    ids=["marshal", "pickle", "arrow"],
+    ids=["numbers", "objects", "arrow"],
 )
 def test_damaged_bytes_are_refused(batch: Any, damage: Any, found: str) -> None:
     data = encode_batch(batch)
