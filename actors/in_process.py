@@ -30,7 +30,7 @@ from .commands import (
 )
 from .exchange.frames import Envelope, TaskAddress
 from .job import JobMaster
-from .messages import CancelTask, ToCoordinator
+from .messages import CancelTask, ToCoordinator, ToTask
 from .task import Progress, StreamTask
 
 REPORT_INTERVAL_MS = 500
@@ -98,8 +98,8 @@ class InProcessCluster:
         if now - self._last_report_ms >= REPORT_INTERVAL_MS:
             self._last_report_ms = now
             for task in self.tasks.values():
-                self._events.append(task.report())
-            self._events.append(Tick())
+                self.post(task.report())
+            self.post(Tick())
         return active
 
     def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
@@ -114,7 +114,7 @@ class InProcessCluster:
             self.deliver(envelope)
         for report in task.reports():
             active = True
-            self._events.append(report)
+            self.post(report)
         if progress is Progress.DONE:
             del self.tasks[attempt]
         return active
@@ -128,10 +128,24 @@ class InProcessCluster:
         if sender is not None:
             sender.returned(envelope.receiver)
 
+    def tell(self, attempt: TaskAddress, message: ToTask) -> None:
+        """Hand a message of the coordinator over; one for a task that is gone is lost."""
+        receiver = self.tasks.get(attempt)
+        if receiver is not None:
+            receiver.mail(message)
+
+    def post(self, event: ToCoordinator | Signal) -> None:
+        """Hand the coordinator an event."""
+        self._events.append(event)
+
+    def start_task(self, task: StreamTask) -> None:
+        """Start a task; all that were deployed with it exist."""
+        task.start()
+
     def kill(self, attempt: TaskAddress, reason: str) -> None:
         """A task dies without a word."""
         if self.tasks.pop(attempt, None) is not None:
-            self._events.append(TaskGone(attempt, reason))
+            self.post(TaskGone(attempt, reason))
 
     def _handle_events(self) -> bool:
         active = bool(self._events)
@@ -149,16 +163,14 @@ class InProcessCluster:
                 self.tasks[command.deployment.attempt] = task
                 deployed.append(task)
             elif isinstance(command, SendToTask):
-                receiver = self.tasks.get(command.attempt)
-                if receiver is not None:
-                    receiver.mail(command.message)
+                self.tell(command.attempt, command.message)
             elif isinstance(command, KillTask):
                 self.kill(command.attempt, "it did not stop in time")
             elif isinstance(command, EndJob):
-                for task in self.tasks.values():
-                    task.mail(CancelTask())
+                for attempt in self.tasks:
+                    self.tell(attempt, CancelTask())
         for task in deployed:
-            task.start()
+            self.start_task(task)
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""

@@ -79,10 +79,15 @@ class StreamTask:
         deployment: what to run.
         clock: `now_ms()` and `monotonic()`.
         mailbox: mails that came before the task was made, and where later ones may be left.
+        slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
     """
 
     def __init__(
-        self, deployment: TaskDeployment, clock: Any, mailbox: deque[Envelope | ToTask] | None = None
+        self,
+        deployment: TaskDeployment,
+        clock: Any,
+        mailbox: deque[Envelope | ToTask] | None = None,
+        slicer: Slicer | None = None,
     ) -> None:
         self.deployment = deployment
         self.clock = clock
@@ -100,7 +105,7 @@ class StreamTask:
         handler = alignment.BarrierTracker if settings.at_least_once else alignment.BarrierAligner
         self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(channels)
         self._valve = WatermarkValve(channels)
-        self._slicer = Slicer(clock, settings.slice_ms)
+        self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings.copy_values)
         self._batch: tuple[Batch, int, int, int] | None = None  # batch, rows done, channel, input index
         self._barriers: deque[CheckpointBarrier] = deque()
@@ -187,6 +192,30 @@ class StreamTask:
             if due is not None:
                 times.append(due)
         return min(times, default=None)
+
+    def waits_for(self) -> str:
+        """What keeps the task from going on, for people."""
+        if self.state is not ExecutionState.RUNNING:
+            return f"is {self.state.value}"
+        reasons = []
+        if self._outputs_full():
+            reasons.append("outputs are full, waits for credit")
+        if self._closed:
+            unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
+            reasons.append(f"has finished, waits until {len(unsent)} partitions are fetched")
+        elif self._source is not None:
+            reasons.append("waits for its source to give records")
+        elif self._chain.idle and self._batch is None:
+            missing = [c.index for c in self._gate.channels if not c.queue and c.state.value != "finished"]
+            held = [c.index for c in self._gate.channels if c.blocked]
+            reasons.append(f"waits for input on channels {missing}" + (f", holds back {held} for a barrier" if held else ""))
+        due = self.deadline_ms()
+        return "; ".join(reasons) + (f"; has something to do at {due}" if due is not None else "")
+
+    @property
+    def buffers_held(self) -> int:
+        """Batches waiting to be sent, and batches and events received and not yet taken."""
+        return self._gate.queued + sum(sub.backlog for w in self._writers for sub in w.partition.subpartitions)
 
     @property
     def has_mail(self) -> bool:
