@@ -1,0 +1,35 @@
+"""rayflink: Apache Flink's model in Python on Ray. The public names are PyFlink's; each is loaded on first use."""
+
+from __future__ import annotations
+
+import sys
+
+if not (3, 10) <= sys.version_info < (3, 13):
+    raise ImportError(
+        f"rayflink runs on Python 3.10, 3.11 and 3.12, found {sys.version.split()[0]}; "
+        "make an environment with one of them, for example: python3.12 -m venv .venv"
+    )
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rayflink.common import Configuration as Configuration
+    from rayflink.common import Duration as Duration
+    from rayflink.common import OutputTag as OutputTag
+    from rayflink.common import RayflinkError as RayflinkError
+    from rayflink.common import Row as Row
+    from rayflink.common import Types as Types
+    from rayflink.common import WatermarkStrategy as WatermarkStrategy
+    from rayflink.datastream import StreamExecutionEnvironment as StreamExecutionEnvironment
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.common": "Configuration Duration OutputTag RayflinkError Row Types WatermarkStrategy",
+            "rayflink.datastream": "StreamExecutionEnvironment",
+        },
+    )

@@ -1,0 +1,85 @@
+"""Types, times, options and errors, with PyFlink's names."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.common.accumulators import (
+        Accumulator as Accumulator,
+        AverageAccumulator as AverageAccumulator,
+        DoubleCounter as DoubleCounter,
+        Histogram as Histogram,
+        IntCounter as IntCounter,
+        ListAccumulator as ListAccumulator,
+        Maximum as Maximum,
+        Minimum as Minimum,
+    )
+    from rayflink.common.config_options import ConfigOption as ConfigOption
+    from rayflink.common.configuration import Configuration as Configuration
+    from rayflink.common.errors import (
+        ConfigError as ConfigError,
+        JobCancelled as JobCancelled,
+        JobExecutionError as JobExecutionError,
+        JobFailed as JobFailed,
+        NotSerializable as NotSerializable,
+        PlanError as PlanError,
+        RayflinkError as RayflinkError,
+        TypeMismatch as TypeMismatch,
+    )
+    from rayflink.common.option_types import MemorySize as MemorySize
+    from rayflink.common.options import RuntimeMode as RuntimeMode
+    from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.common.time import Duration as Duration, Instant as Instant, Time as Time
+    from rayflink.common.type_base import TypeInformation as TypeInformation
+    from rayflink.common.typeinfo import (
+        BasicArrayTypeInfo as BasicArrayTypeInfo,
+        BasicType as BasicType,
+        BasicTypeInfo as BasicTypeInfo,
+        ListTypeInfo as ListTypeInfo,
+        MapTypeInfo as MapTypeInfo,
+        ObjectArrayTypeInfo as ObjectArrayTypeInfo,
+        PickledBytesTypeInfo as PickledBytesTypeInfo,
+        RowTypeInfo as RowTypeInfo,
+        TupleTypeInfo as TupleTypeInfo,
+        Types as Types,
+    )
+    from rayflink.common.types import Row as Row, RowKind as RowKind
+    from rayflink.common.watermarks import (
+        TimestampAssigner as TimestampAssigner,
+        Watermark as Watermark,
+        WatermarkGenerator as WatermarkGenerator,
+        WatermarkOutput as WatermarkOutput,
+        WatermarkStrategy as WatermarkStrategy,
+    )
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.common.accumulators": (
+                "Accumulator AverageAccumulator DoubleCounter Histogram IntCounter ListAccumulator Maximum Minimum"
+            ),
+            "rayflink.common.config_options": "ConfigOption",
+            "rayflink.common.configuration": "Configuration",
+            "rayflink.common.errors": (
+                "ConfigError JobCancelled JobExecutionError JobFailed NotSerializable PlanError RayflinkError "
+                "TypeMismatch"
+            ),
+            "rayflink.common.option_types": "MemorySize",
+            "rayflink.common.options": "RuntimeMode",
+            "rayflink.common.output_tag": "OutputTag",
+            "rayflink.common.time": "Duration Instant Time",
+            "rayflink.common.type_base": "TypeInformation",
+            "rayflink.common.typeinfo": (
+                "BasicArrayTypeInfo BasicType BasicTypeInfo ListTypeInfo MapTypeInfo ObjectArrayTypeInfo "
+                "PickledBytesTypeInfo RowTypeInfo TupleTypeInfo Types"
+            ),
+            "rayflink.common.types": "Row RowKind",
+            "rayflink.common.watermarks": (
+                "TimestampAssigner Watermark WatermarkGenerator WatermarkOutput WatermarkStrategy"
+            ),
+        },
+    )

@@ -1,0 +1,69 @@
+"""The DataStream API, with PyFlink's names."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.common.functions import (
+        AggregateFunction as AggregateFunction,
+        AllWindowFunction as AllWindowFunction,
+        CoFlatMapFunction as CoFlatMapFunction,
+        CoMapFunction as CoMapFunction,
+        CoProcessFunction as CoProcessFunction,
+        FilterFunction as FilterFunction,
+        FlatMapFunction as FlatMapFunction,
+        Function as Function,
+        KeySelector as KeySelector,
+        KeyedCoProcessFunction as KeyedCoProcessFunction,
+        KeyedProcessFunction as KeyedProcessFunction,
+        MapFunction as MapFunction,
+        NullByteKeySelector as NullByteKeySelector,
+        Partitioner as Partitioner,
+        ProcessAllWindowFunction as ProcessAllWindowFunction,
+        ProcessFunction as ProcessFunction,
+        ProcessWindowFunction as ProcessWindowFunction,
+        ReduceFunction as ReduceFunction,
+        RichFunction as RichFunction,
+        RuntimeContext as RuntimeContext,
+        SinkFunction as SinkFunction,
+        SourceFunction as SourceFunction,
+        TimeDomain as TimeDomain,
+        TimerService as TimerService,
+        WindowFunction as WindowFunction,
+    )
+    from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.datastream.connected import ConnectedStreams as ConnectedStreams
+    from rayflink.datastream.environment import (
+        RuntimeExecutionMode as RuntimeExecutionMode,
+        StreamExecutionEnvironment as StreamExecutionEnvironment,
+    )
+    from rayflink.datastream.keyed import KeyedStream as KeyedStream
+    from rayflink.datastream.streams import DataStream as DataStream, DataStreamSink as DataStreamSink
+    from rayflink.datastream.windowed import AllWindowedStream as AllWindowedStream, WindowedStream as WindowedStream
+    from rayflink.operators.assigners import TimeWindow as TimeWindow
+    from rayflink.operators.triggers import Trigger as Trigger, TriggerResult as TriggerResult
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.common.functions": (
+                "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
+                "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
+                "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
+                "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
+                "TimeDomain TimerService WindowFunction"
+            ),
+            "rayflink.common.output_tag": "OutputTag",
+            "rayflink.datastream.connected": "ConnectedStreams",
+            "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
+            "rayflink.datastream.keyed": "KeyedStream",
+            "rayflink.datastream.streams": "DataStream DataStreamSink",
+            "rayflink.datastream.windowed": "AllWindowedStream WindowedStream",
+            "rayflink.operators.assigners": "TimeWindow",
+            "rayflink.operators.triggers": "Trigger TriggerResult",
+        },
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.common.functions import SourceFunction
 from rayflink.common.source import Source
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectionSource
 from rayflink.connectors.generator import NumberSequenceSource
+from rayflink.connectors.iteration import IteratorSource
 from rayflink.connectors.text_files import TextFileSource
 from rayflink.graph import transformations as graph
 from rayflink.graph.assembly import job_graph
@@ -21,11 +24,24 @@ from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.operators.sources import ReaderSourceOperator
-from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .streams import DataStream
 
+RuntimeExecutionMode = options.RuntimeMode
 DEFAULT_JOB_NAME = "Flink Streaming Job"
+
+Interceptor = Callable[[StreamGraph, JobGraph], Any]
+_interceptors: list[Interceptor] = []
+
+
+@contextmanager
+def intercepted(interceptor: Interceptor) -> Iterator[None]:
+    """Within the block `execute` runs nothing: `interceptor` is given the graphs, and its answer is the job client."""
+    _interceptors.append(interceptor)
+    try:
+        yield
+    finally:
+        _interceptors.remove(interceptor)
 
 
 class StreamExecutionEnvironment:
@@ -37,25 +53,31 @@ class StreamExecutionEnvironment:
     2
     """
 
-    def __init__(self, configuration: Configuration | None = None) -> None:
-        self._configuration = Configuration() if configuration is None else configuration
+    def __init__(self, configuration: Configuration | Mapping[str, Any] | None = None) -> None:
+        given = configuration or {}
+        self._configuration = given if isinstance(given, Configuration) else Configuration.from_dict(given)
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
 
     @staticmethod
-    def get_execution_environment(configuration: Configuration | Mapping[str, Any] | None = None) -> (
-        StreamExecutionEnvironment
-    ):
-        """The environment of this process, with the options given, those of `rayflink run -D` and of $RAYFLINK_CONF.
+    def get_execution_environment(
+        configuration: Configuration | Mapping[str, Any] | None = None,
+    ) -> StreamExecutionEnvironment:
+        """An environment with the options of the file $RAYFLINK_CONF, then those given, then those of `rayflink run`.
+
+        Later ones win. `rayflink run` passes its options in $RAYFLINK_OPTIONS, one `key=value` a line.
 
         Raises:
             ConfigError: an option does not parse.
         """
-        given = configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration or {})
-        whole = Configuration.from_file(os.environ["RAYFLINK_CONF"]) if "RAYFLINK_CONF" in os.environ else Configuration()
+        given = configuration or {}
+        given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
+        file = os.environ.get("RAYFLINK_CONF")
+        whole = Configuration.from_file(file) if file else Configuration()
         whole.add_all(given)
         defined = [f"-D{line}" for line in os.environ.get("RAYFLINK_OPTIONS", "").splitlines() if line]
         whole.add_all(Configuration.from_args(defined)[0])
+        whole.check()
         return StreamExecutionEnvironment(whole)
 
     # options
@@ -112,9 +134,15 @@ class StreamExecutionEnvironment:
         """Whether operators may share a task."""
         return self._configuration.get(options.OPERATOR_CHAINING)
 
+    def set_runtime_mode(self, execution_mode: options.RuntimeMode) -> StreamExecutionEnvironment:
+        """STREAMING runs all tasks at once; BATCH starts a task when its input is complete."""
+        self._configuration.set(options.RUNTIME_MODE, execution_mode)
+        return self
+
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
         """Make a file known to every task: `runtime_context.get_distributed_cache().get_file(name)`."""
-        self._cached_files.append((name, file_path))
+        del executable  # files keep the mode they have
+        self._cached_files.append((name, os.path.abspath(file_path)))
 
     # sources
 
@@ -132,15 +160,12 @@ class StreamExecutionEnvironment:
         """
         if not isinstance(source, Source):
             raise TypeError(
-                f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists and iterables"
+                f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists"
             )
-        interval = self._configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
-        factory = _SourceFactory(source, watermark_strategy, interval)
-        transformation = graph.Source(factory, name=f"Source: {source_name}", output_type=type_info)
+        factory = _SourceFactory(source, watermark_strategy)
+        stream = DataStream(self, graph.Source(factory, name=f"Source: {source_name}", output_type=type_info))
         widest = source.max_parallelism
-        if widest is not None:
-            transformation.parallelism = widest
-        return DataStream(self, transformation)
+        return stream if widest is None else stream.set_parallelism(widest)
 
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
         """A stream of the elements, in order, read by one subtask.
@@ -151,6 +176,15 @@ class StreamExecutionEnvironment:
         [2, 3]
         """
         return self.from_source(CollectionSource(collection), None, "Collection Source", type_info)
+
+    def add_source(
+        self,
+        source_func: SourceFunction | Callable[[], Iterable[Any]],
+        source_name: str = "Custom Source",
+        type_info: Any = None,
+    ) -> DataStream:
+        """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it."""
+        return self.from_source(IteratorSource(source_func), None, source_name, type_info)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
         """The numbers start to end, both included, dealt to all subtasks."""
@@ -172,6 +206,7 @@ class StreamExecutionEnvironment:
         """
         get = self._configuration.get
         widest = get(options.MAX_PARALLELISM)
+        self._configuration.check()
         settings = PlanSettings(
             name=job_name or get(options.PIPELINE_NAME) or DEFAULT_JOB_NAME,
             parallelism=self.get_parallelism(),
@@ -205,25 +240,25 @@ class StreamExecutionEnvironment:
 
     def execute_async(self, job_name: str | None = None) -> Any:
         """Start the program; returns a `JobClient`."""
+        stream = self.get_stream_graph(job_name)
+        job = job_graph(stream)
+        self._sinks.clear()
+        if _interceptors:
+            return _interceptors[-1](stream, job)
         from rayflink.launch import submit
 
-        job = self.get_job_graph(job_name)
-        self._sinks.clear()
         return submit(job, self._configuration)
 
     def add(self, transformation: graph.Transformation) -> None:
-        """Register a step nobody consumes yet; front ends call it."""
+        """Register a step that has an operator; front ends call it."""
         self._sinks.append(transformation)
 
 
 class _SourceFactory:
     """Makes a source's operator; has `source`, from which the coordinator makes the enumerator."""
 
-    def __init__(self, source: Source, strategy: WatermarkStrategy | None, interval_ms: int) -> None:
-        self.source, self._strategy, self._interval_ms = source, strategy, interval_ms
+    def __init__(self, source: Source, strategy: WatermarkStrategy | None) -> None:
+        self.source, self._strategy = source, strategy
 
     def __call__(self) -> ReaderSourceOperator:
-        timestamps = None
-        if self._strategy is not None:
-            timestamps = TimestampsAndWatermarksOperator(self._strategy, self._interval_ms)
-        return ReaderSourceOperator(self.source, timestamps)
+        return ReaderSourceOperator(self.source, self._strategy)

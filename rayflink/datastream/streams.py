@@ -1,45 +1,38 @@
-"""Streams: what can be done with records of any kind. Every step returns a new stream; nothing runs before `execute`."""
+"""Streams: what can be done with records. Every step returns a new stream; nothing runs before `execute`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.functions import as_key_selector, as_partitioner
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.sink import Sink
-from rayflink.common.time import Duration, to_millis
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.printing import PrintSink
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
-from rayflink.graph.attributes import ChainingStrategy
 from rayflink.graph.errors import PlanError
+from rayflink.operators.columnar import MapBatchesOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
-from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
+from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .selectors import field_selector
+from .step import Factory, Step
 
 if TYPE_CHECKING:
+    from rayflink.operators.assigners import WindowAssigner
+
+    from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
     from .keyed import KeyedStream
+    from .windowed import AllWindowedStream
 
 
-class Factory:
-    """Makes an operator from its class and arguments; pickles as those."""
-
-    def __init__(self, operator: Callable[..., Any], *arguments: Any) -> None:
-        self._operator, self._arguments = operator, arguments
-
-    def __call__(self) -> Any:
-        return self._operator(*self._arguments)
-
-
-class DataStream:
+class DataStream(Step):
     """A stream of records.
 
     Args:
@@ -47,65 +40,13 @@ class DataStream:
         transformation: the step whose output it is.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment, transformation: graph.Transformation) -> None:
-        self._env = env
-        self._transformation = transformation
-
-    # attributes of the step just written
-
-    def name(self, name: str) -> DataStream:
-        """Name the operator."""
-        self._transformation.name = name
-        return self
-
     def get_name(self) -> str:
         """The operator's name."""
         return self._transformation.name
 
-    def uid(self, uid: str) -> DataStream:
-        """Give the operator an identity that outlives changes of the program; state is found by it."""
-        self._transformation.uid = uid
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStream:
-        """Set the operator id itself, 32 hex digits."""
-        self._transformation.uid_hash = uid_hash
-        return self
-
-    def set_description(self, description: str) -> DataStream:
-        """A longer text for plans."""
-        self._transformation.description = description
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStream:
-        """Run the operator in so many subtasks, at least 1."""
-        self._transformation.parallelism = parallelism
-        return self
-
-    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
-        """Give the operator so many key groups, in [1, 32768]."""
-        self._transformation.max_parallelism = max_parallelism
-        return self
-
-    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
-        """How long the operator's output waits for a fuller batch: ms, 0 not at all, -1 until it is full."""
-        self._transformation.buffer_timeout_ms = timeout_millis
-        return self
-
-    def slot_sharing_group(self, group: str) -> DataStream:
-        """Share slots only with operators of this group."""
-        self._transformation.slot_sharing_group = group
-        return self
-
-    def start_new_chain(self) -> DataStream:
-        """Begin a task with this operator."""
-        self._transformation.chaining_strategy = ChainingStrategy.HEAD
-        return self
-
-    def disable_chaining(self) -> DataStream:
-        """Run this operator in a task of its own."""
-        self._transformation.chaining_strategy = ChainingStrategy.NEVER
-        return self
+    def get_type(self) -> Any:
+        """The declared type of the records, None where none was."""
+        return self._transformation.output_type
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment the stream belongs to."""
@@ -117,7 +58,7 @@ class DataStream:
         """One result for each record.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
-        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
         >>> env.from_collection(["a", "bc"]).map(len).execute_and_collect()
         [1, 2]
         """
@@ -131,16 +72,33 @@ class DataStream:
         """The records for which `func` is true."""
         return self._one_input("Filter", Factory(FilterOperator, func), self._transformation.output_type)
 
+    def project(self, *field_indexes: int) -> DataStream:
+        """Some fields of each record, by position, as a tuple.
+
+        Raises:
+            ValueError: there is no position.
+        """
+        ProjectOperator(*field_indexes)  # refuses none at all here, in the user's line
+        return self._one_input("Projection", Factory(ProjectOperator, *field_indexes))
+
+    def map_batches(self, func: Any, form: str | None = None, timestamp_column: str | None = None) -> DataStream:
+        """A function on whole batches of columns, as Arrow, polars or pandas.
+
+        Args:
+            func: takes and returns a pyarrow RecordBatch or Table, or a polars or pandas DataFrame.
+            form: "arrow", "table", "polars" or "pandas"; None: by the annotation of its parameter, else "arrow".
+            timestamp_column: where it finds and returns the rows' timestamps; None: it returns as many rows as it got.
+        """
+        MapBatchesOperator(func, form, timestamp_column)  # refuses a wrong form here, in the user's line
+        return self._one_input("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
+
     def process(self, func: Any, output_type: Any = None) -> DataStream:
         """Any number of results for each record, and side outputs: `yield tag, value`."""
         return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give each record its event time, and the stream its watermarks."""
-        from rayflink.common import options
-
-        interval = self._env.get_configuration().get(options.AUTO_WATERMARK_INTERVAL).to_millis()
-        factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy, interval)
+        factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
         return self._one_input("Timestamps/Watermarks", factory, self._transformation.output_type)
 
     # several streams
@@ -150,9 +108,27 @@ class DataStream:
         inputs = (self._transformation, *(stream._transformation for stream in streams))
         return DataStream(self._env, graph.Union(inputs))
 
+    def connect(self, ds: DataStream) -> ConnectedStreams:
+        """This stream and another of any type, to be worked by one function with a method for each."""
+        from .connected import ConnectedStreams
+
+        return ConnectedStreams(self, ds)
+
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """What the operator sent to a side output."""
-        return DataStream(self._env, graph.SideOutput(self._transformation, output_tag.tag_id))
+        """What the operator sent to a side output.
+
+        Raises:
+            PlanError: this is not the output of an operator.
+        """
+        self._operator("side output")
+        step = graph.SideOutput(self._transformation, output_tag.tag_id, output_type=output_tag.type_info)
+        return DataStream(self._env, step)
+
+    def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
+        """Group all records by windows, in one subtask."""
+        from .windowed import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
 
     # who gets which record
 
@@ -161,12 +137,14 @@ class DataStream:
 
         Args:
             key_selector: a function or KeySelector, a field name, an index, or a tuple of names or indexes.
+            key_type: accepted for PyFlink's sake; keys say their type themselves.
         """
         from .keyed import KeyedStream
 
-        selector = as_key_selector(field_selector(key_selector)).call
-        strategy = partitioners.KeyGroup(selector)
-        return KeyedStream(self._env, graph.Partition(self._transformation, strategy), selector)
+        selector = field_selector(key_selector)
+        strategy = partitioners.KeyGroup(as_key_selector(selector).call)
+        step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
+        return KeyedStream(self._env, step, selector)
 
     def shuffle(self) -> DataStream:
         """Each record to a subtask drawn at random."""
@@ -201,89 +179,86 @@ class DataStream:
     # results
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Write the records to a `Sink`."""
+        """Write the records to a `Sink`.
+
+        Raises:
+            TypeError: it is no `Sink`.
+        """
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to needs a Sink, found {type(sink).__name__}; use add_sink for a function")
-        name = sink.name if getattr(sink, "name", None) else "Writer"
-        return self._sink(str(name), Factory(SinkOperator, sink))
+        return self._sink(str(getattr(sink, "name", None) or "Writer"), Factory(SinkOperator, sink))
 
     def add_sink(self, sink_func: Any) -> DataStreamSink:
         """Call a function, or `SinkFunction.invoke`, with each record."""
         return self._sink("Unnamed", Factory(SinkFunctionOperator, sink_func))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Print the records to the standard output of the tasks, as Flink does."""
+        """Print the records to the standard output of the tasks: `identifier:subtask> record`."""
         return self._sink("Print to Std. Out", Factory(SinkOperator, PrintSink(sink_identifier or "")))
 
     def print_to_err(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print the records to the standard error of the tasks."""
         return self._sink("Print to Std. Err", Factory(SinkOperator, PrintSink(sink_identifier or "", True)))
 
-    def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> list[Any]:
-        """Run the program and return the stream's records.
+    def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Collected:
+        """Run the program, wait for its end, and return the stream's records.
 
         Args:
-            limit: return at most so many.
+            limit: return the first so many at most.
         """
         self._sink("Collect", Factory(SinkOperator, CollectSink("collect"))).set_parallelism(1)
         rows = self._env.execute(job_execution_name).get_accumulator_result("collect") or []
-        return list(rows) if limit is None else list(rows)[:limit]
+        return Collected(rows if limit is None else rows[:limit])
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a stream is not iterable before it has run; use execute_and_collect()")
+        raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")
 
     # how steps are recorded
 
     def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
+        factory()  # a function of the wrong kind is refused here, in the user's line
         step = graph.OneInput(self._transformation, factory, key, name=name, output_type=output_type)
         self._env.add(step)
         return DataStream(self._env, step)
 
     def _sink(self, name: str, factory: Factory) -> DataStreamSink:
+        factory()
         label = name if name.startswith("Sink: ") else f"Sink: {name}"
         step = graph.Sink(self._transformation, factory, name=label)
         self._env.add(step)
-        return DataStreamSink(step)
+        return DataStreamSink(self._env, step)
 
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream:
-        return DataStream(self._env, graph.Partition(self._transformation, strategy))
+        step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
+        return DataStream(self._env, step)
 
 
-class DataStreamSink:
+class DataStreamSink(Step):
     """The end of a stream; its operator can still be named and sized."""
-
-    def __init__(self, transformation: graph.Sink) -> None:
-        self._transformation = transformation
 
     def name(self, name: str) -> DataStreamSink:
         """Name the sink; shown as "Sink: name"."""
-        self._transformation.name = f"Sink: {name}"
+        return super().name(name if name.startswith("Sink: ") else f"Sink: {name}")
+
+
+class Collected(list[Any]):
+    """The records of a stream that has run: a list, and PyFlink's closeable iterator as well."""
+
+    _iterator: Iterator[Any] | None = None
+
+    def __next__(self) -> Any:
+        if self._iterator is None:
+            self._iterator = iter(self)
+        return next(self._iterator)
+
+    def __enter__(self) -> Collected:
         return self
 
-    def uid(self, uid: str) -> DataStreamSink:
-        """Give the sink an identity that outlives changes of the program."""
-        self._transformation.uid = uid
-        return self
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
-    def set_parallelism(self, parallelism: int) -> DataStreamSink:
-        """Write in so many subtasks."""
-        self._transformation.parallelism = parallelism
-        return self
-
-    def slot_sharing_group(self, group: str) -> DataStreamSink:
-        """Share slots only with operators of this group."""
-        self._transformation.slot_sharing_group = group
-        return self
-
-    def disable_chaining(self) -> DataStreamSink:
-        """Run the sink in a task of its own."""
-        self._transformation.chaining_strategy = ChainingStrategy.NEVER
-        return self
+    def close(self) -> None:
+        """Nothing to release; the records stay."""
 
 
-def millis(duration: int | Duration | timedelta) -> int:
-    """Milliseconds of a duration; an int is milliseconds already."""
-    return duration if isinstance(duration, int) else to_millis(duration)
-
-
-__all__ = ["DataStream", "DataStreamSink", "Factory", "PlanError", "millis"]
+__all__ = ["Collected", "DataStream", "DataStreamSink", "PlanError"]

@@ -1,0 +1,146 @@
+"""Two streams worked by one function object, so that one can steer the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.functions import CoFlatMapFunction, CoMapFunction, KeyedCoProcessFunction, RuntimeContext
+from rayflink.graph import transformations as graph
+from rayflink.graph.errors import PlanError
+from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator
+
+from .step import Factory
+from .streams import DataStream
+
+if TYPE_CHECKING:
+    from .environment import StreamExecutionEnvironment
+
+
+class ConnectedStreams:
+    """Two streams of any types, next to each other.
+
+    Args:
+        stream1, stream2: of one environment; both keyed, or neither.
+
+    Raises:
+        PlanError: one of them is keyed and the other is not.
+    """
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        self._streams = stream1, stream2
+        self._keys = tuple(getattr(stream, "key_selector", None) for stream in self._streams)
+        if (self._keys[0] is None) != (self._keys[1] is None):
+            problem = "a keyed stream was connected with one that is not"
+            raise PlanError(problem, "call key_by on both, or on neither", graph.call_site())
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment the streams belong to."""
+        return self._streams[0].get_execution_environment()
+
+    def key_by(self, key_selector1: Any, key_selector2: Any, key_type: Any = None) -> ConnectedStreams:
+        """Deal both streams by key: records of equal keys meet in one subtask.
+
+        Args:
+            key_selector1, key_selector2: of each stream; see `DataStream.key_by`.
+            key_type: accepted for PyFlink's sake; keys say their type themselves.
+        """
+        first, second = self._streams
+        return ConnectedStreams(first.key_by(key_selector1), second.key_by(key_selector2))
+
+    def map(self, func: Any, output_type: Any = None) -> DataStream:
+        """`map1` of each record of the first stream, `map2` of the second.
+
+        Args:
+            func: a CoMapFunction or a pair of callables.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+        >>> numbers, words = env.from_collection([1, 2]), env.from_collection(["a"])
+        >>> sorted(numbers.connect(words).map((str, str.upper)).execute_and_collect())
+        ['1', '2', 'A']
+        """
+        if self._is_keyed and isinstance(func, CoMapFunction):
+            return self._two_input("Co-Map", Factory(_keyed_co_map, *self._keys, func), output_type)
+        return self._two_input("Co-Map", Factory(CoMapOperator, func), output_type)
+
+    def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
+        """What `flat_map1` gives for each record of the first stream, `flat_map2` for the second.
+
+        Args:
+            func: a CoFlatMapFunction or a pair of callables.
+        """
+        if self._is_keyed and isinstance(func, CoFlatMapFunction):
+            return self._two_input("Co-Flat Map", Factory(_keyed_co_flat_map, *self._keys, func), output_type)
+        return self._two_input("Co-Flat Map", Factory(CoFlatMapOperator, func), output_type)
+
+    def process(self, func: Any, output_type: Any = None) -> DataStream:
+        """What `process_element1` and `process_element2` give, with times and side outputs; keyed: state and timers.
+
+        Args:
+            func: a CoProcessFunction, or a KeyedCoProcessFunction where the streams are keyed.
+        """
+        if self._is_keyed:
+            return self._two_input("Keyed Co-Process", Factory(KeyedCoProcessOperator, *self._keys, func), output_type)
+        return self._two_input("Co-Process", Factory(CoProcessOperator, func), output_type)
+
+    @property
+    def _is_keyed(self) -> bool:
+        return self._keys[0] is not None
+
+    def _two_input(self, name: str, factory: Factory, output_type: Any) -> DataStream:
+        factory()  # a function of the wrong kind is refused here, in the user's line
+        first, second = (stream._transformation for stream in self._streams)
+        step = graph.TwoInput(first, second, factory, *self._keys, name=name, output_type=output_type)
+        env = self.get_execution_environment()
+        env.add(step)
+        return DataStream(env, step)
+
+
+class _KeyedCoMap(KeyedCoProcessFunction):
+    def __init__(self, function: CoMapFunction) -> None:
+        self._function = function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._function.open(runtime_context)
+
+    def close(self) -> None:
+        self._function.close()
+
+    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        return _unless_none(self._function.map1(value))
+
+    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        return _unless_none(self._function.map2(value))
+
+
+class _KeyedCoFlatMap(KeyedCoProcessFunction):
+    def __init__(self, function: CoFlatMapFunction) -> None:
+        self._function = function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._function.open(runtime_context)
+
+    def close(self) -> None:
+        self._function.close()
+
+    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        return self._function.flat_map1(value)
+
+    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        return self._function.flat_map2(value)
+
+
+def _unless_none(result: Any) -> Any:
+    return None if result is None else (result,)
+
+
+def _keyed_co_map(key_selector1: Any, key_selector2: Any, function: CoMapFunction) -> KeyedCoProcessOperator:
+    return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoMap(function))
+
+
+def _keyed_co_flat_map(key_selector1: Any, key_selector2: Any, function: CoFlatMapFunction) -> KeyedCoProcessOperator:
+    return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoFlatMap(function))
+
+
+__all__ = ["ConnectedStreams"]

@@ -1,0 +1,51 @@
+"""What users subclass, under PyFlink's module path."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.common.functions import (
+        AggregateFunction as AggregateFunction,
+        AllWindowFunction as AllWindowFunction,
+        CoFlatMapFunction as CoFlatMapFunction,
+        CoMapFunction as CoMapFunction,
+        CoProcessFunction as CoProcessFunction,
+        FilterFunction as FilterFunction,
+        FlatMapFunction as FlatMapFunction,
+        Function as Function,
+        KeySelector as KeySelector,
+        KeyedCoProcessFunction as KeyedCoProcessFunction,
+        KeyedProcessFunction as KeyedProcessFunction,
+        MapFunction as MapFunction,
+        NullByteKeySelector as NullByteKeySelector,
+        Partitioner as Partitioner,
+        ProcessAllWindowFunction as ProcessAllWindowFunction,
+        ProcessFunction as ProcessFunction,
+        ProcessWindowFunction as ProcessWindowFunction,
+        ReduceFunction as ReduceFunction,
+        RichFunction as RichFunction,
+        RuntimeContext as RuntimeContext,
+        SinkFunction as SinkFunction,
+        SourceFunction as SourceFunction,
+        TimerService as TimerService,
+        WindowFunction as WindowFunction,
+    )
+    from rayflink.common.runtime_context import DistributedCache as DistributedCache, KeyedStateStore as KeyedStateStore
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.common.functions": (
+                "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
+                "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
+                "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
+                "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
+                "TimerService WindowFunction"
+            ),
+            "rayflink.common.runtime_context": "DistributedCache KeyedStateStore",
+        },
+    )

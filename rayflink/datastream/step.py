@@ -1,0 +1,162 @@
+"""The step a program just wrote: its name, identity, size, and the neighbours it may share a task or slot with."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rayflink.common.errors import NotSerializable
+from rayflink.common.functions import Function
+from rayflink.graph import transformations as graph
+from rayflink.graph.attributes import ChainingStrategy
+from rayflink.graph.errors import PlanError
+from rayflink.operators.triggers import Trigger
+
+if TYPE_CHECKING:
+    from .environment import StreamExecutionEnvironment
+
+S = TypeVar("S", bound="Step")
+
+_LOGICAL = (graph.Partition, graph.Union, graph.SideOutput)
+
+
+class Factory:
+    """Makes an operator from its class and arguments; pickles as those.
+
+    Each subtask works with functions of its own, on every runner: what holds state is copied for it.
+
+    Args:
+        operator: called with the arguments, once a subtask.
+    """
+
+    def __init__(self, operator: Callable[..., Any], *arguments: Any) -> None:
+        self._operator, self._arguments = operator, arguments
+
+    def __call__(self) -> Any:
+        return self._operator(*map(_own, self._arguments))
+
+
+def _own(argument: Any) -> Any:
+    """A copy of a function object that may hold state, anything else as it is."""
+    if inspect.isroutine(argument) or inspect.isclass(argument) or isinstance(argument, Factory):
+        return argument
+    if not (isinstance(argument, Function | Trigger) or callable(argument)):
+        return argument
+    try:
+        return copy.deepcopy(argument)
+    except Exception as error:  # __deepcopy__ and __reduce__ of a user's class may raise anything
+        what = f"function {type(argument).__name__}"
+        raise NotSerializable(what, f"{type(error).__name__}: {error}", graph.call_site()) from error
+
+
+class Step:
+    """A step with an operator of its own; each setter returns the step, so that calls can be chained.
+
+    Args:
+        env: the environment of the program.
+        transformation: what was recorded.
+    """
+
+    def __init__(self, env: StreamExecutionEnvironment, transformation: graph.Transformation) -> None:
+        self._env = env
+        self._transformation = transformation
+
+    def name(self: S, name: str) -> S:
+        """Name the operator, for plans, logs and errors."""
+        self._operator("name").name = name
+        return self
+
+    def uid(self: S, uid: str) -> S:
+        """Give the operator an identity that outlives changes of the program; state is found by it."""
+        self._operator("uid").uid = uid
+        return self
+
+    def set_uid_hash(self: S, uid_hash: str) -> S:
+        """Set the operator id itself, 32 hex digits.
+
+        Raises:
+            PlanError: it is not 32 lower-case hex digits.
+        """
+        return self._checked("uid_hash", uid_hash)
+
+    def set_description(self: S, description: str) -> S:
+        """A longer text for plans."""
+        self._operator("description").description = description
+        return self
+
+    def set_parallelism(self: S, parallelism: int) -> S:
+        """Run the operator in so many subtasks, at least 1.
+
+        Raises:
+            PlanError: it is below 1, or above what the source can be read by.
+        """
+        factory = getattr(self._transformation, "operator_factory", None)
+        widest = getattr(getattr(factory, "source", None), "max_parallelism", None)
+        if widest is not None and parallelism > widest:
+            problem = f"{self._transformation.name!r} can be read by {widest} subtask at most, found {parallelism}"
+            remedy = "set the parallelism on the operator behind it instead; records are dealt to its subtasks in turn"
+            raise PlanError(problem, remedy, graph.call_site())
+        return self._checked("parallelism", parallelism)
+
+    def set_max_parallelism(self: S, max_parallelism: int) -> S:
+        """Give the operator so many key groups, in [1, 32768]; fixed for the life of its state.
+
+        Raises:
+            PlanError: it is out of range.
+        """
+        return self._checked("max_parallelism", max_parallelism)
+
+    def force_non_parallel(self: S) -> S:
+        """Run the operator in one subtask."""
+        return self.set_parallelism(1)
+
+    def set_buffer_timeout(self: S, timeout_millis: int) -> S:
+        """How long the operator's output waits for a fuller batch: ms, 0 not at all, -1 until it is full.
+
+        Raises:
+            PlanError: it is below -1.
+        """
+        return self._checked("buffer_timeout_ms", timeout_millis)
+
+    def slot_sharing_group(self: S, slot_sharing_group: str) -> S:
+        """Share slots only with operators of this group; operators behind it inherit the group."""
+        self._operator("slot sharing group").slot_sharing_group = slot_sharing_group
+        return self
+
+    def set_co_location_group_key(self: S, key: str) -> S:
+        """Run subtasks of one index in the slot of the other operators with this key."""
+        self._operator("co-location group").co_location_group_key = key
+        return self
+
+    def start_new_chain(self: S) -> S:
+        """Begin a task with this operator."""
+        self._operator("chaining").chaining_strategy = ChainingStrategy.HEAD
+        return self
+
+    def disable_chaining(self: S) -> S:
+        """Run this operator in a task of its own."""
+        self._operator("chaining").chaining_strategy = ChainingStrategy.NEVER
+        return self
+
+    def _checked(self: S, attribute: str, value: Any) -> S:
+        step = self._operator(attribute.replace("_", " "))
+        before = getattr(step, attribute)
+        setattr(step, attribute, value)
+        try:
+            step.check()
+        except PlanError:
+            setattr(step, attribute, before)
+            raise
+        return self
+
+    def _operator(self, what: str) -> graph.Transformation:
+        step = self._transformation
+        if isinstance(step, _LOGICAL):
+            problem = f"a {what} cannot be set on a {step.name.lower()}, which has no operator"
+            raise PlanError(problem, f"set the {what} on the step before or behind it", graph.call_site())
+        return step
+
+
+__all__ = ["Factory", "Step"]

@@ -1,0 +1,197 @@
+"""Windowed streams: records of one key, or all records, grouped by windows, waiting for the function to work them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from rayflink.common.callables import life_cycle_of
+from rayflink.common.functions import AllWindowFunction, NullByteKeySelector, ProcessAllWindowFunction
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.time import to_millis
+from rayflink.graph.errors import PlanError
+from rayflink.operators.assigners import Length, WindowAssigner
+from rayflink.operators.triggers import Trigger
+from rayflink.operators.window_functions import (
+    WindowContents,
+    WindowEvaluation,
+    aggregating,
+    built_in,
+    collecting,
+    reducing,
+)
+from rayflink.operators.windows import window_operator
+
+from .keyed import KeyedStream
+from .step import Factory
+from .streams import DataStream
+
+W = TypeVar("W", bound="WindowedStream")
+
+
+class WindowedStream:
+    """A keyed stream grouped by windows.
+
+    Args:
+        keyed: the stream.
+        assigner: places each record into windows.
+
+    Raises:
+        TypeError: the assigner is none.
+    """
+
+    def __init__(self, keyed: KeyedStream, assigner: WindowAssigner) -> None:
+        if not isinstance(assigner, WindowAssigner):
+            raise TypeError(
+                f"a window assigner is wanted, found {assigner!r:.100}; "
+                "write for example TumblingEventTimeWindows.of(Duration.of_minutes(1))"
+            )
+        self._keyed = keyed
+        self._assigner = assigner
+        self._trigger: Trigger | None = None
+        self._lateness_ms = 0
+        self._late_tag: OutputTag | None = None
+
+    def get_execution_environment(self) -> Any:
+        """The environment the stream belongs to."""
+        return self._keyed.get_execution_environment()
+
+    def trigger(self: W, trigger: Trigger) -> W:
+        """Fire windows by this trigger instead of the assigner's default one.
+
+        Raises:
+            TypeError: it is no trigger.
+        """
+        if not isinstance(trigger, Trigger):
+            raise TypeError(f"a Trigger is wanted, found {trigger!r:.100}")
+        self._trigger = trigger
+        return self
+
+    def allowed_lateness(self: W, time_ms: Length) -> W:
+        """Keep windows so long after they fired: each later record fires its window again. Milliseconds or a duration.
+
+        Raises:
+            PlanError: it is negative.
+        """
+        lateness_ms = to_millis(time_ms)
+        if lateness_ms < 0:
+            raise PlanError(f"The allowed lateness cannot be negative: {lateness_ms} ms", "give 0 or more")
+        self._lateness_ms = lateness_ms
+        return self
+
+    def side_output_late_data(self: W, output_tag: OutputTag) -> W:
+        """Send records whose windows are over to a side output instead of dropping them."""
+        self._late_tag = output_tag
+        return self
+
+    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream:
+        """One reduced record a key and window, given to `window_function` where there is one.
+
+        Args:
+            reduce_function: combines two records.
+            window_function: a ProcessWindowFunction or WindowFunction, called with the one reduced record.
+        """
+        return self._applied(Factory(reducing, reduce_function), window_function, output_type)
+
+    def aggregate(
+        self,
+        aggregate_function: Any,
+        window_function: Any = None,
+        accumulator_type: Any = None,
+        output_type: Any = None,
+    ) -> DataStream:
+        """One aggregate a key and window, given to `window_function` where there is one.
+
+        Args:
+            aggregate_function: an AggregateFunction.
+            window_function: a ProcessWindowFunction or WindowFunction, called with the one aggregate.
+            accumulator_type: accepted for PyFlink's sake.
+        """
+        return self._applied(Factory(aggregating, aggregate_function), window_function, output_type)
+
+    def apply(self, window_function: Any, output_type: Any = None) -> DataStream:
+        """The results of a WindowFunction, or a callable of key, window and records."""
+        return self._applied(Factory(collecting), window_function, output_type)
+
+    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream:
+        """The results of a ProcessWindowFunction, which sees the window, the clocks and state."""
+        return self._applied(Factory(collecting), process_window_function, output_type)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """The sum of a field a key and window; other fields are those of the first record."""
+        return self._applied(Factory(built_in, "sum", position_to_sum), None, None)
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """The minimum of a field a key and window; other fields are those of the first record."""
+        return self._applied(Factory(built_in, "min", position_to_min), None, None)
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """The maximum of a field a key and window; other fields are those of the first record."""
+        return self._applied(Factory(built_in, "max", position_to_max), None, None)
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """The record with the minimum of a field a key and window."""
+        return self._applied(Factory(built_in, "min_by", position_to_min_by), None, None)
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """The record with the maximum of a field a key and window."""
+        return self._applied(Factory(built_in, "max_by", position_to_max_by), None, None)
+
+    def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
+        late = None if self._late_tag is None else self._late_tag.tag_id
+        settings = (self._assigner, self._trigger, self._lateness_ms, late)
+        factory = Factory(_window_operator, self._keyed.key_selector, contents, function, *settings)
+        return self._keyed._keyed(factory().name, factory, output_type)
+
+
+class AllWindowedStream(WindowedStream):
+    """A stream without keys grouped by windows; one subtask works it.
+
+    Args:
+        stream: whose records are grouped.
+        assigner: places each record into windows.
+    """
+
+    def __init__(self, stream: DataStream, assigner: WindowAssigner) -> None:
+        super().__init__(stream.key_by(NullByteKeySelector()), assigner)
+
+    def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
+        adapted = function if function is None else _WithoutKey(function)
+        return super()._applied(contents, adapted, output_type).force_non_parallel()
+
+
+class _WithoutKey:
+    """A window function of a stream without keys in the form of one with keys."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.__name__ = str(getattr(function, "__name__", type(function).__name__))
+        self.open, self.close = life_cycle_of(function)
+        if isinstance(function, ProcessAllWindowFunction):
+            self.process, self.clear = self._process, function.clear
+        elif isinstance(function, AllWindowFunction):
+            self.apply = self._apply
+        elif callable(function):
+            self.apply = self._call
+        else:
+            wanted = "a ProcessAllWindowFunction, an AllWindowFunction or a callable of window and records"
+            raise TypeError(f"{wanted} is wanted, got {function!r:.100}")
+
+    def _process(self, key: Any, context: Any, records: Any) -> Any:
+        return self._function.process(context, records)
+
+    def _apply(self, key: Any, window: Any, records: Any) -> Any:
+        return self._function.apply(window, records)
+
+    def _call(self, key: Any, window: Any, records: Any) -> Any:
+        return self._function(window, records)
+
+
+def _window_operator(
+    key_selector: Any, contents: Factory, function: Any, assigner: WindowAssigner, *settings: Any
+) -> Any:
+    gathered: WindowContents = contents()
+    evaluation = None if function is None else WindowEvaluation(function)
+    return window_operator(key_selector, assigner, gathered, evaluation, *settings)
+
+
+__all__ = ["AllWindowedStream", "WindowedStream"]

@@ -1,0 +1,62 @@
+"""Runs a KeyedCoProcessFunction: records of two keyed streams, and timers, with the state of their common key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..common.batches import Batch, Element
+from ..common.functions import RuntimeContext, UserFunction, as_co_process, as_key_selector
+from .keyed_process import KeyedProcessOperator
+from .user_code import UserCode
+
+
+class KeyedCoProcessOperator(KeyedProcessOperator):
+    """Calls `process_element1` for records of the first stream, `process_element2` for those of the second.
+
+    Timers and state belong to the key, whichever stream it came by.
+
+    Args:
+        key_selector1, key_selector2: one a stream, each a KeySelector or a callable.
+        function: a KeyedCoProcessFunction, or a pair of callables of value and context.
+    """
+
+    def __init__(self, key_selector1: Any, key_selector2: Any, function: Any) -> None:
+        pair = as_co_process(function)
+        on_timer = getattr(function, "on_timer", None)
+        super().__init__(key_selector1, _Called(pair.call1, pair.open, pair.close, on_timer))
+        self._second = as_key_selector(key_selector2)
+        self._ways = (
+            (self._key_of, self._function),
+            (self._second.call, UserFunction(pair.call2, pair.open, pair.close)),
+        )
+
+    def open(self) -> None:
+        with UserCode(self.ctx, "open of the key selector"):
+            self._second.open(RuntimeContext(self.ctx))
+        super().open()
+
+    def close(self) -> None:
+        opened = self._opened
+        try:
+            super().close()
+        finally:
+            if opened:
+                with UserCode(self.ctx, "close of the key selector"):
+                    self._second.close()
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        self._key_of, self._function = self._ways[input_index]
+        yield from super().process(batch, input_index)
+
+
+class _Called:
+    """One of the two functions in the form of a process function."""
+
+    def __init__(self, call: Callable[..., Any], open: Any, close: Any, on_timer: Any) -> None:
+        self.process_element, self.open, self.close = call, open, close
+        if on_timer is not None:
+            self.on_timer = on_timer
+
+
+__all__ = ["KeyedCoProcessOperator"]
