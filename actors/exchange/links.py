@@ -87,14 +87,16 @@ class Outgoing:
         budget = self._max_bytes
         idle = 0
         while idle < len(subs):
-            sub = subs[self._turn % len(subs)]
-            self._turn += 1
+            turn = self._turn % len(subs)
+            sub = subs[turn]
             frame = sub.poll()
-            if sub.state is not SubpartitionState.READING:
-                subs.remove(sub)  # its end has gone out, or nobody wants it any more
-            elif frame is None:
-                idle += 1
+            if sub.state is SubpartitionState.READING:
+                self._turn = turn + 1
+            else:
+                del subs[turn]  # its end has gone out, or nobody wants it any more
+                self._turn = turn
             if frame is None:
+                idle += sub.state is SubpartitionState.READING
                 continue
             idle = 0
             frames.append(frame)

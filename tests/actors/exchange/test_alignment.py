@@ -244,7 +244,7 @@ def run(handler: Any, channels: list[list[Any]], order: list[int]) -> list[Any]:
     return done
 
 
-@pytest.mark.spec("X21", "H14", "H05")
+@pytest.mark.spec("X21", "H14")
 def test_records_behind_the_barrier_are_worked_after_the_snapshot() -> None:
     done = run(BarrierAligner(2), [[barrier(1), 6, 7], [4, barrier(1)]], [])
     assert done == [4, Aligned(barrier(1), 0), 6, 7]
@@ -274,7 +274,7 @@ def channel_of(index: int, plan: list[str]) -> list[Any]:
     return [*items, (index, len(plan)), EndOfPartition()]
 
 
-@pytest.mark.spec("H06", "H07")
+@pytest.mark.spec("H07")
 @given(plans, st.lists(st.integers(0, 7), max_size=80))
 def test_exactly_once_snapshots_hold_what_was_before_the_barrier_on_every_channel(
     plan: list[list[str]], order: list[int]
