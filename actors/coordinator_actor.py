@@ -1,6 +1,6 @@
 """The coordinator of one job as a Ray actor: carries out what `JobMaster` decides.
 
-It owns the task actors and their placement group, so that its end is theirs. One thread decides; calls only leave events.
+It owns the task actors and their placement group, so that its end is theirs. One thread decides; calls leave events.
 """
 
 from __future__ import annotations
@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.exceptions import RayActorError, RayTaskError
+from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from rayflink.state.clock import SystemClock
@@ -31,6 +33,7 @@ from .commands import (
     SendToTask,
     Signal,
     SlotsGranted,
+    SlotsRefused,
     StopRequested,
     TaskGone,
     Tick,
@@ -40,50 +43,80 @@ from .job import JobMaster
 from .messages import ToCoordinator
 from .scheduling import Slot
 from .settings import JobSettings
-from .task_actor import actor_class
+from .task_actor import Surroundings, actor_class
+from .terminal import News, Terminal, Text
 from .user_code import unpack
 
 log = logging.getLogger(__name__)
 
 TICK_S = 0.2
+NOTE_EVERY_S = 2.0
+"""How often a job that waits for slots looks at what the cluster has."""
 LINGER_S = 60.0
-"""How long the result of an ended job is kept for a driver that has not fetched it."""
+"""How long the result of an ended job is kept after its driver was heard of last."""
+MOST_LINGER_S = 3600.0
+"""How long it is kept at most (jobstore.expiration-time)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a driver hands in.
+
+    Args:
+        program: the packed job graph.
+        cached_files: name -> path of the distributed cache.
+        slot_cpus: CPUs of one slot.
+        namespace: Ray namespace of all actors of the job.
+        placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
+        owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
+    """
+
+    program: bytes
+    cached_files: Mapping[str, str] = field(default_factory=dict)
+    slot_cpus: float = 1.0
+    namespace: str = "rayflink"
+    placement: str = "PACK"
+    owner_timeout_ms: int | None = None
 
 
 class CoordinatorActor:
     """Shell around `JobMaster`; `coordinator_class()` makes the Ray class."""
 
-    def __init__(self, program: bytes, cached_files: Mapping[str, str], slot_cpus: float) -> None:
-        graph = unpack(program)
-        self._program = ray.put(program)
-        self._slot_cpus = slot_cpus
-        self._settings = JobSettings.of(graph.configuration)
+    def __init__(self) -> None:
         self._clock = SystemClock()
-        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), cached_files)
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._actors: dict[TaskAddress, Any] = {}
+        self._nodes: dict[TaskAddress, str] = {}
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._granted = False
-        self._me: Any = None
+        self._asked_at = 0.0
+        self._noted_at = 0.0
+        self._note = ""
         self._ended = threading.Event()
+        self._terminal = Terminal()
         self._result: JobResult | None = None
         self._owner_seen = time.monotonic()
         self._owner_timeout_s: float | None = None
         self._fault: str | None = None
 
-    @ray.method(concurrency_group="control")
-    def start(self, owner_timeout_ms: int | None) -> None:
-        """Begin; with `owner_timeout_ms` the job is cancelled when its driver has not been heard of for so long."""
-        self._me = ray.get_runtime_context().current_actor
-        self._owner_timeout_s = None if owner_timeout_ms is None else owner_timeout_ms / 1000
-        threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
+    # calls of the driver
 
-    @ray.method(concurrency_group="events")
-    def report(self, reports: list[ToCoordinator]) -> None:
-        """What a task has to say."""
-        for item in reports:
-            self._events.put(item)
+    @ray.method(concurrency_group="control")
+    def start(self, submission: Submission) -> None:
+        """Begin.
+
+        Raises: whatever loading the program here raises.
+        """
+        graph = unpack(submission.program)
+        self._submission = submission
+        self._program = ray.put(submission.program)
+        self._settings = JobSettings.of(graph.configuration)
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
+        self._me = ray.get_runtime_context().current_actor
+        limit = submission.owner_timeout_ms
+        self._owner_timeout_s = None if limit is None else limit / 1000
+        threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     @ray.method(concurrency_group="control")
     def cancel(self, by: str) -> None:
@@ -97,10 +130,11 @@ class CoordinatorActor:
 
     @ray.method(concurrency_group="control")
     def status(self) -> dict[str, Any]:
-        """The job as plain data; also tells that the driver lives."""
-        self._owner_seen = time.monotonic()
-        described = self._job.describe()
+        """The job as plain data."""
+        described = self._described()
         described["slots"] = "granted" if self._granted else f"waiting for {len(self._bundles)} slots"
+        if self._note:
+            described["note"] = self._note
         if self._fault is not None:
             described["fault"] = self._fault
         return described
@@ -108,11 +142,35 @@ class CoordinatorActor:
     @ray.method(concurrency_group="wait")
     def result(self, timeout_s: float) -> JobResult | None:
         """The result, or None when the job has not ended within `timeout_s`."""
-        self._owner_seen = time.monotonic()
         self._ended.wait(timeout_s)
-        if self._fault is not None:
-            raise RuntimeError(self._fault)
+        self._raise_fault()
         return self._result
+
+    @ray.method(concurrency_group="follow")
+    def follow(self, timeout_s: float) -> News:
+        """What is new for the driver, within `timeout_s`; also tells that the driver lives."""
+        self._owner_seen = time.monotonic()
+        texts = self._terminal.take(timeout_s)
+        self._owner_seen = time.monotonic()
+        if not texts:
+            self._raise_fault()
+        ended = self._ended.is_set() and self._terminal.is_empty
+        return News(texts, self._note, self._result if ended else None)
+
+    # calls of the tasks
+
+    @ray.method(concurrency_group="events")
+    def report(self, reports: list[ToCoordinator]) -> None:
+        """What a task has to say."""
+        for item in reports:
+            self._events.put(item)
+
+    @ray.method(concurrency_group="prints")
+    def printed(self, texts: list[Text]) -> None:
+        """What a task has printed; returns when there is room for more."""
+        self._terminal.put(texts)
+
+    # the deciding thread
 
     def _decide(self) -> None:
         try:
@@ -124,15 +182,19 @@ class CoordinatorActor:
                 if now - last_tick >= TICK_S:
                     last_tick = now
                     self._tick(now)
-            self._ended.set()
-            time.sleep(LINGER_S)
         except Exception as error:  # the last resort: whoever waits for the job must learn of it
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {type(error).__name__}: {error}"
             self._release()
-            self._ended.set()
-            time.sleep(LINGER_S)
+        self._ended.set()
+        self._terminal.close()
+        self._linger()
         os._exit(0)
+
+    def _linger(self) -> None:
+        ended_at = time.monotonic()
+        while (now := time.monotonic()) - ended_at < MOST_LINGER_S and now - max(self._owner_seen, ended_at) < LINGER_S:
+            time.sleep(1)
 
     def _next_event(self) -> None:
         try:
@@ -142,13 +204,22 @@ class CoordinatorActor:
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
 
     def _tick(self, now: float) -> None:
-        if self._group is not None and not self._granted and self._group.wait(0.001):
-            self._granted = True
-            self._carry_out(self._job.handle(SlotsGranted(), self._clock.now_ms()))
+        if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
+            self._events.put(SlotsRefused(self._resources()))
+        elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
+            self._noted_at = now
+            cpus = self._submission.slot_cpus
+            self._note = f"waiting for {len(self._bundles)} slots of {cpus:g} CPU; {self._resources()}"
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
-        self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+        if self._granted or now - self._asked_at <= self._settings.slot_timeout_ms / 1000:
+            self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+
+    def _resources(self) -> str:
+        total = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        free = ray.available_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        return f"the cluster has {total:g} CPUs, {free:g} of them free"
 
     def _carry_out(self, commands: list[Command]) -> None:
         deploys = [command for command in commands if isinstance(command, DeployTask)]
@@ -169,38 +240,55 @@ class CoordinatorActor:
                 self._release()
                 self._result = command.result
 
+    # slots, actors
+
     def _request(self, slots: tuple[Slot, ...]) -> None:
         self._bundles = {slot: index for index, slot in enumerate(slots)}
-        bundles = [{"CPU": self._slot_cpus} for _ in slots]
-        self._group = placement_group(bundles, strategy="PACK", name=f"rayflink/{self._job.graph.id}")
-        if self._group.wait(1):
-            self._granted = True
-            self._events.put(SlotsGranted())
+        bundles = [{"CPU": self._submission.slot_cpus} for _ in slots]
+        name = f"rayflink/{self._job.graph.id}"
+        self._group = placement_group(bundles, strategy=self._submission.placement, name=name)
+        self._asked_at = time.monotonic()
+        threading.Thread(target=self._await_slots, args=(self._group,), name="slots", daemon=True).start()
+
+    def _await_slots(self, group: PlacementGroup) -> None:
+        while self._group is group:
+            if group.wait(1):
+                self._granted = True
+                self._note = ""
+                self._events.put(SlotsGranted())
+                return
 
     def _deploy(self, deploys: list[DeployTask]) -> None:
         """Make all actors first, so that each can be told its peers."""
         blueprint = actor_class()
+        group = self._group
+        assert group is not None, "tasks are deployed to slots that are there"
+        node_of = placement_group_table(group)["bundles_to_node_id"]
+        submission = self._submission
         for command in deploys:
-            deployment = command.deployment
-            strategy = PlacementGroupSchedulingStrategy(self._group, self._bundles[command.slot])
-            cpus = int(self._slot_cpus * command.share * 10_000) / 10_000
-            name = f"{deployment.job_id}/{deployment.attempt}"
+            deployment, bundle = command.deployment, self._bundles[command.slot]
+            cpus = int(submission.slot_cpus * command.share * 10_000) / 10_000
+            self._nodes[deployment.attempt] = node_of[bundle]
             self._actors[deployment.attempt] = blueprint.options(
-                name=name, num_cpus=cpus, max_restarts=0, scheduling_strategy=strategy
+                name=f"{deployment.job_id}/{deployment.attempt}",
+                namespace=submission.namespace,
+                num_cpus=cpus,
+                max_restarts=0,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(group, bundle),
             ).remote()
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
-        addresses = ray.put(dict(self._actors))
+        around = ray.put(Surroundings(self._actors, self._nodes, self._me, submission.namespace, report_ms))
         for command in deploys:
             deployment = replace(command.deployment, operators=())
             actor = self._actors[deployment.attempt]
-            running = actor.run.remote(self._program, deployment, addresses, self._me, report_ms)
+            running = actor.run.remote(self._program, deployment, around)
             self._watch(running, deployment.attempt)
 
     def _watch(self, running: Any, attempt: TaskAddress) -> None:
         def ended(future: Any) -> None:
             error = future.exception()
             if error is not None:
-                self._events.put(TaskGone(attempt, f"{type(error).__name__}: {error}"))
+                self._events.put(TaskGone(attempt, cause_of_death(error)))
 
         running.future().add_done_callback(ended)
 
@@ -208,12 +296,38 @@ class CoordinatorActor:
         for actor in self._actors.values():
             ray.kill(actor)
         self._actors.clear()
-        if self._group is not None:
-            remove_placement_group(self._group)
-            self._group = None
+        group, self._group = self._group, None
+        if group is not None:
+            remove_placement_group(group)
+
+    def _described(self) -> dict[str, Any]:
+        for _ in range(10):
+            try:
+                return self._job.describe()
+            except RuntimeError:  # the deciding thread changed a collection while it was read: read it again
+                continue
+        return self._job.describe()
+
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise RuntimeError(self._fault)
+
+
+def cause_of_death(error: BaseException) -> str:
+    """One line about how a task's process ended."""
+    if isinstance(error, RayTaskError):
+        return f"{type(error.cause).__name__}: {error.cause}"
+    if not isinstance(error, RayActorError):
+        return f"{type(error).__name__}: {error}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines[1:] if re.match(r"(class_name|actor_id|pid|name|namespace|ip): ", line)]
+    place = " ".join(line for line in named if line.startswith(("pid", "ip")))
+    said = " ".join(line for line in lines[1:] if line not in named) or lines[0]
+    return f"its process{f' ({place})' if place else ''} died: {said}"
 
 
 def coordinator_class() -> Any:
-    """The Ray actor class: events in order in one thread, control calls and waiting drivers in others."""
-    groups = {"events": 1, "control": 1, "wait": 2}
-    return ray.remote(num_cpus=0, concurrency_groups=groups)(CoordinatorActor)
+    """The Ray actor class: threads for what tasks report, what they print, control calls, the driver, and who waits."""
+    groups = {"events": 1, "prints": 1, "control": 1, "follow": 1, "wait": 4}
+    options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}
+    return ray.remote(**options)(CoordinatorActor)

@@ -1,61 +1,101 @@
-"""The driver's side of a job on Ray: find or start a cluster, submit, wait, cancel.
-
-A running cluster is used where there is one (`RAY_ADDRESS`, or the node's own); else one is started on this machine and ended
-with the driver.
-"""
+"""The driver's side of a job on Ray: submit, follow, ask, cancel; find a job again, and list them."""
 
 from __future__ import annotations
 
-import os
+import atexit
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
-from rayflink.common.errors import ControlPlaneTimeout, TaskLost
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost
 from rayflink.graph.job_graph import JobGraph
 
 from .commands import JobResult
-from .coordinator_actor import coordinator_class
+from .coordinator_actor import Submission, coordinator_class
+from .ray_connection import connect, job_names, join
 from .scheduling import required_slots
+from .terminal import News
 from .user_code import pack
 
 ASK_TIMEOUT_S = 10.0
-"""A control call that is not answered by then is an error."""
-OWNER_TIMEOUT_MS = 15_000
+"""A control call that is not answered by then is an error (pekko.ask.timeout)."""
+START_TIMEOUT_S = 60.0
+"""Time for the coordinator's process to start and load the program."""
+OWNER_TIMEOUT_MS = 10_000
 """A job that ends with its driver is cancelled when the driver was not heard of for so long."""
+FOLLOW_S = 0.5
+"""How long the coordinator may keep a driver waiting for news."""
+NOTE_EVERY_S = 5.0
+"""How often the driver says what its job waits for."""
+COORDINATOR = "coordinator"
 
 
-def connect(slots: int, namespace: str) -> bool:
-    """Join the running cluster, or start one with at least `slots` CPUs; True when it was started here."""
-    if ray.is_initialized():
-        return False
-    try:
-        ray.init(address="auto", namespace=namespace, log_to_driver=True, logging_level="warning")
-        return False
-    except ConnectionError:
-        cpus = max(os.cpu_count() or 1, slots)
-        ray.init(
-            address="local",
-            num_cpus=cpus,
-            namespace=namespace,
-            include_dashboard=False,
-            log_to_driver=True,
-            logging_level="warning",
-        )
-        return True
+class JobHandle:
+    """A job that runs on Ray, seen by anybody.
+
+    Args:
+        job_id: 32 hex digits.
+        coordinator: its actor.
+        ask_timeout_s: how long an answer may take.
+    """
+
+    def __init__(self, job_id: str, coordinator: Any, ask_timeout_s: float = ASK_TIMEOUT_S) -> None:
+        self.job_id, self._coordinator, self._ask_timeout_s = job_id, coordinator, ask_timeout_s
+
+    def status(self) -> dict[str, Any]:
+        """The job as plain data."""
+        return dict(self._ask(self._coordinator.status.remote(), "status"))
+
+    def cancel(self, by: str = "the user") -> None:
+        """Ask for cancellation; `poll` tells when it is done."""
+        self._ask(self._coordinator.cancel.remote(by), "cancel")
+
+    def stop(self) -> None:
+        """Let the sources end, then the job finish."""
+        self._ask(self._coordinator.stop.remote(), "stop")
+
+    def poll(self, timeout_s: float) -> JobResult | None:
+        """The result, or None when the job still runs after `timeout_s`."""
+        asked = self._coordinator.result.remote(timeout_s)
+        return self._ask(asked, "result", timeout_s + self._ask_timeout_s)  # type: ignore[no-any-return]
+
+    def _ask(self, ref: Any, what: str, timeout_s: float | None = None) -> Any:
+        started = time.monotonic()
+        try:
+            return ray.get(ref, timeout=self._ask_timeout_s if timeout_s is None else timeout_s)
+        except GetTimeoutError as error:
+            waited = int((time.monotonic() - started) * 1000)
+            raise ControlPlaneTimeout(what, f"the coordinator of job {self.job_id}", waited) from error
+        except RayTaskError as error:
+            reason = f"could not {what}: {type(error.cause).__name__}: {error.cause}"
+            remedy = "every module of the program must be importable on all nodes of the cluster"
+            raise JobExecutionError(self.job_id, reason, remedy) from error
+        except RayActorError as error:
+            waited = int((time.monotonic() - started) * 1000)
+            raise TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error)) from error
 
 
-class RayJob:
-    """A job that runs on Ray, seen from its driver.
+class RayJob(JobHandle):
+    """A job submitted by this process, which follows it in a thread, prints what its tasks print, and keeps its result.
 
     Args:
         graph: the job.
         namespace: Ray namespace of its actors.
-        attached: the job is cancelled when this driver is lost.
+        attached: the job is cancelled when this driver ends or is lost.
         slot_cpus: CPUs of one slot.
+        cached_files: name -> path of the distributed cache.
+        placement: Ray's strategy for the slots.
+        ask_timeout_s: how long an answer of the coordinator may take.
+
+    Raises:
+        NotSerializable: the program cannot be sent.
+        JobExecutionError: it cannot be loaded on the cluster.
+        ConfigError: RAY_ADDRESS names a cluster that does not answer.
     """
 
     def __init__(
@@ -65,39 +105,50 @@ class RayJob:
         attached: bool = True,
         slot_cpus: float = 1.0,
         cached_files: Mapping[str, str] | None = None,
+        placement: str = "PACK",
+        ask_timeout_s: float = ASK_TIMEOUT_S,
     ) -> None:
         self.graph = graph
-        self._started_cluster = connect(len(required_slots(graph)), namespace)
         program = pack(graph, f"job {graph.name!r}")
-        self._coordinator = (
-            coordinator_class()
-            .options(name=f"{graph.id}/coordinator", namespace=namespace, lifetime="detached", max_restarts=0)
-            .remote(program, dict(cached_files or {}), slot_cpus)
-        )
-        self._ask(self._coordinator.start.remote(OWNER_TIMEOUT_MS if attached else None), "start", timeout_s=60)
-
-    @property
-    def owns_cluster(self) -> bool:
-        """Whether the cluster was started here and ends with this process."""
-        return self._started_cluster
+        self.owns_cluster = connect(len(required_slots(graph)), namespace)
+        name = f"{graph.id}/{COORDINATOR}"
+        options = coordinator_class().options(name=name, namespace=namespace, lifetime="detached")
+        super().__init__(graph.id, options.remote(), ask_timeout_s)
+        self._attached = attached
+        limit = OWNER_TIMEOUT_MS if attached else None
+        submission = Submission(program, dict(cached_files or {}), slot_cpus, namespace, placement, limit)
+        try:
+            self._ask(self._coordinator.start.remote(submission), "start", START_TIMEOUT_S)
+        except Exception:
+            ray.kill(self._coordinator)
+            raise
+        self._result: JobResult | None = None
+        self._error: Exception | None = None
+        self._last_status: dict[str, Any] | None = None
+        self._ended = threading.Event()
+        self._leaving = False
+        self._noted_at = 0.0
+        self._follower = threading.Thread(target=self._follow, name=f"job {graph.name}", daemon=True)
+        self._follower.start()
+        atexit.register(self._leave)
 
     def status(self) -> dict[str, Any]:
-        """The job as plain data."""
-        return dict(self._ask(self._coordinator.status.remote(), "status"))
+        """The job as plain data; after its end as it was then."""
+        if self._last_status is not None:
+            return self._last_status
+        return super().status()
 
     def cancel(self, by: str = "the user") -> None:
-        """Ask for cancellation; `wait` tells when it is done."""
-        self._ask(self._coordinator.cancel.remote(by), "cancel")
-
-    def stop(self) -> None:
-        """Let the sources end, then the job finish."""
-        self._ask(self._coordinator.stop.remote(), "stop")
+        """Ask for cancellation; does nothing to a job that has ended."""
+        if not self._ended.is_set():
+            super().cancel(by)
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None, every_s: float = 1.0) -> JobResult:
         """Wait for the end; `on_progress` is given the status every `every_s` seconds.
 
         Raises:
             TaskLost: the coordinator is dead.
+            ControlPlaneTimeout: it does not answer.
         """
         while True:
             result = self.poll(every_s)
@@ -107,23 +158,90 @@ class RayJob:
                 on_progress(self.status())
 
     def poll(self, timeout_s: float) -> JobResult | None:
-        """The result, or None when the job still runs after `timeout_s`."""
-        asked = self._coordinator.result.remote(timeout_s)
-        return self._ask(asked, "result", timeout_s=timeout_s + ASK_TIMEOUT_S)  # type: ignore[no-any-return]
+        """The result, or None when the job still runs after `timeout_s`.
+
+        Raises:
+            TaskLost: the coordinator is dead.
+            ControlPlaneTimeout: it does not answer.
+        """
+        self._ended.wait(timeout_s)
+        if self._error is not None:
+            raise self._error
+        return self._result
 
     def release(self) -> None:
-        """Let go of the coordinator, and of the cluster when it was started here."""
-        ray.kill(self._coordinator)
-        if self._started_cluster:
-            ray.shutdown()
+        """Let go of the job; one that still runs goes on without this driver."""
+        self._leaving = True
+        atexit.unregister(self._leave)
 
-    def _ask(self, ref: Any, what: str, timeout_s: float = ASK_TIMEOUT_S) -> Any:
-        started = time.monotonic()
+    def _follow(self) -> None:
         try:
-            return ray.get(ref, timeout=timeout_s)
-        except GetTimeoutError as error:
-            waited = int((time.monotonic() - started) * 1000)
-            raise ControlPlaneTimeout(what, f"the coordinator of job {self.graph.name!r}", waited) from error
-        except RayActorError as error:
-            waited = int((time.monotonic() - started) * 1000)
-            raise TaskLost("coordinator", "its node", waited, str(error)) from error
+            while not self._leaving:
+                asked = self._coordinator.follow.remote(FOLLOW_S)
+                news: News = self._ask(asked, "news", FOLLOW_S + self._ask_timeout_s)
+                self._show(news)
+                if news.result is not None:
+                    self._last_status = super().status()
+                    self._result = news.result
+                    ray.kill(self._coordinator)
+                    atexit.unregister(self._leave)
+                    return
+        except Exception as error:  # raised where the program waits for the job
+            self._error = error
+        finally:
+            self._ended.set()
+
+    def _show(self, news: News) -> None:
+        for to_stderr, text in news.texts:
+            (sys.stderr if to_stderr else sys.stdout).write(text)
+        if news.texts:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        now = time.monotonic()
+        if news.note and now - self._noted_at >= NOTE_EVERY_S:
+            self._noted_at = now
+            print(f"job {self.graph.name!r}: {news.note}", file=sys.stderr, flush=True)
+
+    def _leave(self) -> None:
+        """The driver ends before its job."""
+        if self._attached and not self._ended.is_set():
+            try:
+                self.cancel("the end of its driver")
+            except Exception as error:  # the process ends: nobody is left to catch it
+                print(f"job {self.graph.name!r} could not be cancelled: {error}", file=sys.stderr)
+        elif self.owns_cluster and not self._ended.is_set():
+            remedy = "wait for it with get_job_execution_result(), or start a cluster with `ray start --head`"
+            print(f"job {self.graph.name!r} ends with this program, which started its Ray; {remedy}", file=sys.stderr)
+        self._leaving = True
+        self._follower.join(FOLLOW_S + 1)
+
+
+def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:
+    """The job of this id on the running cluster.
+
+    Raises:
+        JobExecutionError: there is no cluster, or no such job on it.
+    """
+    if not join(namespace):
+        remedy = "start one with `ray start --head`, or set RAY_ADDRESS"
+        raise JobExecutionError(job_id, "cannot be found: no Ray cluster runs here", remedy)
+    try:
+        coordinator = ray.get_actor(f"{job_id}/{COORDINATOR}", namespace=namespace)
+    except ValueError as error:
+        known = ", ".join(name.split("/")[0] for name in job_names(namespace)) or "none"
+        reason = f"is not on this cluster (jobs there: {known})"
+        raise JobExecutionError(job_id, reason, "it has ended, or was given another rayflink.ray.namespace") from error
+    return JobHandle(job_id, coordinator, ask_timeout_s)
+
+
+def list_jobs(namespace: str = "rayflink") -> list[dict[str, Any]]:
+    """`status()` of every job on the running cluster, in order of id; [] when no cluster runs."""
+    if not join(namespace):
+        return []
+    jobs = []
+    for name in job_names(namespace):
+        try:
+            jobs.append(attach(name.split("/")[0], namespace).status())
+        except (JobExecutionError, TaskLost):
+            continue  # it ended while the others were asked
+    return jobs

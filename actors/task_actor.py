@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 import time
+import traceback
 from collections import deque
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
+from ray.util import get_node_ip_address as node_address
 
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
 from .exchange.frames import Envelope, TaskAddress
-from .messages import TaskDeployment, ToCoordinator, ToTask
+from .failures import describe_failure
+from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
+from .states import ExecutionState
 from .task import Progress, StreamTask
+from .terminal import Printed, PrintedStream, Text
 from .user_code import unpack
 
 SWITCH_INTERVAL_S = 0.001
 """How long the task's thread may hold the interpreter while a call waits."""
 COLLECT_EVERY_S = 10.0
 """Cyclic garbage is looked for this often; reference counts do the rest at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Who else there is.
+
+    Args:
+        actors: of the attempts deployed so far.
+        nodes: where they run.
+        coordinator: takes reports.
+        namespace: Ray namespace of all actors of the job.
+        report_ms: time between two heartbeats.
+    """
+
+    actors: Mapping[TaskAddress, Any]
+    nodes: Mapping[TaskAddress, str]
+    coordinator: Any
+    namespace: str
+    report_ms: int
 
 
 class TaskActor:
@@ -33,17 +59,27 @@ class TaskActor:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._wake = threading.Event()
         self._mailbox: deque[Envelope | ToTask] = deque()
-        self._task: StreamTask | None = None
         self._returned: deque[TaskAddress] = deque()
-        self._peers: dict[TaskAddress, Any] = {}
+        self._peers: _Peers = _Peers("", "", {})
         self._coordinator: Any = None
         self._done = threading.Event()
-        self._crash: BaseException | None = None
+        self._printed = Printed(self._send_texts)
+        self._place: dict[str, Any] = {}
+        self._near: frozenset[TaskAddress] = frozenset()
+        self._bytes_near = self._bytes_far = 0
+        self._metrics: Mapping[str, Any] = {}
+        self._reported_at = 0.0
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
         """An envelope from a peer."""
-        self._put(join_envelope(header, bodies))
+        envelope = join_envelope(header, bodies)
+        size = sum(map(len, bodies))
+        if envelope.sender in self._near:
+            self._bytes_near += size
+        else:
+            self._bytes_far += size
+        self._put(envelope)
 
     @ray.method(concurrency_group="control")
     def command(self, message: ToTask) -> None:
@@ -53,27 +89,44 @@ class TaskActor:
     @ray.method(concurrency_group="control")
     def stack(self) -> str:
         """What every thread is doing now, for the doctor."""
-        import traceback
-
         frames = sys._current_frames()
         return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
 
     @ray.method(concurrency_group="life")
-    def run(
-        self, program: bytes, deployment: TaskDeployment, peers: dict[TaskAddress, Any], coordinator: Any, report_ms: int
-    ) -> None:
+    def run(self, program: bytes, deployment: TaskDeployment, around: Surroundings) -> None:
         """Run the attempt to its end; returns when it is in a terminal state and everything has been sent."""
-        graph = unpack(program)
-        operators = graph.vertex(deployment.vertex_id).operators
-        self._peers, self._coordinator = peers, coordinator
-        task = StreamTask(replace(deployment, operators=operators), SystemClock(), self._mailbox)
-        self._task = task
-        thread = threading.Thread(target=self._step_until_done, args=(task, report_ms / 1000), name=deployment.name)
-        thread.start()
-        self._done.wait()
-        thread.join()
-        if self._crash is not None:
-            raise self._crash
+        here = ray.get_runtime_context().get_node_id()
+        self._coordinator = around.coordinator
+        self._peers = _Peers(deployment.job_id, around.namespace, around.actors)
+        self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
+        host = node_address()  # type: ignore[no-untyped-call]
+        self._place = {"pid": os.getpid(), "node": here, "host": host}
+        sys.stdout, sys.stderr = PrintedStream(self._printed, False), PrintedStream(self._printed, True)
+        report_s = around.report_ms / 1000
+        threading.Thread(target=self._beat, args=(deployment.attempt, report_s), name="heartbeat", daemon=True).start()
+        task = self._load(program, deployment)
+        if task is not None:
+            thread = threading.Thread(target=self._step_until_done, args=(task, report_s), name=deployment.name)
+            thread.start()
+            self._done.wait()
+            thread.join()
+        self._done.set()
+        self._printed.send(wait=True)
+
+    def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
+        """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
+        try:
+            operators = unpack(program).vertex(deployment.vertex_id).operators
+            return StreamTask(replace(deployment, operators=operators), SystemClock(), self._mailbox)
+        except Exception as error:  # whatever a module of the program raises when it is imported here
+            kind, host = type(error).__name__, self._place["host"]
+            message = (
+                f"{deployment.name} could not load the program on {host}: {kind}: {error}; every module it uses must "
+                "be importable on all nodes (working_dir or py_modules of `ray job submit`)"
+            )
+            failure = TaskFailure(kind, message, traceback.format_exc())
+            self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
+            return None
 
     def _put(self, message: Envelope | ToTask) -> None:
         self._mailbox.append(message)
@@ -86,10 +139,17 @@ class TaskActor:
         try:
             task.start()
             self._loop(task, report_s)
-        except BaseException as error:  # `run` raises it, so that the coordinator learns why this process is lost
-            self._crash = error
+        except BaseException as error:  # a defect of ours, or sys.exit() in a user's function
+            failure = describe_failure(error, task.deployment)
+            self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         finally:
             self._done.set()
+
+    def _beat(self, attempt: TaskAddress, report_s: float) -> None:
+        """Say that this process lives while a user's function keeps the task's thread from saying so."""
+        while not self._done.wait(report_s):
+            if time.monotonic() - self._reported_at > 2 * report_s:
+                self._coordinator.report.remote([TaskReport(attempt, self._metrics)])
 
     def _loop(self, task: StreamTask, report_s: float) -> None:
         last_report = last_collect = before = time.monotonic()
@@ -139,10 +199,39 @@ class TaskActor:
         self._wake.set()
 
     def _tell(self, reports: list[ToCoordinator]) -> None:
+        ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
+        if ended or self._printed.pending:
+            self._printed.send(wait=ended)
         if reports:
-            self._coordinator.report.remote(reports)
+            self._reported_at = time.monotonic()
+            self._coordinator.report.remote([self._completed(report) for report in reports])
+
+    def _completed(self, report: ToCoordinator) -> ToCoordinator:
+        """With what only the process knows: where it is, and what came from which node."""
+        if not isinstance(report, TaskReport):
+            return report
+        traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
+        self._metrics = {**report.metrics, **traffic, **self._place}
+        return TaskReport(report.attempt, self._metrics)
+
+    def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
+        call = self._coordinator.printed.remote(texts)
+        return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+
+class _Peers(dict[TaskAddress, Any]):
+    """Actors by attempt; one that was made after this one is found by its name."""
+
+    def __init__(self, job_id: str, namespace: str, actors: Mapping[TaskAddress, Any]) -> None:
+        super().__init__(actors)
+        self._job_id, self._namespace = job_id, namespace
+
+    def __missing__(self, attempt: TaskAddress) -> Any:
+        actor = self[attempt] = ray.get_actor(f"{self._job_id}/{attempt}", namespace=self._namespace)
+        return actor
 
 
 def actor_class() -> Any:
     """The Ray actor class: data calls in one thread, control calls in another, `run` in a third."""
-    return ray.remote(concurrency_groups={"data": 1, "control": 1, "life": 1})(TaskActor)
+    options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": 1}}
+    return ray.remote(**options)(TaskActor)

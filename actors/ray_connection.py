@@ -1,0 +1,125 @@
+"""Which Ray a driver uses: the one it has joined, the cluster that runs, else one of its own on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+from typing import Any
+
+import ray
+from ray._private.services import find_bootstrap_address
+
+from rayflink.common.errors import ConfigError
+
+PROBE_S = 2.0
+"""An address that does not accept a connection by then is no running cluster."""
+MOST_OBJECT_STORE_BYTES = 1 << 30
+"""Shared memory of a Ray started here: exchanges are bounded by credit and need far less."""
+LEAST_OBJECT_STORE_BYTES = 80 << 20
+"""Ray takes no less than 75 MB."""
+
+_started_here = False
+
+
+def connect(slots: int, namespace: str) -> bool:
+    """Join the running cluster, or start Ray here with at least `slots` CPUs.
+
+    Returns: whether Ray was started by this process and ends with it.
+    Raises:
+        ConfigError: RAY_ADDRESS names a cluster that does not answer.
+    """
+    global _started_here
+    if ray.is_initialized():
+        cpus = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        if _started_here and cpus < slots and not job_names(namespace):
+            ray.shutdown()
+        else:
+            return _started_here
+    if join(namespace):
+        _started_here = False
+        return False
+    _init(
+        namespace,
+        address="local",
+        num_cpus=max(os.cpu_count() or 1, slots),
+        object_store_memory=object_store_bytes(),
+        include_dashboard=False,
+    )
+    _started_here = True
+    return True
+
+
+def join(namespace: str) -> bool:
+    """Join the cluster that $RAY_ADDRESS or `ray start` on this machine names; False when there is none.
+
+    Raises:
+        ConfigError: RAY_ADDRESS names a cluster that does not answer.
+    """
+    if ray.is_initialized():
+        return True
+    named = os.environ.get("RAY_ADDRESS", "")
+    if named == "local":
+        return False
+    address = started_cluster() if named in ("", "auto") else named
+    if address is None:
+        return False
+    if "://" not in address and not answers(address):
+        if named in ("", "auto"):
+            return False  # the file of a cluster that crashed
+        raise _no_cluster(f"{address}, where nothing answers")
+    try:
+        _init(namespace)
+    except ConnectionError as error:
+        if named not in ("", "auto"):
+            raise _no_cluster(f"{address} ({error})") from error
+        return False
+    return True
+
+
+def started_cluster() -> str | None:
+    """host:port of the cluster that `ray start` began on this machine last; it may have crashed since."""
+    address: str | None = find_bootstrap_address(None)
+    return address
+
+
+def answers(address: str) -> bool:
+    """Whether something accepts connections at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def object_store_bytes() -> int:
+    """Shared memory for a Ray on this machine: a fifth of the memory, at most 1 GiB and what /dev/shm has free."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
+    shared = shutil.disk_usage("/dev/shm").free * 9 // 10 if os.path.isdir("/dev/shm") else MOST_OBJECT_STORE_BYTES
+    return max(LEAST_OBJECT_STORE_BYTES, min(MOST_OBJECT_STORE_BYTES, memory // 5, shared))
+
+
+def job_names(namespace: str) -> list[str]:
+    """Names of the coordinators there are, one a job."""
+    named = ray.util.list_named_actors(all_namespaces=True)
+    return sorted(a["name"] for a in named if a["namespace"] == namespace and a["name"].endswith("/coordinator"))
+
+
+def _no_cluster(found: str) -> ConfigError:
+    remedy = "start that cluster, or unset RAY_ADDRESS to run on this machine"
+    return ConfigError("RAY_ADDRESS", found, "the address of a running cluster", remedy)
+
+
+def _init(namespace: str, **how: Any) -> None:
+    """`ray.init` without its notes: only its errors, and what it raises, reach the terminal.
+
+    Output of workers is not forwarded by Ray: what tasks print comes with the job's news, without Ray's prefix.
+    """
+    logger = logging.getLogger("ray")
+    before = logger.level
+    try:
+        ray.init(namespace=namespace, log_to_driver=False, logging_level=logging.ERROR, **how)
+    finally:
+        logger.setLevel(before if before > logging.NOTSET else logging.WARNING)
