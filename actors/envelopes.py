@@ -1,4 +1,6 @@
-"""Envelopes as one small header and their data bodies, so that Ray carries each body by itself (large ones by reference)."""
+"""Envelopes as one small header and their data bodies, so that Ray carries each body by itself (large ones by
+reference).
+"""
 
 from __future__ import annotations
 

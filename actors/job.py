@@ -82,6 +82,8 @@ class ExceptionEntry:
     failure: TaskFailure
 
 
+SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
+"""Counters of subtasks that are summed for their vertex."""
 HISTORY_LENGTH = 16
 """Failures kept (web.exception-history-size)."""
 
@@ -335,8 +337,7 @@ class JobMaster:
         summaries = []
         for vertex in self.graph.vertices:
             mine = [e for e in self.executions.values() if e.vertex is vertex]
-            counters = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
-            sums = {name: sum(e.metrics.get(name, 0) for e in mine) for name in counters}
+            sums = {name: sum(e.metrics.get(name, 0) for e in mine) for name in SUMMED}
             states: dict[str, int] = {}
             for execution in mine:
                 states[execution.state.value] = states.get(execution.state.value, 0) + 1

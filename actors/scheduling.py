@@ -1,7 +1,8 @@
 """Subtasks to slots: pure arithmetic.
 
-Subtasks of different vertices of one slot sharing group share slots: slot i of the group takes subtask i of each. So a group
-needs as many slots as its widest vertex has subtasks, and subtasks of equal index, co-located ones among them, sit together.
+Subtasks of different vertices of one slot sharing group share slots: slot i of the group takes subtask i of each. So
+a group needs as many slots as its widest vertex has subtasks, and subtasks of equal index, co-located ones among
+them, sit together.
 
 Source: apache/flink SlotSharingGroup, CoLocationGroup.
 """

@@ -23,6 +23,7 @@ class TaskSettings:
     max_in_flight: int = 2
     gap_timeout_ms: int = 30_000
     memo_entries: int = 65536
+    blocking_memory_bytes: int = 4 << 20
     at_least_once: bool = False
     copy_values: bool = False
 
@@ -44,6 +45,7 @@ class TaskSettings:
             max_in_flight=get(options.MAX_IN_FLIGHT_CALLS),
             gap_timeout_ms=get(options.GAP_TIMEOUT).to_millis(),
             memo_entries=get(options.KEY_MEMO_MAX_ENTRIES),
+            blocking_memory_bytes=get(options.BLOCKING_MEMORY).bytes,
             at_least_once=get(options.CHECKPOINT_MODE).name == "AT_LEAST_ONCE",
             copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
         )

@@ -18,7 +18,10 @@ class IllegalTransition(RayflinkError):
         self.what, self.found, self.wanted = what, found, wanted
 
     def __str__(self) -> str:
-        return f"{self.what} cannot go from {self.found} to {self.wanted}; this is a defect of the runtime, please report it"
+        return (
+            f"{self.what} cannot go from {self.found} to {self.wanted}; "
+            "this is a defect of the runtime, please report it"
+        )
 
 
 class ExecutionState(Enum):

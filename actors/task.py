@@ -1,19 +1,19 @@
-"""One subtask: a mailbox, an input gate, a chain of operators, result partitions - and no thread, actor or clock of its own.
+"""One subtask: mailbox, input gate, chain of operators, result partitions; no thread, actor or clock of its own.
 
-`step()` does one bounded piece of work: the mails that are there, then one slice of input (about `rayflink.slice.target`
-long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what arrives into `mail()`. Between two
-steps mails, timers, barriers and buffer timeouts get their turn, so no user function that returns blocks them for long.
+`step()` does one bounded piece of work: the mails that are there, then one slice of input (about
+`rayflink.slice.target` long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what
+arrives into `mail()`. Between two steps mails, timers, barriers and buffer timeouts get their turn, so no user function
+that returns blocks them for long.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from itertools import chain
 from typing import Any
-
-from rayflink.operators.valve import WatermarkValve
 
 from rayflink.common.batches import (
     MAX_TIMESTAMP,
@@ -29,6 +29,7 @@ from rayflink.common.batches import (
     WatermarkStatus,
 )
 from rayflink.operators.base import OperatorSnapshot, SourceOperator, UserCodeError
+from rayflink.operators.valve import WatermarkValve
 
 from .conversations import Conversations
 from .exchange import alignment
@@ -56,7 +57,7 @@ from .settings import TaskSettings
 from .slicing import Slicer
 from .states import ExecutionState, IllegalTransition
 from .task_metrics import TaskMetrics
-from .wiring import make_chain, make_gate, make_writers, operator_context
+from .wiring import make_chain, make_gate, make_writers, operator_context, spill_folder
 
 
 class Progress(Enum):
@@ -208,7 +209,9 @@ class StreamTask:
         elif self._chain.idle and self._batch is None:
             missing = [c.index for c in self._gate.channels if not c.queue and c.state.value != "finished"]
             held = [c.index for c in self._gate.channels if c.blocked]
-            reasons.append(f"waits for input on channels {missing}" + (f", holds back {held} for a barrier" if held else ""))
+            reasons.append(f"waits for input on channels {missing}")
+            if held:
+                reasons.append(f"holds back channels {held} for a barrier")
         due = self.deadline_ms()
         return "; ".join(reasons) + (f"; has something to do at {due}" if due is not None else "")
 
@@ -216,6 +219,13 @@ class StreamTask:
     def buffers_held(self) -> int:
         """Batches waiting to be sent, and batches and events received and not yet taken."""
         return self._gate.queued + sum(sub.backlog for w in self._writers for sub in w.partition.subpartitions)
+
+    @property
+    def work_done(self) -> int:
+        """Grows whenever something was received, worked or sent."""
+        worked = sum(link.records_in + link.records_out for link in self._chain.links)
+        received = sum(channel.expected for channel in self._gate.channels)
+        return worked + received + sum(s.sequence for w in self._writers for s in w.partition.subpartitions)
 
     @property
     def has_mail(self) -> bool:
@@ -459,24 +469,44 @@ class StreamTask:
         self._closed = True
 
     def _after_end(self) -> Progress:
-        """Serve the consumers until everything is sent; only then the attempt is FINISHED."""
-        if self.state is ExecutionState.RUNNING:
-            while self._mailbox:
-                message = self._mailbox.popleft()
-                if isinstance(message, Envelope):
-                    self._peers.take(message, self.clock.now_ms())
-                elif isinstance(message, CancelTask):
-                    self._cancel()
-                    return Progress.DONE
-                elif isinstance(message, TriggerCheckpoint):
-                    number = message.barrier.checkpoint_id
-                    self._reports.append(CheckpointDeclined(self.deployment.attempt, number, "the task has finished"))
-            if all(writer.partition.fully_consumed for writer in self._writers):
-                self._become(ExecutionState.FINISHED)
+        """Serve the consumers until everything is sent.
+
+        The attempt is FINISHED when all has been sent, or when all is complete in a blocking partition, which is served
+        on until it has been read or the job ends.
+        """
+        if self.state in (ExecutionState.RUNNING, ExecutionState.FINISHED):
+            self._serve()
         if not self.state.is_terminal:
             return Progress.IDLE
+        if self.state is ExecutionState.FINISHED and not self._all_fetched():
+            return Progress.IDLE
         self._mailbox.clear()
+        self._remove_spill_folder()
         return Progress.DONE if self._peers.silent else Progress.IDLE
+
+    def _serve(self) -> None:
+        while self._mailbox:
+            message = self._mailbox.popleft()
+            if isinstance(message, Envelope):
+                self._peers.take(message, self.clock.now_ms())
+            elif isinstance(message, CancelTask):
+                self._peers.release(None)
+                self._cancel()
+                return
+            elif isinstance(message, TriggerCheckpoint):
+                number = message.barrier.checkpoint_id
+                self._reports.append(CheckpointDeclined(self.deployment.attempt, number, "the task has finished"))
+        blocking = all(writer.partition.blocking for writer in self._writers)
+        if self.state is ExecutionState.RUNNING and (blocking or self._all_fetched()):
+            self._become(ExecutionState.FINISHED)
+
+    def _all_fetched(self) -> bool:
+        return all(writer.partition.fully_consumed for writer in self._writers)
+
+    def _remove_spill_folder(self) -> None:
+        folder = spill_folder(self.deployment)
+        if folder is not None and folder.exists():
+            shutil.rmtree(folder, onerror=lambda *_: self.metrics.closing_failed())
 
     def _cancel(self) -> None:
         if self.state.is_terminal:
@@ -513,7 +543,7 @@ class StreamTask:
             try:
                 link.operator.close()
             except Exception as error:  # the others must be closed as well; the first error is kept
-                self.metrics.close_errors += 1
+                self.metrics.closing_failed()
                 first = first or error
         if first is not None and not quiet:
             raise first

@@ -25,6 +25,10 @@ class TaskMetrics:
         self._rates = {"busy": 0.0, "idle": 0.0, "back-pressured": 0.0}
         self.close_errors = 0
 
+    def closing_failed(self) -> None:
+        """Something could not be closed or removed after a failure that is reported already; it is counted."""
+        self.close_errors += 1
+
     def spent(self, what: str, seconds: float) -> None:
         """Add to the time spent "busy", "idle" or "back-pressured"."""
         self._spent[what] += seconds
@@ -57,6 +61,7 @@ class TaskMetrics:
             "currentInputWatermarks": list(valve.watermarks),
             "queuedBytes": sum(sub.queued_bytes for sub in subs),
             "calls": peers.calls,
+            "closeErrors": self.close_errors,
             "staleMessages": peers.stale_messages,
             "repeatedMessages": peers.repeated,
             "effectiveBufferTimeoutMs": max((w.effective_timeout_ms for w in writers), default=0.0),

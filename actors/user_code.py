@@ -1,8 +1,8 @@
 """The user's program on its way to a worker, whose `__main__` is another script.
 
-Functions and classes of the job's script travel by value. On arrival its classes are given back their place in `__main__`,
-so that plain pickle, which refers to a class by module and name, finds them in every process. The script itself is never
-run again: it may have no `if __name__ == "__main__"`.
+Functions and classes of the job's script travel by value. On arrival its classes are given back their place in
+`__main__`, so that plain pickle, which refers to a class by module and name, finds them in every process. The script
+itself is never run again: it may have no `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import zlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
 from rayflink.graph.partitioners import (
     Broadcast,
     Custom,
@@ -49,8 +53,11 @@ def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: in
 
 
 def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[RecordWriter]:
-    """One writer an output, in their order."""
+    """One writer an output, in their order; makes the folder for the files of blocking ones."""
     writers = []
+    folder = spill_folder(deployment)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     for spec in deployment.outputs:
         pool = output_pool(
             spec.subpartitions,
@@ -58,11 +65,22 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[Rec
             settings.floating_buffers,
             settings.max_buffers_per_channel,
         )
-        partition = ResultPartition(PartitionId(spec.dataset, deployment.subtask), spec.subpartitions, pool)
+        identity = PartitionId(spec.dataset, deployment.subtask)
+        partition = ResultPartition(
+            identity, spec.subpartitions, pool, spec.blocking, folder, settings.blocking_memory_bytes
+        )
         limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms)
         selector = make_selector(spec, deployment, settings.memo_entries)
         writers.append(RecordWriter(partition, selector, limits))
     return writers
+
+
+def spill_folder(deployment: TaskDeployment) -> Path | None:
+    """Where the attempt spills what it gives to blocking partitions; None when it has none."""
+    if not any(spec.blocking for spec in deployment.outputs):
+        return None
+    parent = Configuration.from_dict(deployment.config).get(options.TMP_DIRS) or (tempfile.gettempdir(),)
+    return Path(parent[deployment.subtask % len(parent)]) / f"rayflink-{deployment.attempt}"
 
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:

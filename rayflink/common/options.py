@@ -183,6 +183,9 @@ FLOATING_BUFFERS_PER_GATE = _option(_T, "taskmanager.network.memory.floating-buf
                                     "Buffers the channels of one gate share; at least 0.", test=_NOT_NEGATIVE)
 MAX_BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.max-buffers-per-channel", INT, 10,
                                   "Most buffers one outgoing channel may hold; at least 1.", test=_POSITIVE)
+TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files; subtasks take turns. Default: the system's.")
+BLOCKING_MEMORY = _option(_T, "rayflink.blocking-partition.memory", MEMORY, _kb(4096),
+                          "Of a blocking result partition kept in memory; the rest is spilled.")
 DETAILED_NETWORK_METRICS = _option(_T, "taskmanager.network.detailed-metrics", BOOLEAN, False,
                                    "Report the queue length of inputs and outputs.")
 EXIT_ON_OUT_OF_MEMORY = _option(_T, "taskmanager.jvm-exit-on-oom", BOOLEAN, False,

@@ -1,0 +1,56 @@
+"""Bounded jobs with blocking partitions: consumers start when their producers are done, from spilled data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.launch import checked
+from rayflink.state.clock import SystemClock
+
+ROWS = 40_000
+
+
+def batch_environment(folder: Path) -> StreamExecutionEnvironment:
+    env = StreamExecutionEnvironment.get_execution_environment(
+        {
+            "execution.target": "local",
+            "execution.runtime-mode": "BATCH",
+            "rayflink.blocking-partition.memory": "20 kb",
+            "io.tmp.dirs": str(folder),
+        }
+    )
+    return env.set_parallelism(2)
+
+
+@pytest.mark.spec("N14", "T02")
+def test_a_spilled_shuffle_gives_every_record_once_and_leaves_no_file(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    counts = env.from_sequence(1, ROWS).map(lambda x: (x % 7, 1)).key_by(itemgetter(0)).sum(1)
+    rows = counts.execute_and_collect()
+    assert Counter(key for key, _ in rows) == Counter(x % 7 for x in range(1, ROWS + 1))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spec("J06", "T03")
+def test_consumers_are_deployed_when_all_their_producers_have_finished(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    env.from_sequence(1, 100).key_by(lambda x: x).sum().print_to_err()
+    cluster = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: None)
+    result = checked(cluster.run())
+    source, counts = result.vertices
+    finished = max(task["timestamps"]["FINISHED"] for task in source["subtasks"])
+    assert all(task["timestamps"]["SCHEDULED"] >= finished for task in counts["subtasks"])
+
+
+def test_a_failing_consumer_leaves_no_spill_file_behind(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    env.from_sequence(1, ROWS).map(lambda x: (x, "x" * 20)).key_by(itemgetter(0)).map(lambda x: 1 // 0).print()
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        env.execute()
+    assert list(tmp_path.iterdir()) == []
