@@ -1,7 +1,7 @@
 """A whole job in one thread: the coordinator's decisions, its tasks, and messages handed over in memory.
 
-The local runner takes this as it is, with the machine's clock, so that a debugger works in user code. The simulator overrides
-the choices: which task steps next, when a message arrives, and what goes wrong.
+The local runner takes this as it is, with the machine's clock, so that a debugger works in user code. The simulator
+overrides the choices: which task steps next, when a message arrives, and what goes wrong.
 """
 
 from __future__ import annotations

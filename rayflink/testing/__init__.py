@@ -1,13 +1,55 @@
 """The test kit: operators under every hardship, and whole jobs from a seed. See docs/testing.md."""
 
 from .elements import active, at, columns, end, idle, in2, rec, side, wm
+from .faults import (
+    ROUGH_NETWORK,
+    CancelJob,
+    DelayCalls,
+    DuplicateCalls,
+    Fault,
+    FreezeTask,
+    KillTask,
+    LoseCall,
+    ReorderCalls,
+    SlowSink,
+    SlowTask,
+    StaleAttempt,
+    StopJob,
+    TriggerCheckpoint,
+)
 from .hardships import HARDSHIPS, verify
 from .harness import OperatorHarness, Place
+from .simulation import SimulatedCluster, simulate
+from .sources import CRASH, PAUSE, Crash, Pause, ScriptedCrash, ScriptedSource
+from .story import Happening, Story
 
 __all__ = [
+    "CRASH",
     "HARDSHIPS",
+    "PAUSE",
+    "ROUGH_NETWORK",
+    "CancelJob",
+    "Crash",
+    "DelayCalls",
+    "DuplicateCalls",
+    "Fault",
+    "FreezeTask",
+    "Happening",
+    "KillTask",
+    "LoseCall",
     "OperatorHarness",
+    "Pause",
     "Place",
+    "ReorderCalls",
+    "ScriptedCrash",
+    "ScriptedSource",
+    "SimulatedCluster",
+    "SlowSink",
+    "SlowTask",
+    "StaleAttempt",
+    "StopJob",
+    "Story",
+    "TriggerCheckpoint",
     "active",
     "at",
     "columns",
@@ -16,6 +58,7 @@ __all__ = [
     "in2",
     "rec",
     "side",
+    "simulate",
     "verify",
     "wm",
 ]

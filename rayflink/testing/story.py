@@ -1,0 +1,84 @@
+"""What happened in a simulated run, move by move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.actors.commands import JobResult
+from rayflink.actors.messages import CheckpointAcknowledged, CheckpointDeclined
+from rayflink.actors.states import JobStatus
+
+TAIL = 40
+"""Moves shown of a run that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One move: its number, the virtual time in ms, what was done, to whom, and a word about it."""
+
+    move: int
+    now_ms: int
+    what: str
+    who: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.move:6} {self.now_ms:8} ms  {self.what:9} {self.who}  {self.detail}".rstrip()
+
+
+@dataclass
+class Story:
+    """A run: its seed, its moves, and how it ended.
+
+    Args:
+        acknowledged: checkpoint id -> the parts that tasks acknowledged, by task name.
+        declined: those that tasks declined, in order.
+        most_held: task name -> the most batches it held at a time, on both its sides.
+    """
+
+    seed: int
+    happenings: list[Happening] = field(default_factory=list)
+    result: JobResult | None = None
+    acknowledged: dict[int, dict[str, CheckpointAcknowledged]] = field(default_factory=dict)
+    declined: list[CheckpointDeclined] = field(default_factory=list)
+    most_held: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def status(self) -> JobStatus:
+        """How the job ended."""
+        assert self.result is not None, "the run has not ended"
+        return self.result.status
+
+    @property
+    def failure(self) -> str:
+        """The message of the job's first failure, or ""."""
+        return "" if self.result is None or self.result.failure is None else self.result.failure.message
+
+    def tail(self, moves: int = TAIL) -> str:
+        """The last moves, one a line."""
+        return "\n".join(map(str, self.happenings[-moves:]))
+
+    def accumulators(self) -> Mapping[str, Any]:
+        """The merged accumulators of a job that finished.
+
+        Raises:
+            AssertionError: it did not; shows the seed and the tail of the story.
+        """
+        assert self.result is not None, "the run has not ended"
+        if self.result.status is not JobStatus.FINISHED:
+            raise AssertionError(self.told(f"the job is {self.result.status.value}: {self.failure}"))
+        return self.result.accumulators
+
+    def collected(self, name: str = "collect") -> list[Any]:
+        """The records of a collecting sink of a job that finished; [] when none came.
+
+        Raises:
+            AssertionError: the job did not finish.
+        """
+        return list(self.accumulators().get(name) or [])
+
+    def told(self, what: str) -> str:
+        """The text of a failed run: what was wrong, the seed that does it again, and the last moves."""
+        return f"seed {self.seed}: {what}\nthe last moves:\n{self.tail()}"

@@ -1,0 +1,245 @@
+"""Small jobs with known answers. Every runner must give them: the simulator from any seed, the in-process one, Ray.
+
+A `GoldenJob` writes its program into an environment; its sinks are `CollectSink`s, and `check` compares what they
+collected. A runner that can cancel looks at `cancelled_midway`: it cancels once records have arrived.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.actors.commands import JobResult
+from rayflink.actors.states import JobStatus
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.time import Duration, Time
+from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import CoMapFunction, StreamExecutionEnvironment
+from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.testing import Pause, ScriptedSource, rec, wm
+
+Environment = StreamExecutionEnvironment
+
+
+@dataclass(frozen=True)
+class GoldenJob:
+    """A job and its answer.
+
+    Args:
+        write: puts the program into an environment.
+        collected: accumulator of a sink -> its records, in any order.
+        in_order: accumulators whose records come in exactly the order given.
+        status: how it ends.
+        failure: pattern of the failure's message, for a job that fails.
+    """
+
+    name: str
+    write: Callable[[Environment], object]
+    collected: Mapping[str, list[Any]] = field(default_factory=dict)
+    in_order: tuple[str, ...] = ()
+    status: JobStatus = JobStatus.FINISHED
+    failure: str = ""
+
+    @property
+    def cancelled_midway(self) -> bool:
+        """Whether the runner has to cancel it; it never ends by itself."""
+        return self.status is JobStatus.CANCELED
+
+    def graph(self, configuration: Mapping[str, Any] | None = None) -> Any:
+        """Its job graph, with options."""
+        env = StreamExecutionEnvironment.get_execution_environment(dict(configuration or {}))
+        self.write(env)
+        return env.get_job_graph(self.name)
+
+    def check(self, result: JobResult) -> None:
+        """Compare with the answer.
+
+        Raises:
+            AssertionError: it is another one.
+        """
+        found = result.failure.message if result.failure is not None else ""
+        assert result.status is self.status, f"{self.name} is {result.status.value}: {found}"
+        assert re.search(self.failure, found), f"{self.name} failed with {found!r}, expected {self.failure!r}"
+        for sink, records in self.collected.items():
+            mine = list(result.accumulators.get(sink) or [])
+            if sink not in self.in_order:
+                mine, records = sorted(mine, key=repr), sorted(records, key=repr)
+            assert mine == records, f"{self.name}: sink {sink!r} collected {mine}, expected {records}"
+
+
+def out(name: str = "out") -> CollectSink:
+    return CollectSink(name)
+
+
+LINES = ["the cat and the dog", "the end", "", "and the cat"] * 5
+WORDS = " ".join(LINES).split()
+
+
+def word_count(env: Environment) -> None:
+    env.set_parallelism(2)
+    words = env.from_collection(LINES).flat_map(str.split).map(lambda word: (word, 1))
+    words.key_by(lambda pair: pair[0]).sum(1).sink_to(out())
+
+
+def rolling(words: Iterable[str]) -> list[tuple[str, int]]:
+    words = list(words)
+    return [(word, n) for word in dict.fromkeys(words) for n in range(1, words.count(word) + 1)]
+
+
+def ordered_word_count(env: Environment) -> None:
+    """One key, so that even the order is known."""
+    env.set_parallelism(2)
+    ones = env.from_collection(["a"] * 50).map(lambda word: (word, 1))
+    ones.key_by(lambda pair: pair[0]).sum(1).sink_to(out()).set_parallelism(1)
+
+
+CLICKS = [(f"u{n % 3}", 1_000 * (n ^ 1) + n) for n in range(40)]
+"""(user, event time): neighbours have changed places, so times are out of order by about a second."""
+
+
+def windowed_count(env: Environment) -> None:
+    env.set_parallelism(2)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(2)).with_timestamp_assigner(
+        lambda click, _: click[1]
+    )
+    clicks = env.from_collection(CLICKS).assign_timestamps_and_watermarks(strategy)
+    counts = clicks.map(lambda click: (click[0], 1)).key_by(lambda pair: pair[0])
+    counts.window(TumblingEventTimeWindows.of(Time.seconds(10))).sum(1).sink_to(out())
+
+
+def counted_by_window() -> list[tuple[str, int]]:
+    counts: dict[tuple[str, int], int] = {}
+    for user, stamp in CLICKS:
+        counts[user, stamp // 10_000] = counts.get((user, stamp // 10_000), 0) + 1
+    return [(user, n) for (user, _), n in counts.items()]
+
+
+LATE = OutputTag("late")
+
+
+def late_records(env: Environment) -> None:
+    """The script's watermark makes one record late, whatever the timing."""
+    env.set_parallelism(2)
+    script = [rec(("a", 1), 1_000), rec(("b", 1), 2_000), wm(10_000), rec(("a", 7), 3_000), rec(("a", 1), 12_000)]
+    stream = env.from_source(ScriptedSource(script))
+    window = stream.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Time.seconds(10)))
+    counts = window.side_output_late_data(LATE).sum(1)
+    counts.sink_to(out())
+    counts.get_side_output(LATE).sink_to(out("late"))
+
+
+ODD = OutputTag("odd")
+
+
+def sort_odd(number: int, ctx: Any) -> Iterable[Any]:
+    yield (ODD, number) if number % 2 else number
+
+
+def side_outputs(env: Environment) -> None:
+    env.set_parallelism(2)
+    even = env.from_collection(range(30)).rebalance().process(sort_odd)
+    even.sink_to(out())
+    even.get_side_output(ODD).map(lambda n: -n).sink_to(out("odd"))
+
+
+def union(env: Environment) -> None:
+    env.set_parallelism(2)
+    one, two = env.from_collection(range(20)), env.from_collection(range(100, 120))
+    one.union(two, one.map(lambda n: n + 1000)).map(lambda n: n * 2).sink_to(out())
+
+
+class Label(CoMapFunction):
+    def map1(self, value: Any) -> Any:
+        return "number", value
+
+    def map2(self, value: Any) -> Any:
+        return "word", value
+
+
+def connect(env: Environment) -> None:
+    env.set_parallelism(2)
+    env.from_collection(range(20)).connect(env.from_collection(list("abcdef"))).map(Label()).sink_to(out())
+
+
+def rebalance_two_to_three(env: Environment) -> None:
+    numbers = env.from_sequence(1, 60).set_parallelism(2)
+    numbers.rebalance().map(lambda n: n * n).set_parallelism(3).sink_to(out()).set_parallelism(1)
+
+
+def broadcast(env: Environment) -> None:
+    numbers = env.from_collection(range(10))
+    numbers.broadcast().map(lambda n: n).set_parallelism(3).sink_to(out()).set_parallelism(1)
+
+
+def skew(env: Environment) -> None:
+    """Nearly all records have one key."""
+    env.set_parallelism(3)
+    pairs = env.from_collection([("hot", 1)] * 200 + [("cold", 1)]).rebalance().map(lambda pair: pair)
+    pairs.key_by(lambda pair: pair[0]).sum(1).filter(lambda pair: pair[1] in (1, 200)).sink_to(out())
+
+
+def empty_source(env: Environment) -> None:
+    env.set_parallelism(2)
+    env.from_collection([]).key_by(lambda word: word).reduce(lambda a, b: a).sink_to(out())
+
+
+def one_record(env: Environment) -> None:
+    env.set_parallelism(3)
+    env.from_collection([("a", 1)]).rebalance().key_by(lambda pair: pair[0]).sum(1).sink_to(out())
+
+
+def pauses(env: Environment) -> None:
+    """Sources that give nothing for a while hold nobody up for good."""
+    env.set_parallelism(2)
+    scripts = [[1, Pause(50), 2], [3], []]
+    env.from_source(ScriptedSource(*scripts)).map(lambda n: n * 10).rebalance().sink_to(out())
+
+
+def diamond(env: Environment) -> None:
+    """One stream read twice and joined again."""
+    env.set_parallelism(2)
+    numbers = env.from_sequence(1, 20)
+    numbers.map(lambda n: n).union(numbers.rebalance().map(lambda n: -n)).sink_to(out())
+
+
+def divide(number: int) -> float:
+    return 1 / number
+
+
+def user_exception(env: Environment) -> None:
+    env.set_parallelism(2)
+    env.from_collection([2, 1, 0, 4]).rebalance().map(divide).name("divide").sink_to(out())
+
+
+def endless(env: Environment) -> None:
+    env.set_parallelism(2)
+    env.from_sequence(0, 2**62).rebalance().map(lambda n: n).sink_to(out())
+
+
+SQUARES = [n * n for n in range(1, 61)]
+GOLDEN_JOBS: tuple[GoldenJob, ...] = (
+    GoldenJob("word count", word_count, {"out": rolling(WORDS)}),
+    GoldenJob("ordered word count", ordered_word_count, {"out": [("a", n) for n in range(1, 51)]}, in_order=("out",)),
+    GoldenJob("windowed count", windowed_count, {"out": counted_by_window()}),
+    GoldenJob("late records", late_records, {"out": [("a", 1), ("b", 1), ("a", 1)], "late": [("a", 7)]}),
+    GoldenJob("side outputs", side_outputs, {"out": list(range(0, 30, 2)), "odd": [-n for n in range(1, 30, 2)]}),
+    GoldenJob("union", union, {"out": [2 * n for n in (*range(20), *range(100, 120), *range(1000, 1020))]}),
+    GoldenJob("connect", connect, {"out": [("number", n) for n in range(20)] + [("word", word) for word in "abcdef"]}),
+    GoldenJob("rebalance 2 to 3", rebalance_two_to_three, {"out": SQUARES}),
+    GoldenJob("broadcast", broadcast, {"out": [n for n in range(10) for _ in range(3)]}),
+    GoldenJob("skew", skew, {"out": [("hot", 1), ("hot", 200), ("cold", 1)]}),
+    GoldenJob("empty source", empty_source, {"out": []}),
+    GoldenJob("one record", one_record, {"out": [("a", 1)]}),
+    GoldenJob("pauses", pauses, {"out": [10, 20, 30]}),
+    GoldenJob("diamond", diamond, {"out": [*range(1, 21), *range(-20, 0)]}),
+    GoldenJob(
+        "user exception",
+        user_exception,
+        status=JobStatus.FAILED,
+        failure=r"'divide'.*failed in map on record 0: ZeroDivisionError: division by zero",
+    ),
+    GoldenJob("cancelled midway", endless, status=JobStatus.CANCELED),
+)

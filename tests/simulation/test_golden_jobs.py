@@ -1,0 +1,57 @@
+"""Every golden job gives its answer: from many seeds, on a rough network, and on the in-process runner."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.state.clock import SystemClock
+from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
+from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
+
+SEEDS = 4
+MANY_SEEDS = 60
+
+every_job = pytest.mark.parametrize("job", GOLDEN_JOBS, ids=lambda job: job.name)
+
+
+def check_seeds(job: GoldenJob, seeds: range) -> None:
+    graph = job.graph()
+    for seed in seeds:
+        faults = [*ROUGH_NETWORK, SlowSink(ms=20)] if seed % 2 else []
+        if job.cancelled_midway:
+            faults.append(CancelJob(at=200))
+        story = simulate(graph, seed, faults)
+        assert story.result is not None
+        try:
+            job.check(story.result)
+        except AssertionError as error:
+            raise AssertionError(story.told(str(error))) from error
+
+
+@every_job
+def test_it_gives_its_answer_from_a_few_seeds(job):
+    check_seeds(job, range(SEEDS))
+
+
+@pytest.mark.slow
+@every_job
+def test_it_gives_its_answer_from_many_seeds(job):
+    check_seeds(job, range(SEEDS, MANY_SEEDS))
+
+
+@every_job
+@pytest.mark.parametrize("options", [{}, {"pipeline.operator-chaining.enabled": "false"}], ids=["chained", "apart"])
+def test_it_gives_its_answer_in_process(job, options):
+    cluster = InProcessCluster(job.graph(options), SystemClock(), lambda ms: time.sleep(ms / 1000))
+    rounds = 0
+
+    def cancel_midway() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 30 and job.cancelled_midway:
+            cluster.cancel()
+
+    job.check(cluster.run(cancel_midway))
