@@ -117,6 +117,19 @@ def counted_by_window() -> list[tuple[str, int]]:
     return [(user, n) for (user, _), n in counts.items()]
 
 
+def window_of_windows(env: Environment) -> None:
+    """The second window gets the first one's results at their last moment: a watermark too early makes them late."""
+    env.set_parallelism(2)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(2)).with_timestamp_assigner(
+        lambda click, _: click[1]
+    )
+    clicks = env.from_collection(CLICKS).assign_timestamps_and_watermarks(strategy)
+    counts = clicks.map(lambda click: (click[0], 1)).key_by(lambda pair: pair[0])
+    by_user = counts.window(TumblingEventTimeWindows.of(Time.seconds(10))).sum(1)
+    totals = by_user.key_by(lambda pair: "all").window(TumblingEventTimeWindows.of(Time.seconds(10)))
+    totals.reduce(lambda a, b: ("all", a[1] + b[1])).map(lambda pair: pair[1]).sink_to(out())
+
+
 LATE = OutputTag("late")
 
 
@@ -224,6 +237,7 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
     GoldenJob("word count", word_count, {"out": rolling(WORDS)}),
     GoldenJob("ordered word count", ordered_word_count, {"out": [("a", n) for n in range(1, 51)]}, in_order=("out",)),
     GoldenJob("windowed count", windowed_count, {"out": counted_by_window()}),
+    GoldenJob("window of windows", window_of_windows, {"out": [10, 10, 10, 10]}),
     GoldenJob("late records", late_records, {"out": [("a", 1), ("b", 1), ("a", 1)], "late": [("a", 7)]}),
     GoldenJob("side outputs", side_outputs, {"out": list(range(0, 30, 2)), "odd": [-n for n in range(1, 30, 2)]}),
     GoldenJob("union", union, {"out": [2 * n for n in (*range(20), *range(100, 120), *range(1000, 1020))]}),

@@ -139,14 +139,14 @@ class LoseCall(Fault):
 
 @dataclass(frozen=True)
 class StaleAttempt(Fault):
-    """Before a part of the calls comes one with the same content that was meant for an attempt which is dead."""
+    """Before a part of the calls comes one of the same number, without content, meant for an attempt that is dead."""
 
     chance: float = 0.3
 
     def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
         if draw.random() >= self.chance:
             return [call]
-        stale = replace(call.envelope, receiver=TaskAddress("dead" * 8))
+        stale = replace(call.envelope, receiver=TaskAddress("dead" * 8), frames=())
         return [replace(call, envelope=stale, is_answered=False), call]
 
 

@@ -299,6 +299,7 @@ class SimulatedCluster(InProcessCluster):
         for attempt, task in self.tasks.items():
             if attempt not in self._frozen and task not in self._unstarted:
                 self.post(task.report())
+                self._awake[attempt] = True  # deadlines of what never came are looked at
         self.post(Tick())
 
     def _wait_for_something(self) -> None:
