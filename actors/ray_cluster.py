@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -80,17 +81,32 @@ class JobHandle:
             raise TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class RayOptions:
+    """How a job is run on Ray.
+
+    Args:
+        namespace: Ray namespace of its actors.
+        attached: the job is cancelled when its driver ends or is lost.
+        slot_cpus: CPUs of one slot.
+        placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
+        ask_timeout_s: how long an answer of the coordinator may take.
+    """
+
+    namespace: str = "rayflink"
+    attached: bool = True
+    slot_cpus: float = 1.0
+    placement: str = "PACK"
+    ask_timeout_s: float = ASK_TIMEOUT_S
+
+
 class RayJob(JobHandle):
     """A job submitted by this process, which follows it in a thread, prints what its tasks print, and keeps its result.
 
     Args:
         graph: the job.
-        namespace: Ray namespace of its actors.
-        attached: the job is cancelled when this driver ends or is lost.
-        slot_cpus: CPUs of one slot.
+        options: how it is run.
         cached_files: name -> path of the distributed cache.
-        placement: Ray's strategy for the slots.
-        ask_timeout_s: how long an answer of the coordinator may take.
 
     Raises:
         NotSerializable: the program cannot be sent.
@@ -99,24 +115,21 @@ class RayJob(JobHandle):
     """
 
     def __init__(
-        self,
-        graph: JobGraph,
-        namespace: str = "rayflink",
-        attached: bool = True,
-        slot_cpus: float = 1.0,
-        cached_files: Mapping[str, str] | None = None,
-        placement: str = "PACK",
-        ask_timeout_s: float = ASK_TIMEOUT_S,
+        self, graph: JobGraph, options: RayOptions = RayOptions(), cached_files: Mapping[str, str] | None = None
     ) -> None:
         self.graph = graph
         program = pack(graph, f"job {graph.name!r}")
+        namespace = options.namespace
         self.owns_cluster = connect(len(required_slots(graph)), namespace)
-        name = f"{graph.id}/{COORDINATOR}"
-        options = coordinator_class().options(name=name, namespace=namespace, lifetime="detached")
-        super().__init__(graph.id, options.remote(), ask_timeout_s)
-        self._attached = attached
-        limit = OWNER_TIMEOUT_MS if attached else None
-        submission = Submission(program, dict(cached_files or {}), slot_cpus, namespace, placement, limit)
+        blueprint = coordinator_class().options(
+            name=f"{graph.id}/{COORDINATOR}", namespace=namespace, lifetime="detached"
+        )
+        super().__init__(graph.id, blueprint.remote(), options.ask_timeout_s)
+        self._attached = options.attached
+        limit = OWNER_TIMEOUT_MS if options.attached else None
+        submission = Submission(
+            program, dict(cached_files or {}), options.slot_cpus, namespace, options.placement, limit
+        )
         try:
             self._ask(self._coordinator.start.remote(submission), "start", START_TIMEOUT_S)
         except Exception:

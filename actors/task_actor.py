@@ -211,7 +211,7 @@ class TaskActor:
         if not isinstance(report, TaskReport):
             return report
         traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
-        self._metrics = {**report.metrics, **traffic, **self._place}
+        self._metrics = {**report.metrics, **traffic, **self._place, "reportedMs": int(time.time() * 1000)}
         return TaskReport(report.attempt, self._metrics)
 
     def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:

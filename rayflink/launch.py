@@ -11,10 +11,11 @@ from typing import Any
 
 from rayflink.actors.commands import JobResult
 from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.rates import Rates, averaged
 from rayflink.actors.states import JobStatus
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed
+from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, NoResourceAvailable, TaskLost
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
@@ -47,8 +48,8 @@ class JobExecutionResult:
 
     @property
     def vertices(self) -> tuple[Mapping[str, Any], ...]:
-        """Per vertex: name, parallelism and counters."""
-        return self._result.vertices
+        """Per vertex: name, parallelism, counters summed over subtasks, average rates, and each subtask's report."""
+        return tuple(averaged(vertex) for vertex in self._result.vertices)
 
     def __str__(self) -> str:
         result = self._result
@@ -61,13 +62,14 @@ class JobClient:
     `status` and `wait` differ by runner; this class is what a program holds.
     """
 
-    def __init__(self, graph: JobGraph) -> None:
-        self._graph = graph
+    def __init__(self, job_id: str) -> None:
+        self._job_id = job_id
         self._result: JobResult | None = None
+        self._rates = Rates()
 
     def get_job_id(self) -> str:
         """32 hex digits."""
-        return self._graph.id
+        return self._job_id
 
     def get_job_status(self) -> JobStatus:
         """Where the job stands."""
@@ -76,8 +78,9 @@ class JobClient:
         return JobStatus(self.status()["state"])
 
     def status(self) -> dict[str, Any]:
-        """The job with its vertices, counters and exceptions, as plain data."""
-        raise NotImplementedError
+        """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""
+        described = self._describe()
+        return {**described, "vertices": self._rates.added(described["vertices"], time.monotonic())}
 
     def cancel(self) -> None:
         """Ask for the job's cancellation."""
@@ -85,6 +88,9 @@ class JobClient:
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         """Wait for the end; `on_progress` is given the status about once a second."""
+        raise NotImplementedError
+
+    def _describe(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def get_job_execution_result(
@@ -99,17 +105,18 @@ class JobClient:
         """
         if self._result is None:
             self._result = self.wait(on_progress)
-        return JobExecutionResult(checked(self._result))
+        described = self._describe() if self._result.status is JobStatus.FAILED else {}
+        return JobExecutionResult(checked(self._result, described))
 
 
 class LocalJobClient(JobClient):
     """A job in this process; it runs while somebody waits for it."""
 
     def __init__(self, graph: JobGraph) -> None:
-        super().__init__(graph)
+        super().__init__(graph.id)
         self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
 
-    def status(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         return self._cluster.job.describe()
 
     def cancel(self) -> None:
@@ -129,45 +136,103 @@ class LocalJobClient(JobClient):
 
 
 class RayJobClient(JobClient):
-    """A job on Ray."""
+    """A job on Ray that this process submitted.
+
+    Its tasks' output is printed here, by a thread, for as long as this process lives.
+    """
 
     def __init__(self, graph: JobGraph, configuration: Configuration) -> None:
-        super().__init__(graph)
-        from rayflink.actors.ray_cluster import RayJob
+        super().__init__(graph.id)
+        from rayflink.actors.ray_cluster import RayJob, RayOptions
 
         self._ends_with_driver = configuration.get(options.SHUTDOWN_ON_ATTACHED_EXIT)
-        namespace = configuration.get(options.RAY_NAMESPACE)
-        cached = dict(graph.user_artifacts)
-        self._job = RayJob(graph, namespace, attached=self._ends_with_driver, cached_files=cached)
-
-    def status(self) -> dict[str, Any]:
-        return self._job.status()
+        how = RayOptions(
+            configuration.get(options.RAY_NAMESPACE),
+            attached=self._ends_with_driver,
+            placement=configuration.get(options.PLACEMENT_STRATEGY).value,
+            ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
+        )
+        self._job = RayJob(graph, how, dict(graph.user_artifacts))
 
     def cancel(self) -> None:
         self._job.cancel()
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         stopped_by: list[str] = []
+        told = time.monotonic()
         with _signals(stopped_by.append):
             while True:
-                result = self._job.poll(1.0 if not stopped_by else 0.2)
+                result = self._job.poll(0.2)
                 if result is not None:
-                    self._job.release()
                     return result
                 if stopped_by:
                     self._driver_ends(stopped_by.pop())
-                if on_progress is not None:
-                    on_progress(self._job.status())
+                if on_progress is not None and time.monotonic() - told >= 1:
+                    told = time.monotonic()
+                    on_progress(self.status())
+
+    def _describe(self) -> dict[str, Any]:
+        return self._job.status()
 
     def _driver_ends(self, by: str) -> None:
         if self._ends_with_driver or self._job.owns_cluster:
             self._job.cancel(by)
             return
+        self._job.release()
         raise JobExecutionError(
-            self._graph.id,
+            self._job_id,
             f"goes on without its driver, which was ended by {by}",
             "set execution.shutdown-on-attached-exit to end it with its driver; `rayflink cancel` ends it now",
         )
+
+
+class AttachedJobClient(JobClient):
+    """A job on Ray that another process submitted.
+
+    Raises:
+        JobExecutionError: no such job runs.
+    """
+
+    def __init__(self, job_id: str, configuration: Configuration) -> None:
+        super().__init__(job_id)
+        from rayflink.actors.ray_cluster import attach
+
+        ask_timeout_s = configuration.get(options.ASK_TIMEOUT).to_millis() / 1000
+        self._job = attach(job_id, configuration.get(options.RAY_NAMESPACE), ask_timeout_s)
+
+    def cancel(self) -> None:
+        self._job.cancel()
+
+    def stop(self) -> None:
+        """Let the sources end, then the job finish."""
+        self._job.stop()
+
+    def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
+        while True:
+            result = self._job.poll(1.0)
+            if result is not None:
+                return result
+            if on_progress is not None:
+                on_progress(self.status())
+
+    def _describe(self) -> dict[str, Any]:
+        return self._job.status()
+
+
+def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJobClient:
+    """The job of this id on the running cluster ($RAY_ADDRESS, or `ray start` on this machine).
+
+    Raises:
+        JobExecutionError: there is no cluster, or no such job on it.
+    """
+    return AttachedJobClient(job_id, configuration or Configuration())
+
+
+def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
+    """The status of every job on the running cluster, those that ended a minute ago included; [] without a cluster."""
+    from rayflink.actors.ray_cluster import list_jobs
+
+    return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
 def submit(graph: JobGraph, configuration: Configuration) -> JobClient:
@@ -178,11 +243,17 @@ def submit(graph: JobGraph, configuration: Configuration) -> JobClient:
     return RayJobClient(graph, configuration)
 
 
-def checked(result: JobResult) -> JobResult:
+def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:
     """The result of a job that finished.
 
+    Args:
+        described: the job as plain data, for what the result does not hold.
+
     Raises:
-        JobFailed, JobCancelled, JobExecutionError: it did not.
+        JobFailed: a function of the program raised.
+        TaskLost: the process of a task died or stopped answering.
+        NoResourceAvailable: the cluster did not give the job its slots in time.
+        JobCancelled, JobExecutionError: it ended otherwise.
     """
     if result.status is JobStatus.FINISHED:
         return result
@@ -199,7 +270,27 @@ def checked(result: JobResult) -> JobResult:
             failure.traceback or failure.message,
             failure.call_site,
         )
+    if described and failure.kind == "TaskLost":
+        raise _lost(result, described)
+    if described and failure.kind == "NoResourceAvailable":
+        stamps = described["timestamps"]
+        waited = stamps[JobStatus.FAILING.value] - stamps[JobStatus.CREATED.value]
+        raise NoResourceAvailable(f"all slots of job {result.job_name!r}", failure.message, waited)
     raise JobExecutionError(result.job_id, f"failed: {failure.message}", "see the job's exceptions for the history")
+
+
+def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
+    """The first failure, with the place and the last report of the task that is lost."""
+    first = described["exceptions"][0]
+    subtasks = {
+        f"{vertex['name']} ({subtask['subtask'] + 1}/{vertex['parallelism']})": subtask["metrics"]
+        for vertex in described["vertices"]
+        for subtask in vertex["subtasks"]
+    }
+    metrics = subtasks.get(first["task"], {})
+    place = f"{metrics.get('host', 'an unknown node')} (pid {metrics.get('pid', 'unknown')})"
+    silent = first["timestamp"] - metrics.get("reportedMs", first["timestamp"])
+    return TaskLost(first["task"], place, max(0, silent), result.failure.message if result.failure else "")
 
 
 def _sleep(milliseconds: float) -> None:

@@ -71,6 +71,15 @@ class Target(Enum):
     RAY = "ray"
 
 
+class PlacementStrategy(Enum):
+    """How slots are laid on nodes: as few as possible, one only, evenly, or one node a slot."""
+
+    PACK = "PACK"
+    STRICT_PACK = "STRICT_PACK"
+    SPREAD = "SPREAD"
+    STRICT_SPREAD = "STRICT_SPREAD"
+
+
 class FailoverStrategy(Enum):
     """What restarts when a task fails: all tasks, or its pipelined region."""
 
@@ -306,6 +315,9 @@ GAP_TIMEOUT = _option(_R, "rayflink.exchange.gap-timeout", DURATION, _ms(30_000)
 RAY_NAMESPACE = _option(_R, "rayflink.ray.namespace", STRING, "rayflink",
                         "Ray namespace in which the actors of all jobs are named.",
                         test=(lambda value: bool(value.strip()), "a name that is not empty"))
+PLACEMENT_STRATEGY = _option(_R, "rayflink.ray.placement-strategy", enum_type(PlacementStrategy),
+                             PlacementStrategy.PACK,
+                             "How Ray lays the slots of a job on nodes; STRICT_SPREAD gives each a node of its own.")
 KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536,
                                "Keys whose channel a sender remembers; at least 0.", test=_NOT_NEGATIVE)
 
