@@ -13,10 +13,10 @@ def ready_ms(vertices: Sequence[Vertex]) -> int:
     return int(min(task["timestamps"]["RUNNING"] for task in vertices[0]["subtasks"]))
 
 
-def working_seconds(vertices: Sequence[Vertex]) -> float:
-    """From the first source subtask that was RUNNING to the last subtask that was FINISHED."""
+def working_seconds(vertices: Sequence[Vertex], began: float | None = None) -> float:
+    """From `began` (epoch seconds; by default when the first source subtask ran) to the last subtask's end."""
     ended = max(task["timestamps"]["FINISHED"] for vertex in vertices for task in vertex["subtasks"])
-    return float(ended - ready_ms(vertices)) / 1000
+    return float(ended) / 1000 - (ready_ms(vertices) / 1000 if began is None else began)
 
 
 def calls(vertex: Vertex) -> int:
@@ -24,10 +24,13 @@ def calls(vertex: Vertex) -> int:
     return int(sum(task["metrics"]["calls"] for task in vertex["subtasks"]))
 
 
-def shuffle_numbers(vertices: Sequence[Vertex]) -> dict[str, float]:
-    """The numbers of a job of two vertices with one shuffle between: rates over the working time, busy times summed."""
+def shuffle_numbers(vertices: Sequence[Vertex], began: float) -> dict[str, float]:
+    """The numbers of a job of two vertices with one shuffle between, which was let go at `began` (epoch seconds).
+
+    Rates are over the time from then to the last subtask's end; times are summed over the subtasks of a vertex.
+    """
     source, sink = vertices
-    seconds = working_seconds(vertices)
+    seconds = working_seconds(vertices, began)
     return {
         "rows": sink["numRecordsIn"],
         "seconds": seconds,

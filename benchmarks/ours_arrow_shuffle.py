@@ -21,6 +21,7 @@ from rayflink.common.split_reader import OneByOneReader, SplitCursor
 
 from .job_numbers import flat, ready_ms, shuffle_numbers
 from .ray_bounded import bounded_ray
+from .starting_gun import HeldBack, starting_gun
 
 BATCH_ROWS = 1 << 16
 CASES = {"int64x4": 128_000_000, "string_int64": 64_000_000}
@@ -127,8 +128,8 @@ class _CountingWriter(SinkWriter):
         pass
 
 
-def shuffle(kind: str, batches: int, parallelism: int, options: dict[str, Any]) -> Any:
-    """Run the job on the Ray that is there, or in this process; returns its result.
+def shuffle(kind: str, batches: int, parallelism: int, options: dict[str, Any]) -> tuple[dict[str, float], Any]:
+    """Run the job on the Ray that is there, or in this process; its numbers and its result.
 
     Raises:
         RuntimeError: the sinks counted another number of rows than the sources gave out.
@@ -137,13 +138,14 @@ def shuffle(kind: str, batches: int, parallelism: int, options: dict[str, Any]) 
 
     env = StreamExecutionEnvironment.get_execution_environment(options)
     env.set_parallelism(parallelism)
-    stream = env.from_source(PreparedArrowSource(kind, batches), None, "Arrow")
-    stream.key_by("key").sink_to(CountingSink())
-    result = env.execute(f"Arrow shuffle, {kind}")
+    with starting_gun() as gun:
+        stream = env.from_source(HeldBack(PreparedArrowSource(kind, batches), gun.path), None, "Arrow")
+        stream.key_by("key").sink_to(CountingSink())
+        result = gun.run(env, f"Arrow shuffle, {kind}")
     counted = result.get_accumulator_result("counted")
     if counted != batches * BATCH_ROWS:
         raise RuntimeError(f"the sinks counted {counted} rows, the sources gave out {batches * BATCH_ROWS}")
-    return result
+    return shuffle_numbers(result.vertices, gun.fired), result
 
 
 def run(data_path: str | None, parallelism: int = 2, share: float = 1.0, **options: Any) -> dict[str, Any]:
@@ -155,9 +157,9 @@ def run(data_path: str | None, parallelism: int = 2, share: float = 1.0, **optio
         batches = -int(-rows * share // BATCH_ROWS)
         with bounded_ray(parallelism):
             given = {"execution.target": "ray", "rayflink.batch.max-rows": BATCH_ROWS, **options}
-            result = shuffle(kind, batches, parallelism, given)
+            numbers, result = shuffle(kind, batches, parallelism, given)
         ready = ready or ready_ms(result.vertices) / 1000
-        cases[kind] = {**shuffle_numbers(result.vertices), "target_m_rows_per_second": _TARGETS[kind]}
+        cases[kind] = {**numbers, "target_m_rows_per_second": _TARGETS[kind]}
     return {
         "rows": sum(numbers["rows"] for numbers in cases.values()),
         "seconds_total": time.time() - began,

@@ -13,6 +13,7 @@ from .job_numbers import calls, flat, ready_ms, shuffle_numbers
 from .ours_latency import Line
 from .ours_w1 import split
 from .ray_bounded import bounded_ray
+from .starting_gun import HeldBack, starting_gun
 
 WORDS = 4_000_000
 _WORDS_A_LINE = 8
@@ -48,14 +49,16 @@ def word_count(case: Case, words: int, options: Mapping[str, Any]) -> dict[str, 
 
     env = StreamExecutionEnvironment.get_execution_environment(options)
     env.set_parallelism(case.counters)
-    lines = env.from_source(DataGeneratorSource(Line(), words // _WORDS_A_LINE), None, "Lines")
-    pairs = lines.set_parallelism(case.sources).flat_map(split).set_parallelism(case.sources)
-    pairs.key_by(itemgetter(0)).sum(1).sink_to(DiscardingSink())
-    result = env.execute(f"Word count {case.name}")
+    with starting_gun() as gun:
+        made = HeldBack(DataGeneratorSource(Line(), words // _WORDS_A_LINE), gun.path)
+        lines = env.from_source(made, None, "Lines").set_parallelism(case.sources)
+        pairs = lines.flat_map(split).set_parallelism(case.sources)
+        pairs.key_by(itemgetter(0)).sum(1).sink_to(DiscardingSink())
+        result = gun.run(env, f"Word count {case.name}")
     source, count = result.vertices
     if count["numRecordsIn"] != words:
         raise RuntimeError(f"{case.name}: {count['numRecordsIn']} words were counted, {words} were made")
-    numbers = shuffle_numbers(result.vertices)
+    numbers = shuffle_numbers(result.vertices, gun.fired)
     return {
         **numbers,
         "channels_a_source": case.counters,

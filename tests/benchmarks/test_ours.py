@@ -46,15 +46,15 @@ def test_nested_numbers_become_lines_of_a_table() -> None:
     assert flat({"a": {"x": 1.5, "y": 2}, "b": {"x": 3}}) == {"a.x": 1.5, "a.y": 2, "b.x": 3}
 
 
-def test_rates_are_over_the_time_from_the_first_source_that_ran_to_the_last_task_that_finished() -> None:
+def test_rates_are_over_the_time_from_the_sources_release_to_the_last_task_that_finished() -> None:
     def subtask(running: int, finished: int, calls: int) -> dict[str, Any]:
         return {"timestamps": {"RUNNING": running, "FINISHED": finished}, "metrics": {"calls": calls}}
 
     counted = {"numRecordsIn": 8_000_000, "numBytesIn": 16_000_000, "busyTimeMs": 1500, "backPressuredTimeMs": 0}
-    source = {**counted, "busyTimeMs": 2500, "backPressuredTimeMs": 500}
-    source["subtasks"] = [subtask(5_000, 8_000, 6), subtask(4_000, 7_000, 4)]
+    sources = [subtask(5_000, 8_000, 6), subtask(4_000, 7_000, 4)]
+    source = {**counted, "busyTimeMs": 2500, "backPressuredTimeMs": 500, "subtasks": sources}
     sink = {**counted, "subtasks": [subtask(3_000, 7_500, 1), subtask(3_000, 8_000, 1)]}
-    assert shuffle_numbers([source, sink]) == {
+    assert shuffle_numbers([source, sink], began=4.0) == {
         "rows": 8_000_000,
         "seconds": 4.0,
         "m_rows_per_second": 2.0,
@@ -84,7 +84,7 @@ def test_batches_of_numbers_have_four_columns_and_come_from_the_seed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_every_row_of_the_arrow_shuffle_reaches_a_sink_by_columns(kind: str) -> None:
-    source, sink = shuffle(kind, 3, 2, LOCAL).vertices
+    source, sink = shuffle(kind, 3, 2, LOCAL)[1].vertices
     assert source["numRecordsOut"] == sink["numRecordsIn"] == 3 * BATCH_ROWS
     assert min(task["metrics"]["numRecordsIn"] for task in sink["subtasks"]) > BATCH_ROWS
 
