@@ -103,7 +103,6 @@ class BarrierAligner:
     def end(self, channel: int, now_ms: int) -> list[Action]:
         """A channel has ended: it delivers no barrier any more and none is waited for."""
         self._open.discard(channel)
-        self._arrived.discard(channel)
         if self._pending is not None and self._complete():
             return self._align(now_ms)
         return []
@@ -192,8 +191,6 @@ class BarrierTracker:
     def end(self, channel: int, now_ms: int) -> list[Action]:
         """A channel has ended and is waited for no longer."""
         self._open.discard(channel)
-        for counted in self._seen.values():
-            counted.arrived.discard(channel)
         return self._completed(now_ms)
 
     def _count(self, barrier: CheckpointBarrier, now_ms: int) -> _Counted:

@@ -336,3 +336,15 @@ def test_an_empty_batch_goes_nowhere(name: str) -> None:
 def test_selectors_keep_their_public_names() -> None:
     for name in ("ChannelSelector", "KeyExtractionError", "SingleChannel", "RoundRobin", "ByKeyGroup", "ByFunction"):
         assert hasattr(selectors, name)
+
+
+@pytest.mark.parametrize("width", [2, 4, 5, 32])
+def test_a_large_arrow_batch_keeps_the_order_within_each_channel(width: int) -> None:
+    numbers = np.arange(20_000)
+    batch = ArrowBatch(pa.record_batch({"k": numbers % 97, "n": numbers}), numbers)
+    for channel, part in ByKeyGroup(width, ColumnKey("k"), MAX_PARALLELISM).split(batch):
+        assert isinstance(part, ArrowBatch)
+        found = part.data.column("n").to_numpy()
+        assert (np.diff(found) > 0).all()
+        assert (part.timestamps == found).all()
+        assert {expected_channel(int(key), width) for key in set(part.data.column("k").to_pylist())} == {channel}

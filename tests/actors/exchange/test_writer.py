@@ -316,3 +316,20 @@ def test_an_empty_batch_starts_no_clock_and_sends_nothing() -> None:
     writer.write(ArrowBatch(pa.record_batch({"a": pa.array([], pa.int64())})))
     assert channels(writer) == [[], []]
     assert writer.deadline_ms() is None
+
+
+def test_the_oldest_of_the_batches_that_stay_open_sets_the_next_deadline() -> None:
+    writer = writer_of(3, RoundRobin(3, start=1), timeout_ms=100)
+    for now in (0, 20, 50):
+        writer.tick(now)
+        writer.write(RowBatch([now]))
+    writer.tick(100)
+    assert channels(writer) == [[], [RowBatch([0])], []]
+    assert writer.deadline_ms() == 120
+
+
+def test_one_large_row_keeps_its_batch_small_though_small_rows_follow() -> None:
+    writer = writer_of(1, max_bytes=1000, timeout_ms=-1)
+    writer.write(RowBatch(["x" * 400]))
+    writer.write(RowBatch(["y"]))
+    assert writer._pending == 0
