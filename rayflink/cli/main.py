@@ -1,0 +1,227 @@
+"""`rayflink`: run and explain programs; list, show and cancel jobs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import rayflink
+from rayflink.common import options
+from rayflink.common.config_options import ConfigOption
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError, RayflinkError
+
+from .script import FAILED, INTERRUPTED, OK, USAGE, print_error, run_script
+
+CANCEL_WAIT_S = 5.0
+"""How long one question for the end of a cancelled job takes; it is asked until the job has ended."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted or cancelled."""
+    given, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
+    chosen = _parser().parse_args(given)
+    chosen.script_arguments = script_arguments
+    try:
+        return int(chosen.command(chosen))
+    except ConfigError as error:
+        print_error(error)
+        return USAGE
+    except RayflinkError as error:
+        print_error(error)
+        return FAILED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output, such as `head`, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments, and those after `--`, which are the script's."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="rayflink", description="Stream programs on Ray.")
+    parser.add_argument("--version", action="version", version=f"rayflink {rayflink.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = commands.add_parser("run", help="run a program", description="Run a program; what follows -- is for it.")
+    _add_script(run)
+    run.add_argument("--local", action="store_true", help="run in this process instead of on Ray")
+    run.set_defaults(command=_run)
+
+    explain = commands.add_parser(
+        "explain", help="show the plan of a program", description="Show what a program's execute() would run."
+    )
+    _add_script(explain)
+    form = explain.add_mutually_exclusive_group()
+    form.add_argument("--svg", metavar="FILE", type=Path, help="draw the job graph into a file")
+    form.add_argument("--json", action="store_true", help="print the execution plan in Flink's JSON form")
+    explain.set_defaults(command=_explain, local=False)
+
+    listing = commands.add_parser("list", help="list the jobs of the running cluster")
+    listing.set_defaults(command=_list)
+    for name, text, command in (
+        ("status", "show a job: states, records, watermarks, failures", _status),
+        ("cancel", "cancel a job and wait until it has ended", _cancel),
+    ):
+        one = commands.add_parser(name, help=text)
+        one.add_argument("job", metavar="JOB", help="id of the job, or the beginning of it, or its name")
+        one.set_defaults(command=command)
+    for sub in (listing, *(commands.choices[name] for name in ("status", "cancel"))):
+        _add_options(sub)
+    return parser
+
+
+def _add_script(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script", metavar="JOB.py", help="the program")
+    parser.add_argument("-p", "--parallelism", type=_at_least_one, metavar="N", help="subtasks of each operator")
+    _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-D", action="append", default=[], dest="options", metavar="key=value", help="set an option (repeatable)"
+    )
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted a whole number of at least 1")
+    return int(text)
+
+
+def _configuration(chosen: argparse.Namespace) -> Configuration:
+    """The options of the command line.
+
+    Raises:
+        ConfigError: one does not parse, or is not known.
+    """
+    configuration, _ = Configuration.from_args([f"-D{pair}" for pair in chosen.options])
+    for key, near in configuration.unknown_options().items():
+        remedy = f"did you mean {near[0]}?" if near else "see docs/configuration.md for all options"
+        raise ConfigError(key, "an option nobody reads", "one that rayflink knows", remedy)
+    configuration.check()
+    return configuration
+
+
+def _script_options(chosen: argparse.Namespace) -> dict[str, str]:
+    configuration = _configuration(chosen)
+    if chosen.parallelism is not None:
+        configuration.set(options.PARALLELISM, chosen.parallelism)
+    if chosen.local:
+        configuration.set(options.TARGET, "local")
+    return configuration.to_dict()
+
+
+def _is_missing(script: str) -> bool:
+    if os.path.isfile(script):
+        return False
+    print(f"rayflink: there is no program {script!r} in {os.getcwd()}; give the path of a Python file", file=sys.stderr)
+    return True
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    if _is_missing(chosen.script):
+        return USAGE
+    return run_script(chosen.script, chosen.script_arguments, _script_options(chosen))
+
+
+def _explain(chosen: argparse.Namespace) -> int:
+    from . import plans
+
+    if _is_missing(chosen.script):
+        return USAGE
+    planned, code = plans.plans_of(chosen.script, chosen.script_arguments, _script_options(chosen))
+    if not planned:
+        if code == OK:
+            message = f"rayflink: {chosen.script} called no execute(), so there is nothing to explain"
+            print(message, file=sys.stderr)
+        return code or FAILED
+    if chosen.svg is not None:
+        for path in plans.write_svg(planned, chosen.svg):
+            print(path)
+    else:
+        print(plans.as_json(planned) if chosen.json else plans.as_text(planned))
+    if code != OK:
+        count = "its first job" if len(planned) == 1 else f"its first {len(planned)} jobs"
+        print(f"rayflink: the program ended early, as no job ran; shown is the plan of {count}", file=sys.stderr)
+    return OK
+
+
+def _list(chosen: argparse.Namespace) -> int:
+    from .render import moment, table
+
+    rows = [
+        (job["jid"], job["name"], job["state"], moment(min(job["timestamps"].values(), default=None)))
+        for job in _jobs(chosen)
+    ]
+    print(table(("id", "name", "state", "since"), rows) if rows else "no jobs")
+    return OK
+
+
+def _status(chosen: argparse.Namespace) -> int:
+    from .render import exceptions_table, vertex_table
+
+    found = _one_job(chosen)
+    if found is None:
+        return FAILED
+    print(f"{found['name']}  {found['jid']}  {found['state']}\n\n{vertex_table(found['vertices'])}")
+    if found["exceptions"]:
+        print(f"\n{exceptions_table(found['exceptions'])}")
+    return OK
+
+
+def _cancel(chosen: argparse.Namespace) -> int:
+    from rayflink.actors.ray_cluster import attach
+
+    found = _one_job(chosen)
+    if found is None:
+        return FAILED
+    job = attach(found["jid"], _namespace(chosen))
+    job.cancel("`rayflink cancel`")
+    while (result := job.poll(CANCEL_WAIT_S)) is None:
+        print(f"waiting for the tasks of {found['name']!r} to end", file=sys.stderr)
+    print(f"{found['name']}  {found['jid']}  {result.status.value}")
+    return OK
+
+
+def _one_job(chosen: argparse.Namespace) -> dict[str, Any] | None:
+    """The job that is meant; None, with a message, where none or several are."""
+    wanted = chosen.job
+    jobs = _jobs(chosen)
+    found = [job for job in jobs if job["jid"].startswith(wanted) or job["name"] == wanted]
+    if len(found) == 1:
+        return found[0]
+    known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in found or jobs)
+    if found:
+        print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
+    else:
+        where = f"; there are:{known}" if known else "; no job runs there, or no cluster (see RAY_ADDRESS)"
+        print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
+    return None
+
+
+def _jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    from rayflink.actors.ray_cluster import list_jobs
+
+    return list_jobs(_namespace(chosen))
+
+
+def _namespace(chosen: argparse.Namespace) -> str:
+    option: ConfigOption[str] = options.RAY_NAMESPACE
+    return _configuration(chosen).get(option)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

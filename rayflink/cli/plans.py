@@ -1,0 +1,87 @@
+"""The plans of a script: it runs up to each `execute`, which gives its graphs here instead of running them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from rayflink.actors.commands import JobResult
+from rayflink.actors.states import JobStatus
+from rayflink.datastream.environment import intercepted
+from rayflink.graph.explain import explain
+from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.plan_json import plan_json
+from rayflink.graph.stream_graph import StreamGraph
+from rayflink.graph.svg import to_svg
+from rayflink.launch import JobExecutionResult
+
+from .script import run_script
+
+
+class PlannedJob:
+    """Stands for the job that was not run: it has finished at once, and no stream gave a record."""
+
+    def __init__(self, stream: StreamGraph, job: JobGraph) -> None:
+        self.stream, self.job = stream, job
+
+    def get_job_id(self) -> str:
+        """32 hex digits."""
+        return self.job.id
+
+    def get_job_status(self) -> JobStatus:
+        """FINISHED."""
+        return JobStatus.FINISHED
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+    def get_job_execution_result(self, on_progress: Any = None) -> JobExecutionResult:
+        """An empty result."""
+        return JobExecutionResult(JobResult(self.job.id, self.job.name, JobStatus.FINISHED, 0))
+
+
+def plans_of(path: str, arguments: Sequence[str], options: Mapping[str, str]) -> tuple[list[PlannedJob], int]:
+    """Run the script without running its jobs.
+
+    Returns: one entry for each `execute`, in order, and the script's exit code. A script that works on the results of a
+        first job may fail, since there are none; the jobs up to there are returned.
+    """
+    planned: list[PlannedJob] = []
+
+    def keep(stream: StreamGraph, job: JobGraph) -> PlannedJob:
+        planned.append(PlannedJob(stream, job))
+        return planned[-1]
+
+    with intercepted(keep), redirect_stdout(sys.stderr):  # what the script prints is not the plan
+        code = run_script(path, arguments, options)
+    return planned, code
+
+
+def as_text(planned: Sequence[PlannedJob]) -> str:
+    """The job graphs for the terminal."""
+    return "\n\n\n".join(explain(entry.job) for entry in planned)
+
+
+def as_json(planned: Sequence[PlannedJob]) -> str:
+    """The execution plan in Flink's JSON form; a list of plans where the script has several jobs."""
+    plans = [plan_json(entry.stream) for entry in planned]
+    if len(plans) == 1:
+        return plans[0]
+    return json.dumps([json.loads(plan) for plan in plans], indent=2, ensure_ascii=False)
+
+
+def write_svg(planned: Sequence[PlannedJob], file: Path) -> list[Path]:
+    """Draw the job graphs; of several the second goes to `name-2.svg`, and so on."""
+    written = []
+    for number, entry in enumerate(planned, start=1):
+        target = file if number == 1 else file.with_name(f"{file.stem}-{number}{file.suffix}")
+        target.write_text(to_svg(entry.job), encoding="utf-8")
+        written.append(target)
+    return written
+
+
+__all__ = ["PlannedJob", "as_json", "as_text", "plans_of", "write_svg"]
