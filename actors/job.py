@@ -216,6 +216,10 @@ class JobMaster:
             return []
         if execution.state is ExecutionState.CANCELING and event.state is ExecutionState.FINISHED:
             execution.become(ExecutionState.CANCELED, now_ms)
+        elif event.state is ExecutionState.CANCELED and execution.state is not ExecutionState.CANCELING:
+            execution.become(ExecutionState.FAILED, now_ms)
+            failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
+            return self._fail(execution.name, execution.subtask, failure, now_ms)
         else:
             execution.become(event.state, now_ms)
         if event.state is ExecutionState.RUNNING:
@@ -226,9 +230,6 @@ class JobMaster:
         if event.state is ExecutionState.FINISHED:
             self._merge(event.accumulators)
             return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)
-        if event.state is ExecutionState.CANCELED and self.status is JobStatus.RUNNING:
-            failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
-            return self._fail(execution.name, execution.subtask, failure, now_ms)
         return self._settle(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:

@@ -1,0 +1,332 @@
+"""What a job's coordinator decides: an event in, commands out, compared whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.actors.commands import (
+    CancelRequested,
+    DeployTask,
+    EndJob,
+    KillTask,
+    RequestSlots,
+    SlotsGranted,
+    SlotsRefused,
+    StopRequested,
+    TaskGone,
+    Tick,
+)
+from rayflink.actors.exchange.frames import TaskAddress
+from rayflink.actors.job import HISTORY_LENGTH
+from rayflink.actors.messages import (
+    AssignSplits,
+    CancelTask,
+    SplitRequest,
+    StopTask,
+    TaskReport,
+    TaskStateChanged,
+)
+from rayflink.actors.scheduling import Slot
+from rayflink.actors.states import ExecutionState, JobStatus
+from rayflink.common.accumulators import IntCounter
+from rayflink.connectors.collection import CollectionSplit
+from tests.actors.job_events import Job, failure, names, three_vertices
+
+SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
+ALL = [SOURCE, MAP_1, MAP_2, SINK]
+RUNNING, FINISHED = ExecutionState.RUNNING, ExecutionState.FINISHED
+FAILED, CANCELED = ExecutionState.FAILED, ExecutionState.CANCELED
+
+
+@pytest.fixture
+def job() -> Job:
+    return Job(three_vertices())
+
+
+@pytest.fixture
+def running(job: Job) -> Job:
+    job.all_run()
+    return job
+
+
+# slots and deployment
+
+
+@pytest.mark.spec("J02", "J03")
+def test_all_slots_are_asked_for_at_once_and_nothing_is_deployed_before_they_are_there(job):
+    assert job.start() == [RequestSlots((Slot("default", 0), Slot("default", 1)))]
+    assert job.on(Tick(), 1_000) == []
+    assert set(job.states().values()) == {"CREATED"}
+
+
+@pytest.mark.spec("J01", "J02", "J22")
+def test_eager_deploys_everything_in_topological_order(job):
+    job.start()
+    commands = job.on(SlotsGranted())
+    assert names(commands) == ALL
+    assert all(isinstance(command, DeployTask) for command in commands)
+    assert [(c.slot.index, c.share, c.deployment.attempt_number) for c in commands] == [
+        (0, 1 / 3, 0), (0, 1 / 3, 0), (1, 1.0, 0), (0, 1 / 3, 0),
+    ]  # fmt: skip
+    assert job.master.status is JobStatus.RUNNING
+    assert set(job.states().values()) == {"DEPLOYING"}
+    assert all(list(e.timestamps) == ["SCHEDULED", "DEPLOYING"] for e in job.master.executions.values())
+
+
+@pytest.mark.spec("J14")
+def test_an_execution_is_deployed_once(job):
+    job.deploy()
+    assert job.on(SlotsGranted()) == []
+
+
+@pytest.mark.spec("J03")
+def test_too_few_slots_deploy_nothing_and_end_the_job(job):
+    job.start()
+    (end,) = job.on(SlotsRefused("1 node with 1 CPU"), 50)
+    assert isinstance(end, EndJob)
+    assert end.result.status is JobStatus.FAILED
+    assert "Slots required: 2, slots allocated: 0" in end.result.failure.message
+    assert "1 node with 1 CPU" in end.result.failure.message
+    assert set(job.states().values()) == {"CANCELED"}
+
+
+@pytest.mark.spec("J04")
+def test_slots_that_do_not_come_end_the_job_after_the_timeout():
+    job = Job(three_vertices(slot__request__timeout="5 s"))
+    job.start()
+    assert job.on(Tick(), 5_000) == []
+    (end,) = job.on(Tick(), 5_001)
+    assert end.result.failure.kind == "NoResourceAvailable"
+    assert end.result.failure.message.startswith(
+        "Could not allocate all requires slots within timeout of 5001 ms. Slots required: 2, slots allocated: 0"
+    )
+    assert "slot.request.timeout" in end.result.failure.message
+
+
+def test_slots_that_come_after_the_end_change_nothing(job):
+    job.start()
+    job.on(CancelRequested())
+    assert job.master.status is JobStatus.CANCELED
+    assert job.on(SlotsGranted()) == []
+
+
+# lazy scheduling
+
+
+@pytest.mark.spec("J01", "J06", "J07")
+def test_lazy_deploys_sources_and_then_what_can_be_read():
+    job = Job(three_vertices(execution__runtime_mode="BATCH"))
+    assert job.deploy() == [SOURCE]
+    assert job.says(SOURCE, RUNNING) == [], "a blocking result is read when it is complete"
+    assert names(job.says(SOURCE, FINISHED)) == [MAP_1, MAP_2]
+    for name in (MAP_1, MAP_2):
+        assert job.says(name, RUNNING) == []
+    assert job.says(MAP_1, FINISHED) == [], "one of two producers is not done"
+    assert names(job.says(MAP_2, FINISHED)) == [SINK]
+    job.says(SINK, RUNNING)
+    (end,) = job.says(SINK, FINISHED)
+    assert end.result.status is JobStatus.FINISHED
+
+
+def test_a_lazy_job_that_is_cancelled_cancels_what_was_never_deployed():
+    job = Job(three_vertices(execution__runtime_mode="BATCH"))
+    job.deploy()
+    assert job.told(job.on(CancelRequested())) == {SOURCE: CancelTask()}
+    assert job.states() == {SOURCE: "CANCELING", MAP_1: "CANCELED", MAP_2: "CANCELED", SINK: "CANCELED"}
+
+
+# the good end
+
+
+@pytest.mark.spec("K02", "K08")
+def test_a_job_finishes_with_its_last_task(running):
+    for name in (SOURCE, MAP_1, MAP_2):
+        assert running.says(name, FINISHED) == []
+    (end,) = running.says(SINK, FINISHED, now=90)
+    assert (end.result.status, end.result.failure, end.result.runtime_ms) == (JobStatus.FINISHED, None, 90)
+    assert running.master.result is end.result
+    path = ["SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED"]
+    assert all(list(e.timestamps) == path for e in running.master.executions.values())
+
+
+def test_accumulators_of_all_tasks_are_merged(running):
+    for n, name in enumerate(ALL, start=1):
+        commands = running.says(name, FINISHED, accumulators={"n": IntCounter(n)} if n != 3 else {})
+    assert commands[0].result.accumulators == {"n": 1 + 2 + 4}
+
+
+def test_a_stop_request_ends_the_sources_alone(running):
+    assert running.told(running.on(StopRequested())) == {SOURCE: StopTask()}
+    assert running.master.status is JobStatus.RUNNING
+
+
+@pytest.mark.spec("J21")
+def test_splits_are_dealt_out_on_request_until_there_are_no_more(running):
+    source = running.execution(SOURCE)
+    operator_id = source.vertex.operators[0].operator_id
+    ask = SplitRequest(source.attempt, operator_id)
+    assert running.told(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (CollectionSplit(0),))}
+    assert running.told(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (), no_more=True)}
+
+
+def test_an_enumerator_that_raises_fails_the_job(running, monkeypatch):
+    source = running.execution(SOURCE)
+
+    def broken(*_: object) -> None:
+        raise OSError("no such bucket")
+
+    monkeypatch.setattr(running.master._enumerators, "request", broken)
+    running.on(SplitRequest(source.attempt, source.vertex.operators[0].operator_id))
+    (entry,) = running.master.exceptions
+    assert entry.failure.message == (
+        "the enumerator of source 'Source: Collection Source' failed: OSError: no such bucket"
+    )
+    assert running.master.status is JobStatus.FAILING
+
+
+# cancelling
+
+
+@pytest.mark.spec("K03")
+def test_cancelling_asks_every_task_and_waits_for_all(running):
+    running.says(SOURCE, FINISHED)
+    commands = running.on(CancelRequested("SIGINT"))
+    assert running.told(commands) == {name: CancelTask() for name in ALL[1:]}
+    assert running.master.status is JobStatus.CANCELLING
+    assert running.on(CancelRequested()) == []
+    running.says(MAP_1, CANCELED)
+    running.says(MAP_2, FINISHED)
+    assert running.states()[MAP_2] == "CANCELED", "it finished while it was being cancelled"
+    (end,) = running.says(SINK, CANCELED)
+    assert (end.result.status, end.result.failure) == (JobStatus.CANCELED, None)
+
+
+@pytest.mark.spec("J15")
+def test_a_task_that_starts_to_run_while_it_is_cancelled_stays_cancelling(job):
+    job.deploy()
+    job.on(CancelRequested())
+    assert job.says(MAP_1, RUNNING) == []
+    assert job.states()[MAP_1] == "CANCELING"
+
+
+@pytest.mark.spec("L12", "L22")
+def test_a_task_that_does_not_stop_in_time_is_killed_once():
+    job = Job(three_vertices(task__cancellation__timeout="30 s"))
+    job.all_run()
+    job.on(CancelRequested(), 0)
+    job.says(MAP_1, CANCELED, now=10)
+    assert job.on(Tick(), 30_000) == []
+    killed = {c.attempt for c in job.on(Tick(), 30_001)}
+    assert killed == {job.execution(name).attempt for name in (SOURCE, MAP_2, SINK)}
+    assert job.on(Tick(), 60_000) == []
+    for name in (SOURCE, MAP_2):
+        assert job.on(TaskGone(job.execution(name).attempt, "killed")) == []
+    (end,) = job.on(TaskGone(job.execution(SINK).attempt, "killed"))
+    assert end.result.status is JobStatus.CANCELED
+
+
+# failures
+
+
+def test_a_failed_task_cancels_the_others_and_the_first_failure_is_the_cause(running):
+    commands = running.says(MAP_2, FAILED, failure=failure("root"))
+    assert running.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
+    assert running.master.status is JobStatus.FAILING
+    running.says(SINK, FAILED, failure=failure("producer failed"))
+    running.says(SOURCE, CANCELED)
+    (end,) = running.says(MAP_1, CANCELED)
+    assert (end.result.status, end.result.failure.message, end.result.failed_subtask) == (JobStatus.FAILED, "root", 1)
+    assert [(e.task, e.failure.message) for e in running.master.exceptions] == [
+        (MAP_2, "root"),
+        (SINK, "producer failed"),
+    ]
+
+
+def test_a_job_that_is_failing_can_not_be_cancelled_into_another_end(running):
+    running.says(MAP_2, FAILED, failure=failure("root"))
+    assert running.on(CancelRequested()) == []
+    for name in (SOURCE, MAP_1):
+        running.says(name, CANCELED)
+    (end,) = running.says(SINK, CANCELED)
+    assert end.result.status is JobStatus.FAILED
+
+
+def test_the_history_of_failures_is_bounded():
+    job = Job(three_vertices())
+    job.all_run()
+    for n in range(HISTORY_LENGTH + 5):
+        job.master._fail("task", 0, failure(str(n)), n)
+    assert [e.failure.message for e in job.master.exceptions] == [str(n) for n in range(5, HISTORY_LENGTH + 5)]
+    assert job.master._failure.message == "0"
+
+
+def test_a_task_that_nobody_cancelled_and_says_it_was_fails_the_job(running):
+    running.says(MAP_1, CANCELED)
+    assert running.master.status is JobStatus.FAILING
+    assert running.master.exceptions[0].failure.message == "Map (1/2) was cancelled from outside the job"
+
+
+def test_a_lost_process_is_a_failure_that_names_the_attempt(running):
+    running.on(TaskGone(running.execution(MAP_1).attempt, "its process ended with signal 9"), 40)
+    assert running.master.exceptions[0].failure.message == (
+        "lost task Map (1/2) (attempt #0): its process ended with signal 9"
+    )
+    assert running.states()[MAP_1] == "FAILED"
+
+
+@pytest.mark.spec("J18")
+def test_a_silent_task_is_killed_and_fails_the_job():
+    job = Job(three_vertices(heartbeat__timeout="50 s"))
+    job.all_run()
+    for name in (SOURCE, MAP_1, SINK):
+        job.on(TaskReport(job.execution(name).attempt, {}), 30_000)
+    assert job.on(Tick(), 50_000) == []
+    commands = job.on(Tick(), 50_001)
+    assert commands[0] == KillTask(job.execution(MAP_2).attempt)
+    assert job.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
+    assert job.master.exceptions[0].failure.message == (
+        "lost task Map (2/2) (attempt #0): no heartbeat for 50001 ms (heartbeat.timeout)"
+    )
+
+
+# messages that come too late
+
+
+def test_an_attempt_nobody_knows_is_not_listened_to(running):
+    stale = TaskAddress("f" * 32)
+    before = running.states()
+    for event in (
+        TaskStateChanged(stale, FAILED, failure("of long ago")),
+        TaskGone(stale, "gone"),
+        TaskReport(stale, {}),
+        SplitRequest(stale, "0" * 32),
+    ):
+        assert running.on(event) == []
+    assert (running.states(), running.master.status) == (before, JobStatus.RUNNING)
+    assert not running.master.exceptions
+
+
+def test_an_attempt_that_has_ended_is_not_listened_to(running):
+    running.says(SOURCE, FINISHED)
+    assert running.says(SOURCE, FAILED, failure=failure("late")) == []
+    assert running.on(TaskGone(running.execution(SOURCE).attempt, "its process has ended")) == []
+    assert (running.states()[SOURCE], running.master.status) == ("FINISHED", JobStatus.RUNNING)
+
+
+def test_a_job_that_has_ended_answers_nothing(running):
+    for name in ALL:
+        running.says(name, FINISHED)
+    result = running.master.result
+    assert running.on(CancelRequested()) == running.on(Tick(), 10**9) == []
+    assert running.master.result is result
+
+
+def test_the_description_is_plain_data(running):
+    running.on(TaskReport(running.execution(MAP_1).attempt, {"numRecordsIn": 3}), 5)
+    running.says(MAP_2, FAILED, failure=failure("root"))
+    described = running.master.describe()
+    assert (described["name"], described["state"]) == ("three", "FAILING")
+    vertex = described["vertices"][1]
+    assert (vertex["name"], vertex["parallelism"], vertex["numRecordsIn"]) == ("Map", 2, 3)
+    assert vertex["states"] == {"CANCELING": 1, "FAILED": 1}
+    assert described["exceptions"] == [{"timestamp": 5, "task": MAP_2, "exception": "root"}]
