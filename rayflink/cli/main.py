@@ -11,14 +11,10 @@ from typing import Any
 
 import rayflink
 from rayflink.common import options
-from rayflink.common.config_options import ConfigOption
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, RayflinkError
 
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error, run_script
-
-CANCEL_WAIT_S = 5.0
-"""How long one question for the end of a cancelled job takes; it is asked until the job has ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,15 +179,14 @@ def _status(chosen: argparse.Namespace) -> int:
 
 
 def _cancel(chosen: argparse.Namespace) -> int:
-    from rayflink.actors.ray_cluster import attach
+    from rayflink import launch
 
     found = _one_job(chosen)
     if found is None:
         return FAILED
-    job = attach(found["jid"], _namespace(chosen))
-    job.cancel("`rayflink cancel`")
-    while (result := job.poll(CANCEL_WAIT_S)) is None:
-        print(f"waiting for the tasks of {found['name']!r} to end", file=sys.stderr)
+    job = launch.attach(found["jid"], _configuration(chosen))
+    job.cancel()
+    result = job.wait()
     print(f"{found['name']}  {found['jid']}  {result.status.value}")
     return OK
 
@@ -213,14 +208,9 @@ def _one_job(chosen: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def _jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    from rayflink.actors.ray_cluster import list_jobs
+    from rayflink import launch
 
-    return list_jobs(_namespace(chosen))
-
-
-def _namespace(chosen: argparse.Namespace) -> str:
-    option: ConfigOption[str] = options.RAY_NAMESPACE
-    return _configuration(chosen).get(option)
+    return launch.list_jobs(_configuration(chosen))
 
 
 if __name__ == "__main__":

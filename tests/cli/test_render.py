@@ -1,0 +1,102 @@
+"""Tables, times and progress as people see them."""
+
+import io
+
+from rayflink.cli.render import (
+    Progress,
+    exceptions_table,
+    late_records,
+    moment,
+    records_in,
+    table,
+    vertex_table,
+    watermark,
+)
+from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
+
+
+def operator(records_in=0, records_out=0, seen=None, **metrics):
+    return {"numRecordsIn": records_in, "numRecordsOut": records_out, "currentInputWatermark": seen, "metrics": metrics}
+
+
+def subtask(*operators, state="FINISHED"):
+    stamps = {"RUNNING": 1_000, **({} if state == "RUNNING" else {state: 3_000})}
+    return {"state": state, "timestamps": stamps, "metrics": {"operators": list(operators)} if operators else {}}
+
+
+def vertex(*subtasks, name="Map", received=0, sent=0):
+    return {
+        "id": name, "name": name, "parallelism": len(subtasks), "numRecordsIn": received, "numRecordsOut": sent,
+        "subtasks": list(subtasks),
+    }  # fmt: skip
+
+
+def test_numbers_stand_to_the_right_and_a_missing_one_is_a_dash():
+    shown = table(("name", "n"), [("a", 1), ("bcd", None), ("e", 12345)])
+    assert shown.splitlines() == ["name       n", "----  ------", "a          1", "bcd        -", "e     12,345"]
+
+
+def test_a_table_without_rows_shows_its_names():
+    assert table(("a", "long name"), []).splitlines() == ["a  long name", "-  ---------"]
+
+
+def test_moments_are_utc_and_the_ends_of_time_have_names():
+    assert [moment(t) for t in (None, MIN_TIMESTAMP, MAX_TIMESTAMP)] == ["-", "-", "end"]
+    assert moment(0) == "1970-01-01 00:00:00"
+    assert moment(-1_000) == "1969-12-31 23:59:59"
+    assert moment(2**62) == str(2**62)
+
+
+def test_a_source_reads_what_its_first_operator_emits():
+    assert records_in(vertex(subtask(operator(records_out=3)), subtask(operator(records_out=4)))) == 7
+    assert records_in(vertex(subtask(operator(9, 9)), received=9)) == 9
+
+
+def test_late_records_of_all_subtasks_and_operators_are_summed():
+    first = subtask(operator(numLateRecordsDropped=2), operator(**{"window.numLateRecordsDropped": 3}))
+    assert late_records(vertex(first, subtask(operator(numLateRecordsDropped=1, other=9)))) == 6
+
+
+def test_a_vertex_stands_at_the_watermark_of_its_slowest_subtask():
+    assert watermark(vertex(subtask(operator(seen=5)), subtask(operator(seen=3)))) == 3
+    assert watermark(vertex(subtask(operator(seen=5)), subtask(operator(seen=None)))) is None
+    assert watermark(vertex(subtask())) is None
+
+
+def test_the_rate_of_an_ended_vertex_is_over_the_time_it_ran():
+    line = vertex_table([vertex(subtask(operator(10, 10)), received=10, sent=8)]).splitlines()[2].split()
+    assert line == ["Map", "1", "10", "8", "0", "5", "-"]
+
+
+def test_progress_shows_the_rate_since_the_last_look():
+    seconds = iter([0.0, 1.0, 3.0])
+    stream = io.StringIO()
+    show = Progress(stream, clock=lambda: next(seconds))
+    show({"state": "RUNNING", "vertices": [vertex(subtask(operator(seen=0)), received=1_500)]})
+    show({"state": "RUNNING", "vertices": [vertex(subtask(operator(seen=0)), received=2_500)]})
+    show.close()
+    assert stream.getvalue().splitlines() == [
+        "  1.0 s  RUNNING  Map 1,500/s to 1970-01-01 00:00:00",
+        "  3.0 s  RUNNING  Map 500/s to 1970-01-01 00:00:00",
+    ]
+
+
+def test_on_a_terminal_progress_stays_on_one_line():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    show = Progress(stream, clock=lambda: 0.0)
+    show({"state": "RUNNING", "vertices": []})
+    show({"state": "RUNNING", "vertices": []})
+    show.close()
+    show.close()
+    assert stream.getvalue().count("\r") == 2
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_failures_are_shown_in_one_line_each():
+    shown = exceptions_table([{"timestamp": 0, "task": "Map (1/2)", "exception": "a\nb" + "c" * 200}])
+    assert shown.splitlines()[2].startswith("1970-01-01 00:00:00  Map (1/2)  a bccc")
+    assert len(shown.splitlines()) == 3
