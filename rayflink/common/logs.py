@@ -55,6 +55,10 @@ class LineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line without a traceback; extras follow in the order they were given."""
-        extras = " ".join(f"{key}={value}" for key, value in vars(record).items() if key not in _STANDARD)
+        extras = " ".join(
+            f"{key}={value}"
+            for key, value in vars(record).items()
+            if key not in _STANDARD and not key.startswith("_")  # those of libraries that mark every record of theirs
+        )
         line = super().formatMessage(record)
         return f"{line} {extras}" if extras else line
