@@ -1,0 +1,114 @@
+"""The public names, as a golden list: a change to it is a change users feel.
+
+`RAYFLINK_WRITE_GOLDEN=1 pytest tests/test_public_api.py` writes the list anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.source_files import ROOT
+
+GOLDEN = Path(__file__).parent / "golden" / "public_api.txt"
+PACKAGES = (
+    "rayflink",
+    "rayflink.common",
+    "rayflink.datastream",
+    "rayflink.datastream.connectors",
+    "rayflink.datastream.connectors.number_seq",
+    "rayflink.datastream.functions",
+    "rayflink.datastream.state",
+    "rayflink.datastream.window",
+)
+FLUENT = (
+    "rayflink.datastream.StreamExecutionEnvironment",
+    "rayflink.datastream.DataStream",
+    "rayflink.datastream.DataStreamSink",
+    "rayflink.datastream.KeyedStream",
+    "rayflink.datastream.ConnectedStreams",
+    "rayflink.datastream.WindowedStream",
+    "rayflink.datastream.AllWindowedStream",
+)
+
+
+def public_names() -> list[str]:
+    """Every exported name, and every method of the fluent classes with its parameters."""
+    lines = [f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__]
+    for path in FLUENT:
+        package, _, name = path.rpartition(".")
+        cls = getattr(import_module(package), name)
+        for method, value in sorted(inspect.getmembers(cls, callable)):
+            if not method.startswith("_"):
+                taken = [p for p in inspect.signature(value).parameters if p != "self"]
+                lines.append(f"{path}.{method}({', '.join(taken)})")
+    return lines
+
+
+def test_the_public_names_are_those_of_the_golden_list():
+    found = "\n".join(public_names()) + "\n"
+    if os.environ.get("RAYFLINK_WRITE_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+
+def test_every_public_name_has_a_docstring():
+    silent = []
+    for line in public_names():
+        path = line.partition("(")[0]
+        package = max((p for p in PACKAGES if path.startswith(f"{p}.")), key=len)
+        value = import_module(package)
+        for part in path.removeprefix(f"{package}.").split("."):
+            value = getattr(value, part)
+        if not inspect.getdoc(value):
+            silent.append(path)
+    assert not silent
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_type_checkers_see_is_what_is_exported(package):
+    tree = ast.parse(Path(import_module(package).__file__).read_text(encoding="utf-8"))
+    seen = [
+        alias.asname
+        for block in tree.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+        if alias.asname == alias.name
+    ]
+    assert sorted(seen) == sorted(import_module(package).__all__)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_that_is_not_there_is_an_attribute_error(package):
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nonsense'"):
+        _ = import_module(package).Nonsense
+
+
+def test_names_are_listed_before_they_are_loaded():
+    code = "import sys, rayflink; print('Types' in dir(rayflink), 'rayflink.common.typeinfo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_the_version_is_that_of_the_package():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{import_module("rayflink").__version__}"' in project
+
+
+@pytest.mark.parametrize("version", [(3, 9, 18), (3, 13, 0)])
+def test_other_pythons_are_refused_before_anything_is_loaded(version):
+    text = ".".join(map(str, version))
+    code = f"import sys; sys.version_info = {version}; sys.version = '{text} (x)'; import rayflink"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    message = f"ImportError: rayflink runs on Python 3.10, 3.11 and 3.12, found {text};"
+    assert message in done.stderr
