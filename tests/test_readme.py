@@ -1,0 +1,36 @@
+"""What the README says is so: its program prints what stands below it, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rayflink.cli.main import main
+from tests.source_files import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_first_program_prints_what_the_readme_says(tmp_path, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()
+    (tmp_path / "first.py").write_text(program, encoding="utf-8")
+    assert main(["run", "--local", str(tmp_path / "first.py")]) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    broken = [t for t in targets if t and "://" not in t and not (page.parent / t).exists()]
+    assert not broken
+
+
+def test_files_named_in_the_architecture_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:actors|state|rayflink|tests)/[\w/]+\.py)`", text))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not Path(ROOT, name).exists()] == []
