@@ -113,7 +113,7 @@ def test_slots_that_come_after_the_end_change_nothing(job):
 # lazy scheduling
 
 
-@pytest.mark.spec("J01", "J06", "J07")
+@pytest.mark.spec("J01", "J06")
 def test_lazy_deploys_sources_and_then_what_can_be_read():
     job = Job(three_vertices(execution__runtime_mode="BATCH"))
     assert job.deploy() == [SOURCE]
@@ -274,7 +274,6 @@ def test_a_lost_process_is_a_failure_that_names_the_attempt(running):
     assert running.states()[MAP_1] == "FAILED"
 
 
-@pytest.mark.spec("J18")
 def test_a_silent_task_is_killed_and_fails_the_job():
     job = Job(three_vertices(heartbeat__timeout="50 s"))
     job.all_run()

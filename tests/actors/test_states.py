@@ -19,7 +19,7 @@ LEGAL = {
     "CANCELED": "",
     "FAILED": "",
 }
-"""Flink's table; of Flink 1.20 are INITIALIZING, and CREATED -> CANCELED for what is cancelled before it is deployed."""
+"""Flink's table; of Flink 1.20 are INITIALIZING, and CREATED -> CANCELED for what was never deployed."""
 
 LEGAL_OF_JOBS = {
     "INITIALIZING": "CREATED FAILED CANCELED",

@@ -1,0 +1,207 @@
+"""What a task does with barriers: what its snapshot holds, what it forwards, and what it declines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from rayflink.actors.messages import CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
+from rayflink.actors.task import Progress
+from rayflink.common.batches import (
+    Batch,
+    CancelCheckpointMarker,
+    CheckpointBarrier,
+    Element,
+    EndOfData,
+    EndOfPartition,
+    RowBatch,
+    Watermark,
+    rows_of,
+)
+from rayflink.operators.base import Operator, OperatorSnapshot
+from tests.actors.task_bench import ListSource, Logged, TaskBench
+
+
+class Gathers(Operator):
+    """Its state is the list of all records it has seen."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        self.seen += rows_of(batch)
+        return (batch,)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        return OperatorSnapshot(lists={"seen": ("split", tuple(str(value).encode() for value in self.seen))})
+
+
+def seen_in(ack: CheckpointAcknowledged) -> list[int]:
+    (snapshot,) = ack.snapshots.values()
+    return [int(entry) for entry in snapshot.lists["seen"][1]]
+
+
+BARRIER = CheckpointBarrier(1, 900)
+B, C = 0, 1
+
+
+def fed_by_b_and_c(**config: str) -> TaskBench:
+    """The worked example: the barrier of B, then 6 and 7 of B and 4 of C, then the barrier of C."""
+    bench = TaskBench([Gathers()], (0, 0), {key.replace("_", "."): value for key, value in config.items()}).start()
+    bench.feed(B, BARRIER, 6, 7)
+    bench.feed(C, 4)
+    bench.work()
+    bench.clock.advance(30)
+    bench.feed(C, BARRIER)
+    bench.work()
+    return bench
+
+
+@pytest.mark.spec("X21", "H09", "H13", "H14", "H40", "H37")
+def test_records_behind_a_barrier_wait_until_all_barriers_are_there():
+    bench = fed_by_b_and_c()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert seen_in(ack) == [4]
+    assert bench.output == [4, BARRIER, 6, 7]
+    assert (ack.checkpoint_id, ack.alignment_ms, ack.start_delay_ms) == (1, 30, 130)
+
+
+@pytest.mark.spec("X22", "H41")
+def test_at_least_once_does_not_wait_and_has_records_of_after_the_barrier():
+    bench = fed_by_b_and_c(**{"execution.checkpointing.mode": "AT_LEAST_ONCE"})
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert sorted(seen_in(ack)) == [4, 6, 7]
+    assert bench.output[-1] == BARRIER
+
+
+@pytest.mark.spec("H40", "H39")
+def test_a_channel_that_has_ended_is_not_waited_for():
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.feed(B, 1, BARRIER, 2)
+    bench.work()
+    assert bench.reported(CheckpointAcknowledged) == []
+    bench.end(C)
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert seen_in(ack) == [1]
+    assert bench.output == [1, BARRIER, 2]
+
+
+@pytest.mark.spec("H39")
+def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.feed(B, BARRIER, 6)
+    bench.feed(C, 4, CancelCheckpointMarker(1), 5)
+    bench.work()
+    assert sorted(v for v in bench.output if isinstance(v, int)) == [4, 5, 6]
+    assert CancelCheckpointMarker(1) in bench.output
+    assert bench.reported(CheckpointAcknowledged) == []
+    (declined,) = bench.reported(CheckpointDeclined)
+    assert declined.checkpoint_id == 1
+
+
+@pytest.mark.spec("H35")
+def test_what_must_precede_the_barrier_goes_before_it_and_the_snapshot_is_taken_after():
+    log: list[str] = []
+    bench = TaskBench([Logged(log, "a"), Logged(log, "b")]).start()
+    bench.feed(0, BARRIER, "x")
+    bench.work()
+    calls = [line for line in log if "snapshot" in line or "process" in line]
+    assert calls == [
+        "a.prepare_snapshot", "b.process", "b.prepare_snapshot", "a.snapshot_state", "b.snapshot_state",
+        "a.process", "b.process",
+    ]  # fmt: skip
+    assert bench.output == ["before barrier 1", "before barrier 1", BARRIER, "x"]
+
+
+@pytest.mark.spec("H35")
+def test_the_barrier_is_sent_before_the_state_is_copied():
+    order: list[str] = []
+
+    class Slow(Gathers):
+        def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+            order.append(f"snapshot with {bench.task._writers[0].partition.subpartitions[0]._entries[-1]}")
+            return super().snapshot_state(checkpoint_id)
+
+    bench = TaskBench([Slow()]).start(credit=-1)
+    bench.feed(0, BARRIER)
+    bench.work()
+    assert order == [f"snapshot with {BARRIER}"]
+
+
+def test_a_sink_acknowledges():
+    bench = TaskBench([Gathers()], has_output=False).start()
+    bench.feed(0, 1, 2, BARRIER)
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert seen_in(ack) == [1, 2]
+
+
+class CountingSource(ListSource):
+    """The numbers 1, 2, 3, ...; the state is how many were given out."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__([RowBatch([n]) for n in range(1, count + 1)], ends=False)
+        self.count = count
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        given = self.count - len(self.batches)
+        return OperatorSnapshot(lists={"offset": ("split", (str(given).encode(),))})
+
+
+class SumOfEvenAndOdd(Operator):
+    def __init__(self) -> None:
+        self.even = self.odd = 0
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        for n in rows_of(batch):
+            self.even, self.odd = (self.even + n, self.odd) if n % 2 == 0 else (self.even, self.odd + n)
+        return ()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        return OperatorSnapshot(lists={"sums": ("split", (f"{self.even} {self.odd}".encode(),))})
+
+
+@pytest.mark.spec("X24", "H10", "H11")
+def test_a_checkpoint_at_offset_5_holds_the_sums_of_the_first_five_numbers():
+    """The source gives its barrier after five of eight records; both states belong to exactly those."""
+    bench = TaskBench([CountingSource(8), SumOfEvenAndOdd()], channels=()).start()
+    for _ in range(5):
+        bench.step()
+    bench.task.mail(TriggerCheckpoint(BARRIER))
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    offset, sums = (snapshot.lists for _, snapshot in sorted(ack.snapshots.items()))
+    assert offset == {"offset": ("split", (b"5",))}
+    assert sums == {"sums": ("split", (b"6 9",))}
+    assert bench.output == [BARRIER]
+
+
+@pytest.mark.spec("H33", "H34")
+def test_a_task_that_can_not_take_part_declines():
+    no_source = TaskBench([Gathers()]).start()
+    finished = TaskBench([ListSource([])], channels=()).start(credit=0)
+    unread = TaskBench([ListSource([RowBatch([1])])], channels=()).start(credit=0)
+    assert finished.work() is Progress.DONE
+    assert unread.work() is Progress.IDLE
+    for bench in (no_source, unread, finished):
+        bench.task.mail(TriggerCheckpoint(BARRIER))
+        bench.work()
+        assert [d.checkpoint_id for d in bench.reported(CheckpointDeclined)] == [1]
+        assert bench.reported(CheckpointAcknowledged) == []
+    assert finished.output == [Watermark(2**63 - 1), EndOfData(), EndOfPartition()]
+
+
+@pytest.mark.spec("H33")
+def test_a_snapshot_that_raises_fails_the_task():
+    class Broken(Gathers):
+        def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+            raise OSError("disk full")
+
+    bench = TaskBench([Broken()]).start()
+    bench.feed(0, BARRIER)
+    bench.work()
+    assert bench.states[-1] == "FAILED"
+    assert "OSError: disk full" in bench.failure.message
