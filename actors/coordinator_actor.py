@@ -40,7 +40,7 @@ from .commands import (
 )
 from .exchange.frames import TaskAddress
 from .job import JobMaster
-from .messages import ToCoordinator
+from .messages import TaskReport, ToCoordinator
 from .scheduling import Slot
 from .settings import JobSettings
 from .task_actor import Surroundings, actor_class
@@ -87,6 +87,7 @@ class CoordinatorActor:
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
+        self._starting: dict[TaskAddress, float] = {}
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._granted = False
@@ -163,6 +164,7 @@ class CoordinatorActor:
     def report(self, reports: list[ToCoordinator]) -> None:
         """What a task has to say."""
         for item in reports:
+            self._starting.pop(item.attempt, None)
             self._events.put(item)
 
     @ray.method(concurrency_group="prints")
@@ -204,6 +206,9 @@ class CoordinatorActor:
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
 
     def _tick(self, now: float) -> None:
+        for attempt, since in list(self._starting.items()):  # Ray tells when a process cannot start
+            if now - since < self._settings.slot_timeout_ms / 1000:
+                self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
             self._events.put(SlotsRefused(self._resources()))
         elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
@@ -281,6 +286,7 @@ class CoordinatorActor:
         for command in deploys:
             deployment = replace(command.deployment, operators=())
             actor = self._actors[deployment.attempt]
+            self._starting[deployment.attempt] = time.monotonic()
             running = actor.run.remote(self._program, deployment, around)
             self._watch(running, deployment.attempt)
 

@@ -199,6 +199,9 @@ class RayJob(JobHandle):
                     ray.kill(self._coordinator)
                     atexit.unregister(self._leave)
                     return
+        except SystemExit:  # what Ray raises in a thread that waits when the program calls ray.shutdown()
+            remedy = "wait for the job first; a job on a cluster is found again with attach()"
+            self._error = JobExecutionError(self.job_id, "is out of sight: this process has left Ray", remedy)
         except Exception as error:  # raised where the program waits for the job
             self._error = error
         finally:

@@ -138,6 +138,7 @@ class TaskActor:
         gc.disable()
         try:
             task.start()
+            self._tell(task.reports())
             self._loop(task, report_s)
         except BaseException as error:  # a defect of ours, or sys.exit() in a user's function
             failure = describe_failure(error, task.deployment)
@@ -149,7 +150,8 @@ class TaskActor:
         """Say that this process lives while a user's function keeps the task's thread from saying so."""
         while not self._done.wait(report_s):
             if time.monotonic() - self._reported_at > 2 * report_s:
-                self._coordinator.report.remote([TaskReport(attempt, self._metrics)])
+                beat = {**self._metrics, **self._place, "reportedMs": int(time.time() * 1000)}
+                self._coordinator.report.remote([TaskReport(attempt, beat)])
 
     def _loop(self, task: StreamTask, report_s: float) -> None:
         last_report = last_collect = before = time.monotonic()

@@ -27,7 +27,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, type) and obj.__module__ == "__main__" and "<locals>" not in obj.__qualname__:
-            self.main_classes[obj.__qualname__] = obj
+            name = obj.__qualname__.split(".")[0]  # a nested class is found through the outermost one
+            outermost = getattr(sys.modules["__main__"], name, None)
+            if isinstance(outermost, type):
+                self.main_classes[name] = outermost
         return super().reducer_override(obj)
 
 
@@ -53,7 +56,6 @@ def unpack(data: bytes, main: ModuleType | None = None) -> Any:
     """The object that `pack` packed; classes of the job's script are put into `main` (this process's `__main__`)."""
     main_classes, program = pickle.loads(data)
     home = main if main is not None else sys.modules["__main__"]
-    for qualname, cls in main_classes.items():
-        if "." not in qualname and not hasattr(home, qualname):
-            setattr(home, qualname, cls)
+    for name, cls in main_classes.items():
+        setattr(home, name, cls)
     return program

@@ -1,0 +1,192 @@
+"""What goes wrong in a job on Ray becomes an error within a stated time, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import psutil
+import pytest
+
+from rayflink.actors.states import JobStatus
+from rayflink.common.errors import (
+    ControlPlaneTimeout,
+    JobCancelled,
+    JobExecutionError,
+    JobFailed,
+    NoResourceAvailable,
+    TaskLost,
+)
+from rayflink.datastream.environment import StreamExecutionEnvironment
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+DEATH_IS_SEEN_S = 5.0
+
+
+def program(**options: Any) -> StreamExecutionEnvironment:
+    given = {key.replace("__", "-").replace("_", "."): value for key, value in options.items()}
+    return StreamExecutionEnvironment({"parallelism.default": 2, "pipeline.max-parallelism": 128, **given})
+
+
+def endless(env: StreamExecutionEnvironment) -> Any:
+    """A job that runs until somebody ends it: one source vertex, one keyed vertex."""
+    numbers = env.from_sequence(0, 10**12).map(slowly)
+    numbers.key_by(lambda value: value % 10).map(lambda value: value).add_sink(lambda value: None)
+    client = env.execute_async("endless")
+    assert watching.eventually(lambda: all_running(client), within_s=40)
+    return client
+
+
+def slowly(value: int) -> int:
+    time.sleep(0.001)
+    return value
+
+
+def all_running(client: Any) -> bool:
+    vertices = client.status()["vertices"]
+    return all(vertex["states"] == {"RUNNING": vertex["parallelism"]} for vertex in vertices) and all(
+        "pid" in subtask["metrics"] for vertex in vertices for subtask in vertex["subtasks"]
+    )
+
+
+def process_of(client: Any, vertex: int, subtask: int) -> int:
+    return int(client.status()["vertices"][vertex]["subtasks"][subtask]["metrics"]["pid"])
+
+
+def divide(value: int) -> float:
+    return 1 / (value - 7)
+
+
+def test_an_exception_of_the_user_fails_the_job_with_all_he_needs_to_know():
+    env = program()
+    env.from_collection([5, 6, 7, 8]).rebalance().map(divide).name("invert").print()
+    with pytest.raises(JobFailed) as caught:
+        env.execute("failing")
+    error = caught.value
+    assert error.operator == "invert"
+    assert error.record == "7"
+    assert "ZeroDivisionError: division by zero" in error.user_traceback
+    assert "return 1 / (value - 7)" in error.user_traceback
+    assert "rayflink/operators" not in error.user_traceback
+    assert os.path.basename(__file__) in error.call_site
+
+
+def test_a_killed_task_process_fails_the_job_and_is_named():
+    client = endless(program())
+    killed = process_of(client, 1, 0)
+    os.kill(killed, signal.SIGKILL)
+    began = time.monotonic()
+    with pytest.raises(TaskLost) as caught:
+        client.get_job_execution_result()
+    assert time.monotonic() - began < DEATH_IS_SEEN_S
+    name = client.status()["vertices"][1]["name"]
+    assert caught.value.task == f"{name} (1/2)"
+    assert str(killed) in caught.value.place
+
+
+def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
+    client = endless(program(heartbeat_timeout="2 s", heartbeat_interval="500 ms"))
+    stalled = process_of(client, 1, 1)
+    os.kill(stalled, signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(TaskLost, match="heartbeat.timeout") as caught:
+        client.get_job_execution_result()
+    assert time.monotonic() - began < 2 + DEATH_IS_SEEN_S
+    assert 2000 < caught.value.silent_ms
+    assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=15)
+
+
+def test_a_slow_function_is_no_lost_task():
+    env = program(heartbeat_timeout="1500 ms", heartbeat_interval="300 ms")
+    rows = env.from_collection([1]).map(lambda value: time.sleep(4) or value).execute_and_collect()
+    assert rows == [1]
+
+
+def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
+    client = endless(program())
+    tasks = [process_of(client, vertex, subtask) for vertex in (0, 1) for subtask in (0, 1)]
+    os.kill(watching.pid_of("/coordinator"), signal.SIGKILL)
+    began = time.monotonic()
+    with pytest.raises(TaskLost, match="coordinator"):
+        client.get_job_execution_result()
+    assert time.monotonic() - began < DEATH_IS_SEEN_S
+    assert watching.eventually(lambda: not any(map(psutil.pid_exists, tasks)), within_s=15)
+
+
+def test_a_coordinator_that_stalls_becomes_an_error():
+    client = endless(program(pekko_ask_timeout="1 s"))
+    pid = watching.pid_of("/coordinator")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ControlPlaneTimeout, match="no answer from the coordinator"):
+            client.get_job_execution_result()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_function_that_never_returns_is_ended_after_the_cancellation_timeout():
+    env = program(task_cancellation_timeout="1 s")
+    env.from_collection([1]).map(lambda value: time.sleep(10_000)).print()
+    client = env.execute_async("blocked")
+    blocked = {"FINISHED": 1, "RUNNING": 1}
+    assert watching.eventually(lambda: client.status()["vertices"][1]["states"] == blocked, within_s=40)
+    began = time.monotonic()
+    client.cancel()
+    with pytest.raises(JobCancelled):
+        client.get_job_execution_result()
+    assert time.monotonic() - began < 1 + DEATH_IS_SEEN_S
+
+
+def test_cancelling_a_running_job_is_quick():
+    client = endless(program())
+    client.cancel()
+    began = time.monotonic()
+    with pytest.raises(JobCancelled):
+        client.get_job_execution_result()
+    assert time.monotonic() - began < DEATH_IS_SEEN_S
+    assert client.get_job_status() is JobStatus.CANCELED
+
+
+class OnlyHere:
+    """Can be pickled, and not unpickled elsewhere."""
+
+    def __reduce__(self) -> Any:
+        return load_only_in, (os.getpid(),)
+
+    def __call__(self, value: int) -> int:
+        return value
+
+
+def load_only_in(pid: int) -> OnlyHere:
+    if os.getpid() != pid:
+        raise ModuleNotFoundError("No module named 'only_on_the_laptop'")
+    return OnlyHere()
+
+
+def test_a_program_that_cannot_be_loaded_on_the_cluster_is_a_clear_error():
+    env = program()
+    env.from_collection([1]).map(OnlyHere()).print()
+    with pytest.raises(JobExecutionError, match="No module named 'only_on_the_laptop'") as caught:
+        env.execute("unloadable")
+    assert "importable on all nodes" in str(caught.value)
+
+
+def test_a_user_who_ends_the_process_gets_an_error():
+    env = program()
+    env.from_collection([1]).map(lambda value: sys.exit("enough")).print()
+    with pytest.raises(JobExecutionError, match="SystemExit"):
+        env.execute("exit")
+
+
+def test_a_job_too_large_for_the_cluster_says_so_while_it_waits_and_then_fails(capsys):
+    env = program(slot_request_timeout="4 s").set_parallelism(50)
+    env.from_sequence(1, 100).print()
+    with pytest.raises(NoResourceAvailable, match="the cluster has 2 CPUs") as caught:
+        env.execute("too large")
+    assert 4000 <= caught.value.waited_ms < 4000 + 1000 * DEATH_IS_SEEN_S
+    assert "waiting for 50 slots of 1 CPU; the cluster has 2 CPUs, 2 of them free" in capsys.readouterr().err

@@ -1,0 +1,20 @@
+"""The golden jobs give their answers on Ray actors."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.actors.ray_cluster import RayJob, RayOptions
+from tests.cluster import watching
+from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+
+@pytest.mark.parametrize("golden", GOLDEN_JOBS, ids=lambda golden: golden.name.replace(" ", "_"))
+def test_gives_its_answer_on_ray(golden: GoldenJob):
+    job = RayJob(golden.graph(), RayOptions(slot_cpus=0.25))
+    if golden.cancelled_midway:
+        watching.eventually(lambda: any(v["numRecordsIn"] for v in job.status()["vertices"]), within_s=30)
+        job.cancel()
+    golden.check(job.wait())

@@ -1,0 +1,29 @@
+"""A job that spans two nodes gives the same answers, and knows what it received from which."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cluster import two_nodes
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+
+def test_golden_jobs_span_two_nodes_with_remote_channels(repository):
+    env = {key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
+    env["PYTHONPATH"] = str(repository)
+    command = [sys.executable, two_nodes.__file__]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=env)
+    assert done.returncode == 0, done.stderr
+    jobs = json.loads(done.stdout.splitlines()[-1])
+    assert [job["name"] for job in jobs] == list(two_nodes.WANTED)
+    for job in jobs:
+        assert job["nodes"] == 2
+        assert job["numBytesInRemote"] > 0
+        assert job["numBytesInLocal"] + job["numBytesInRemote"] == job["numBytesIn"]
+    assert sum(job["numBytesInLocal"] for job in jobs) > 0

@@ -1,0 +1,54 @@
+"""What jobs hold on a Ray: actors with their processes, placement groups, shared memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+NAMESPACE = "rayflink"
+STORE_SLACK = 1 << 20
+
+
+def actors(alive: bool = True) -> list[dict[str, Any]]:
+    """Actors of jobs, as the cluster's control service tells: name, state, pid."""
+    from ray._private.state import actors as known
+
+    found = []
+    for actor in known().values():
+        if actor["ActorClassName"] in ("TaskActor", "CoordinatorActor") and (actor["State"] != "DEAD") == alive:
+            found.append(actor)
+    return found
+
+
+def pid_of(name_part: str) -> int:
+    """The process of the one live actor whose name contains `name_part`."""
+    (actor,) = [actor for actor in actors() if name_part in actor["Name"]]
+    return int(actor["Pid"])
+
+
+def leftovers(within_s: float) -> list[str]:
+    """What is left of jobs once `within_s` seconds have passed; what goes by itself sooner is not left."""
+    eventually(lambda: not _left(), within_s)
+    return _left()
+
+
+def eventually(condition: Callable[[], Any], within_s: float) -> Any:
+    """The first true value of `condition`, or its last one when `within_s` seconds have passed."""
+    deadline = time.monotonic() + within_s
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return value
+
+
+def _left() -> list[str]:
+    import ray
+    from ray.util.placement_group import placement_group_table
+
+    left = [f"actor {actor['ActorClassName']} {actor['Name']} {actor['State']}" for actor in actors()]
+    groups = placement_group_table().values()
+    left += [f"placement group {group['name']} {group['state']}" for group in groups if group["state"] != "REMOVED"]
+    total, free = ray.cluster_resources(), ray.available_resources()
+    if free.get("CPU", 0) < total["CPU"]:
+        left.append(f"CPUs in use: {total['CPU'] - free.get('CPU', 0)}")
+    return left
