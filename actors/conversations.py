@@ -5,7 +5,9 @@ What concerns received data goes on to the input gate; requests and credit of co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from rayflink.common.logs import get_logger
 
 from .exchange.frames import (
     AddCredit,
@@ -23,8 +25,11 @@ from .exchange.frames import (
 from .exchange.gate import InputGate
 from .exchange.links import Incoming, Outgoing
 from .exchange.partition import ResultPartition
+from .exchange.registry import PartitionNotFound, PartitionRegistry
 from .exchange.subpartition import Subpartition
 from .settings import TaskSettings
+
+log = get_logger(__name__)
 
 MAX_CALL_BYTES = 4 << 20
 """Data in one call; the first buffer always goes."""
@@ -48,7 +53,7 @@ class Conversations:
         self, me: TaskAddress, gate: InputGate, partitions: Iterable[ResultPartition], settings: TaskSettings
     ) -> None:
         self._me, self._gate, self._settings = me, gate, settings
-        self._partitions: dict[PartitionId, ResultPartition] = {p.id: p for p in partitions}
+        self._registry = PartitionRegistry(partitions)
         self._readers: dict[tuple[TaskAddress, int], Subpartition] = {}
         self._links: dict[TaskAddress, Outgoing] = {}
         self._incoming: dict[TaskAddress, Incoming] = {}
@@ -113,14 +118,37 @@ class Conversations:
         """
         for incoming in self._incoming.values():
             incoming.check(now_ms)
+        for producer, frame in self._gate.repeated_requests(now_ms):
+            self.say(producer, frame)
         if self._producer_failed is not None and now_ms - self._producer_failed[1] > self._settings.gap_timeout_ms:
             raise ProducerFailed(f"the producer failed: {self._producer_failed[0]}")
+
+    def deadline_ms(self) -> int | None:
+        """When `check` has something to do that no mail announces, or None."""
+        return self._gate.retry_ms()
+
+    def subscribe(self, partition: PartitionId, event: type, listener: Callable[[object], None]) -> None:
+        """Hear events of type `event` that consumers of a partition of this task send against the stream.
+
+        Raises:
+            PartitionNotFound: this task produces no such partition.
+        """
+        self._registry.subscribe(partition, event, listener)
+
+    def send_task_event(self, event: object) -> None:
+        """Send an event against the stream, to the producers of all channels.
+
+        Raises:
+            ExchangeError: a producer was not asked for its data yet, or the gate is released.
+        """
+        for producer, frame in self._gate.task_events(event):
+            self.say(producer, frame)
 
     def release(self, cause: str | None) -> None:
         """Give everything up; with a `cause` the consumers are told."""
         for producer, frame in self._gate.release():
             self.say(producer, frame)
-        for partition in self._partitions.values():
+        for partition in self._registry.shut_down():
             for sub in partition.subpartitions:
                 told = sub.release(cause)
                 if told is not None and sub.consumer is not None:
@@ -128,7 +156,7 @@ class Conversations:
 
     def _take_frame(self, sender: TaskAddress, frame: Frame, now_ms: int) -> None:
         if isinstance(frame, BufferResponse):
-            refusal = self._gate.receive(frame)
+            refusal = self._gate.receive(frame, sender)
             if refusal is not None:
                 self.say(sender, refusal)
         elif isinstance(frame, AddCredit):
@@ -144,17 +172,28 @@ class Conversations:
                 if consumer == sender:
                     reader.release()
         elif isinstance(frame, ErrorResponse):
-            self._producer_failed = (frame.cause, now_ms)
+            self._take_error(sender, frame, now_ms)
         elif isinstance(frame, TaskEventRequest):
-            self.say(sender, ErrorResponse(None, "Task event receiver not found."))
+            if not self._registry.publish(frame.partition, frame.event):
+                self.say(sender, ErrorResponse(frame.receiver, "Task event receiver not found."))
+        else:
+            log.warning("unexpected message from %s dropped: %r", sender, frame)
+
+    def _take_error(self, sender: TaskAddress, error: ErrorResponse, now_ms: int) -> None:
+        """An error ends the task unless the channels it is about have all they wanted, or may ask again."""
+        channels = self._gate.reading_from(sender, error.receiver)
+        if error.retryable:
+            for channel in channels:
+                self._gate.unknown_partition(channel, now_ms)
+        elif channels and self._producer_failed is None:
+            self._producer_failed = (f"{error.cause} (input channels {channels}, producer {sender})", now_ms)
 
     def _serve(self, sender: TaskAddress, request: PartitionRequest) -> None:
-        partition = self._partitions.get(request.partition)
-        if partition is None or request.subpartition >= len(partition.subpartitions):
-            cause = f"PartitionNotFound: {request.partition}, subpartition {request.subpartition}"
-            self.say(sender, ErrorResponse(request.receiver, cause))
+        try:
+            sub = self._registry.subpartition(request.partition, request.subpartition)
+        except PartitionNotFound as error:
+            self.say(sender, ErrorResponse(request.receiver, str(error), retryable=True))
             return
-        sub = partition.subpartitions[request.subpartition]
         sub.request(sender, request.receiver, request.credit)
         self._readers[sender, request.receiver] = sub
         self._link(sender).serve(sub)

@@ -49,10 +49,14 @@ class BufferResponse:
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """What the producer could not do for channel `receiver` (None: for the whole connection)."""
+    """What the producer could not do for channel `receiver` (None: for all channels between the two).
+
+    `retryable`: it does not know the partition, which it may register later.
+    """
 
     receiver: int | None
     cause: str
+    retryable: bool = False
     type = MessageType.ERROR_RESPONSE
 
 
@@ -69,10 +73,11 @@ class PartitionRequest:
 
 @dataclass(frozen=True, slots=True)
 class TaskEventRequest:
-    """An event that goes against the stream, from a consumer to the producer of `partition`."""
+    """An event that goes against the stream, from a consumer's channel `receiver` to the producer of `partition`."""
 
     partition: PartitionId
     event: object
+    receiver: int
     type = MessageType.TASK_EVENT_REQUEST
 
 

@@ -6,12 +6,14 @@ Source: apache/flink SingleInputGate, UnionInputGate, RemoteInputChannel.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 from rayflink.common.batches import EndOfPartition, Event, Watermark
 
+from .backoff import RequestBackoff
 from .credits import ChannelCredit, CreditStatistics, FloatingPool
 from .frames import (
     AddCredit,
@@ -21,7 +23,9 @@ from .frames import (
     PartitionId,
     PartitionRequest,
     TaskAddress,
+    TaskEventRequest,
 )
+from .registry import PartitionNotFound
 from .subpartition import ExchangeError
 
 
@@ -62,14 +66,18 @@ class ChannelState(Enum):
 class InputChannel:
     """One subpartition as its consumer sees it."""
 
-    def __init__(self, index: int, spec: ChannelSpec, credit: ChannelCredit) -> None:
-        self.index, self.spec, self.credit = index, spec, credit
+    def __init__(self, index: int, spec: ChannelSpec, credit: ChannelCredit, backoff: RequestBackoff) -> None:
+        self.index, self.spec, self.credit, self.backoff = index, spec, credit, backoff
         self.state = ChannelState.CREATED
         self.expected = 0
         self.blocked = False
         self.queue: deque[bytes | Event] = deque()
         self.buffers_in = 0
         self.bytes_in = 0
+
+    def request(self) -> PartitionRequest:
+        """What the producer is asked for, with the channel's own buffers as credit."""
+        return PartitionRequest(self.spec.partition, self.spec.subpartition, self.index, self.credit.initial)
 
     def statistics(self) -> tuple[CreditStatistics, int, int]:
         """Credit, and buffers and bytes received in all."""
@@ -92,11 +100,21 @@ class InputGate:
     Args:
         specs: one a channel.
         exclusive: buffers each channel owns.
-        floating: buffers each gate (job edge) lends to its channels.
+        floating: buffers each gate (job edge) lends to its channels; with a mapping, gate -> buffers.
+        backoff_ms: first and longest wait before a partition its producer does not know is asked for again.
     """
 
-    def __init__(self, specs: tuple[ChannelSpec, ...], exclusive: int, floating: int) -> None:
-        pools = {gate: FloatingPool(floating) for gate in {spec.gate for spec in specs}}
+    def __init__(
+        self,
+        specs: tuple[ChannelSpec, ...],
+        exclusive: int,
+        floating: int | Mapping[int, int],
+        backoff_ms: tuple[int, int] = (100, 10_000),
+    ) -> None:
+        gates = {spec.gate for spec in specs}
+        lent = dict.fromkeys(gates, floating) if isinstance(floating, int) else floating
+        pools = {gate: FloatingPool(lent[gate]) for gate in gates}
+        self._retries: list[tuple[int, int]] = []  # when, which channel
         self._ready: deque[int] = deque()
         self._queued = [False] * len(specs)
         self._unfinished = len(specs)
@@ -104,7 +122,9 @@ class InputGate:
         self._released = False
         note = self._credit_due.append
         self.channels = [
-            InputChannel(i, spec, ChannelCredit(exclusive, pools[spec.gate], partial(note, i)))
+            InputChannel(
+                i, spec, ChannelCredit(exclusive, pools[spec.gate], partial(note, i)), RequestBackoff(*backoff_ms)
+            )
             for i, spec in enumerate(specs)
         ]
 
@@ -119,10 +139,61 @@ class InputGate:
         for channel in self.channels:
             if channel.state is ChannelState.CREATED:
                 channel.state = ChannelState.REQUESTED
-                spec = channel.spec
-                request = PartitionRequest(spec.partition, spec.subpartition, channel.index, channel.credit.initial)
-                requests.append((spec.producer, request))
+                requests.append((channel.spec.producer, channel.request()))
         return requests
+
+    def unknown_partition(self, index: int, now_ms: int) -> None:
+        """The producer of a channel does not know its partition: it is asked again after a while.
+
+        Raises:
+            PartitionNotFound: it was asked often enough.
+        """
+        channel = self.channels[index]
+        wait = channel.backoff.next_ms()
+        if wait is None:
+            raise PartitionNotFound(channel.spec.partition, channel.spec.subpartition)
+        self._retries.append((now_ms + wait, index))
+
+    def repeated_requests(self, now_ms: int) -> list[tuple[TaskAddress, Frame]]:
+        """The requests whose wait is over."""
+        if not self._retries:
+            return []
+        due = [index for when, index in self._retries if when <= now_ms]
+        self._retries = [(when, index) for when, index in self._retries if when > now_ms]
+        channels = [self.channels[index] for index in due]
+        return [(c.spec.producer, c.request()) for c in channels if c.state is ChannelState.REQUESTED]
+
+    def retry_ms(self) -> int | None:
+        """When the next request is due again, or None."""
+        return min((when for when, _ in self._retries), default=None)
+
+    def reading_from(self, producer: TaskAddress, receiver: int | None) -> list[int]:
+        """Channels that still expect something of `producer`: all of them, or only `receiver` if it is one."""
+        return [
+            channel.index
+            for channel in self.channels
+            if channel.state is ChannelState.REQUESTED
+            and channel.spec.producer == producer
+            and receiver in (None, channel.index)
+        ]
+
+    def task_events(self, event: object) -> list[tuple[TaskAddress, Frame]]:
+        """An event for the producers of all channels, against the stream.
+
+        Raises:
+            ExchangeError: a channel was not asked for yet, or is released.
+        """
+        for channel in self.channels:
+            if channel.state in (ChannelState.CREATED, ChannelState.RELEASED):
+                raise ExchangeError(
+                    f"Error while publishing event {event!r} to producer. The producer could not be found. "
+                    f"(channel {channel.index} is {channel.state.value})"
+                )
+        return [
+            (c.spec.producer, TaskEventRequest(c.spec.partition, event, c.index))
+            for c in self.channels
+            if c.state is ChannelState.REQUESTED
+        ]
 
     def receive(self, frame: BufferResponse, sender: TaskAddress | None = None) -> CancelPartitionRequest | None:
         """Take a buffer or event; for a released or unknown channel the request to send no more.
@@ -225,6 +296,7 @@ class InputGate:
             channel.queue.clear()
             channel.credit.release()
         self._ready.clear()
+        self._retries.clear()
         return frames
 
     @property

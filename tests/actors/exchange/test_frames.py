@@ -27,7 +27,7 @@ FRAMES: list[Frame] = [
     BufferResponse(1, 2, 3, b"body"),
     ErrorResponse(1, "cause"),
     PartitionRequest(PARTITION, 4, 1, 2),
-    TaskEventRequest(PARTITION, "event"),
+    TaskEventRequest(PARTITION, "event", 1),
     CancelPartitionRequest(1),
     CloseRequest(),
     AddCredit(1, 2),
