@@ -193,7 +193,7 @@ def _cancel(chosen: argparse.Namespace) -> int:
 
 def _one_job(chosen: argparse.Namespace) -> dict[str, Any] | None:
     """The job that is meant; None, with a message, where none or several are."""
-    wanted = chosen.job
+    wanted = str(chosen.job)
     jobs = _jobs(chosen)
     found = [job for job in jobs if job["jid"].startswith(wanted) or job["name"] == wanted]
     if len(found) == 1:

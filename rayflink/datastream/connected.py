@@ -10,7 +10,7 @@ from rayflink.graph.errors import PlanError
 from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator
 
-from .step import Factory
+from .step import Factory, Typed, as_type
 from .streams import DataStream
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class ConnectedStreams:
     def _two_input(self, name: str, factory: Factory, output_type: Any) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
         first, second = (stream._transformation for stream in self._streams)
-        step = graph.TwoInput(first, second, factory, *self._keys, name=name, output_type=output_type)
+        declared = as_type(output_type)
+        make = factory if declared is None else Typed(factory, declared)
+        step = graph.TwoInput(first, second, make, *self._keys, name=name, output_type=declared)
         env = self.get_execution_environment()
         env.add(step)
         return DataStream(env, step)

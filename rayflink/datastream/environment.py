@@ -25,6 +25,7 @@ from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.operators.sources import ReaderSourceOperator
 
+from .step import as_type
 from .streams import DataStream
 
 RuntimeExecutionMode = options.RuntimeMode
@@ -170,12 +171,22 @@ class StreamExecutionEnvironment:
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
         """A stream of the elements, in order, read by one subtask.
 
+        Args:
+            type_info: type of all elements, which then have its form: a tuple declared as ROW becomes a Row.
+
+        Raises:
+            TypeMismatch: an element is not of the type.
+
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment({"execution.target": "local"})
         >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect()
         [2, 3]
         """
-        return self.from_source(CollectionSource(collection), None, "Collection Source", type_info)
+        declared = as_type(type_info)
+        values = list(collection)
+        if declared is not None:
+            values = list(declared.convert_batch(values, "element of the collection", graph.call_site()))
+        return self.from_source(CollectionSource(values), None, "Collection Source", declared)
 
     def add_source(
         self,

@@ -19,7 +19,7 @@ from rayflink.operators.keyed import KeyedReduceOperator, keyed_aggregation
 from rayflink.operators.keyed_process import KeyedProcessOperator
 
 from .step import Factory
-from .streams import DataStream
+from .streams import SAME_TYPE, DataStream
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
@@ -57,8 +57,7 @@ class KeyedStream(DataStream):
     def filter(self, func: Any) -> DataStream:
         """The records for which `func` is true; a FilterFunction may use the state of the record's key."""
         if isinstance(func, FilterFunction):
-            factory = Factory(_keyed_filter, self.key_selector, func)
-            return self._keyed("Filter", factory, self._transformation.output_type)
+            return self._keyed("Filter", Factory(_keyed_filter, self.key_selector, func), SAME_TYPE)
         return super().filter(func)
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
@@ -76,8 +75,7 @@ class KeyedStream(DataStream):
         >>> stream.key_by(0).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect()
         [('a', 1), ('b', 5), ('a', 3)]
         """
-        factory = Factory(KeyedReduceOperator, self.key_selector, func)
-        return self._keyed("Keyed Reduce", factory, self._transformation.output_type)
+        return self._keyed("Keyed Reduce", Factory(KeyedReduceOperator, self.key_selector, func), SAME_TYPE)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """The rolling sum of a field, for each record; other fields are those of the key's first record."""
@@ -113,7 +111,7 @@ class KeyedStream(DataStream):
 
     def _aggregated(self, kind: str, position: int | str) -> DataStream:
         factory = Factory(keyed_aggregation, self.key_selector, kind, position)
-        return self._keyed("Keyed Aggregation", factory, self._transformation.output_type)
+        return self._keyed("Keyed Aggregation", factory, SAME_TYPE)
 
     def _keyed(self, name: str, factory: Factory, output_type: Any = None) -> DataStream:
         return self._one_input(name, factory, output_type, self.key_selector)

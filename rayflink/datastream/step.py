@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayflink.common.errors import NotSerializable
 from rayflink.common.functions import Function
+from rayflink.common.type_base import TypeInformation
+from rayflink.common.type_hints import to_type_info
 from rayflink.graph import transformations as graph
 from rayflink.graph.attributes import ChainingStrategy
 from rayflink.graph.errors import PlanError
 from rayflink.operators.triggers import Trigger
+from rayflink.operators.typed import typed
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
@@ -36,6 +39,30 @@ class Factory:
 
     def __call__(self) -> Any:
         return self._operator(*map(_own, self._arguments))
+
+
+class Typed:
+    """Makes another factory's operator, held to the type that the program declared for its results.
+
+    Args:
+        factory: makes the operator.
+        output_type: a TypeInformation.
+    """
+
+    def __init__(self, factory: Factory, output_type: TypeInformation) -> None:
+        self._factory, self._output_type = factory, output_type
+
+    def __call__(self) -> Any:
+        return typed(self._factory(), self._output_type)
+
+
+def as_type(given: Any) -> TypeInformation | None:
+    """A declared type: a TypeInformation, or a Python type that stands for one; None stays None.
+
+    Raises:
+        InvalidTypesError: it is no type.
+    """
+    return given if given is None or isinstance(given, TypeInformation) else to_type_info(given)
 
 
 def _own(argument: Any) -> Any:
@@ -159,4 +186,4 @@ class Step:
         return step
 
 
-__all__ = ["Factory", "Step"]
+__all__ = ["Factory", "Step", "Typed", "as_type"]

@@ -21,7 +21,7 @@ from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOpe
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .selectors import field_selector
-from .step import Factory, Step
+from .step import Factory, Step, Typed, as_type
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
     from .keyed import KeyedStream
     from .windowed import AllWindowedStream
+
+SAME_TYPE = object()
+"""Stands for the type of the records that go in, which needs no second look."""
 
 
 class DataStream(Step):
@@ -70,7 +73,7 @@ class DataStream(Step):
 
     def filter(self, func: Any) -> DataStream:
         """The records for which `func` is true."""
-        return self._one_input("Filter", Factory(FilterOperator, func), self._transformation.output_type)
+        return self._one_input("Filter", Factory(FilterOperator, func), SAME_TYPE)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Some fields of each record, by position, as a tuple.
@@ -99,7 +102,7 @@ class DataStream(Step):
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give each record its event time, and the stream its watermarks."""
         factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
-        return self._one_input("Timestamps/Watermarks", factory, self._transformation.output_type)
+        return self._one_input("Timestamps/Watermarks", factory, SAME_TYPE)
 
     # several streams
 
@@ -217,7 +220,10 @@ class DataStream(Step):
 
     def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
-        step = graph.OneInput(self._transformation, factory, key, name=name, output_type=output_type)
+        same = output_type is SAME_TYPE
+        declared = self._transformation.output_type if same else as_type(output_type)
+        make = factory if same or declared is None else Typed(factory, declared)
+        step = graph.OneInput(self._transformation, make, key, name=name, output_type=declared)
         self._env.add(step)
         return DataStream(self._env, step)
 

@@ -23,7 +23,7 @@ def test_a_job_is_listed_shown_and_cancelled(capsys):
     env = StreamExecutionEnvironment({"parallelism.default": 1})
     env.from_sequence(0, 10**12).map(slowly).key_by(lambda n: n % 3).map(lambda n: n).add_sink(lambda n: None)
     client = env.execute_async("endless")
-    job = client.get_job_id()
+    job = str(client.get_job_id())
 
     def has_counted() -> bool:
         return any(vertex["numRecordsIn"] > 0 for vertex in client.status()["vertices"])
@@ -45,4 +45,4 @@ def test_a_job_is_listed_shown_and_cancelled(capsys):
     with pytest.raises(JobCancelled):
         client.get_job_execution_result()
     assert main(["cancel", job]) == 1
-    assert f"no job '{job}' on the cluster" in capsys.readouterr().err
+    assert f"no job {job!r} on the cluster" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rayflink.common import ConfigError, NotSerializable, OutputTag, PlanError
+from rayflink.common import ConfigError, JobFailed, NotSerializable, OutputTag, PlanError, Row, TypeMismatch, Types
 from rayflink.common.accumulators import IntCounter
 from rayflink.datastream import (
     FilterFunction,
@@ -308,3 +308,33 @@ def test_the_steps_of_a_program_are_forgotten_once_it_runs():
     assert env.from_collection([1]).execute_and_collect() == [1]
     assert env.from_collection([2]).execute_and_collect() == [2]
     assert len(env._sinks) == 0
+
+
+def test_declared_types_give_records_their_form():
+    env = environment()
+    person = Types.ROW_NAMED(["name", "height"], [Types.STRING(), Types.FLOAT()])
+    people = env.from_collection([("Ada", 1.1), ("Bob", 1.5)], type_info=person)
+    assert people.map(lambda row: row.name).execute_and_collect() == ["Ada", "Bob"]
+    again = people.map(lambda row: (row.name, row.height), output_type=person)
+    assert [row["height"] for row in again.execute_and_collect()] == [1.100000023841858, 1.5]
+    assert again.filter(lambda row: row.height > 1.2).get_type() == person
+    longest = people.key_by("name").reduce(lambda first, second: second)
+    assert [type(row) for row in longest.execute_and_collect()] == [Row, Row]
+
+
+def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_remedy():
+    pair = Types.TUPLE([Types.INT()])
+    stream = environment().from_collection(["1", "x"]).map(lambda text: (text, 1), output_type=pair)
+    with pytest.raises(JobFailed) as failed:
+        stream.execute_and_collect()
+    assert "result of 'Map'" in str(failed.value)
+    assert "test_streams.py" in str(failed.value)
+    assert "typed.py" not in str(failed.value)
+    with pytest.raises(TypeMismatch, match=r"element of the collection: found str 'x', wanted Integer"):
+        environment().from_collection([1, "x"], type_info=Types.INT())
+
+
+def test_python_types_stand_for_types():
+    stream = environment().from_collection([1]).map(str, output_type=str)
+    assert stream.get_type() == Types.STRING()
+    assert stream.execute_and_collect() == ["1"]
