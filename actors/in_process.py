@@ -7,6 +7,7 @@ overrides the choices: which task steps next, when a message arrives, and what g
 from __future__ import annotations
 
 import os
+import shutil
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,6 +33,7 @@ from .exchange.frames import Envelope, TaskAddress
 from .job import JobMaster
 from .messages import CancelTask, ToCoordinator, ToTask
 from .task import Progress, StreamTask
+from .wiring import spill_folder
 
 REPORT_INTERVAL_MS = 500
 """How often tasks report their counters."""
@@ -143,9 +145,14 @@ class InProcessCluster:
         task.start()
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
-        """A task dies without a word."""
-        if self.tasks.pop(attempt, None) is not None:
-            self.post(TaskGone(attempt, reason))
+        """A task dies without a word; what it spilled goes with it."""
+        task = self.tasks.pop(attempt, None)
+        if task is None:
+            return
+        folder = spill_folder(task.deployment)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        self.post(TaskGone(attempt, reason))
 
     def _handle_events(self) -> bool:
         active = bool(self._events)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rayflink.actors.commands import DeployTask, JobResult, Signal, TaskGone, Tick
+from rayflink.actors.commands import DeployTask, JobResult, Signal, Tick
 from rayflink.actors.exchange.frames import Envelope, TaskAddress
 from rayflink.actors.in_process import REPORT_INTERVAL_MS, InProcessCluster
 from rayflink.actors.messages import (
@@ -36,7 +36,7 @@ from rayflink.state.clock import ManualClock
 from .faults import Call, Fault
 from .story import Happening, Story
 
-PATIENCE_MS = 120_000
+PATIENCE_MS = 240_000
 """Virtual time without progress after which a run counts as hung; above every timeout that ends a wait by itself."""
 MOST_MOVES = 200_000
 """Moves after which a run counts as endless."""
@@ -283,8 +283,7 @@ class SimulatedCluster(InProcessCluster):
     def kill(self, attempt: TaskAddress, reason: str) -> None:
         """A task dies without a word; what it said before still arrives."""
         self._frozen.discard(attempt)
-        if self.tasks.pop(attempt, None) is not None:
-            self.post(TaskGone(attempt, reason))
+        super().kill(attempt, reason)
 
     # time
 

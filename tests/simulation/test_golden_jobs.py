@@ -42,6 +42,16 @@ def test_it_gives_its_answer_from_many_seeds(job):
     check_seeds(job, range(SEEDS, MANY_SEEDS))
 
 
+@pytest.mark.parametrize("job", [job for job in GOLDEN_JOBS if not job.cancelled_midway], ids=lambda job: job.name)
+def test_it_gives_its_answer_as_a_batch_job(job, tmp_path):
+    graph = job.graph({"execution.runtime-mode": "BATCH", "io.tmp.dirs": str(tmp_path)})
+    for seed in range(2):
+        story = simulate(graph, seed, ROUGH_NETWORK if seed else ())
+        assert story.result is not None
+        job.check(story.result)
+        assert list(tmp_path.iterdir()) == [], "spill files stayed behind"
+
+
 @every_job
 @pytest.mark.parametrize("options", [{}, {"pipeline.operator-chaining.enabled": "false"}], ids=["chained", "apart"])
 def test_it_gives_its_answer_in_process(job, options):

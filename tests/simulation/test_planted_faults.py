@@ -106,7 +106,7 @@ def test_a_credit_that_is_never_announced_hangs_the_job_and_the_hang_is_explaine
     monkeypatch.setattr(ChannelCredit, "announce", forgetful)
     (told,) = failures("rebalance 2 to 3", [], [5]) or [""]
     head = told.splitlines()[0]
-    assert head.startswith("seed 5: no progress for 120000 ms of virtual time; the job is RUNNING"), told
+    assert head.startswith("seed 5: no progress for 240000 ms of virtual time; the job is RUNNING"), told
     assert "waits for input on channels [" in told
     assert "the last moves:" in told
 
@@ -134,7 +134,7 @@ def test_a_lost_call_with_later_ones_behind_it_ends_the_job_with_a_gap():
 def test_a_lost_call_that_nothing_follows_is_a_hang_that_is_explained():
     told = failures("one record", [LoseCall(nth=0, carrying="AddCredit"), LoseCall(nth=0, carrying="PartitionRequest")])
     assert told
-    assert all("no progress for 120000 ms" in text or "is missing" in text for text in told)
+    assert all("no progress for 240000 ms" in text or "is missing" in text for text in told)
 
 
 def test_a_killed_task_ends_the_job_and_names_it():

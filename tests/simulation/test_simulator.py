@@ -17,6 +17,7 @@ from rayflink.testing import (
     CancelJob,
     Fault,
     FreezeTask,
+    KillTask,
     Pause,
     ScriptedSource,
     SlowSink,
@@ -79,7 +80,7 @@ def test_a_run_that_hangs_says_what_each_task_waits_for():
     with pytest.raises(AssertionError) as caught:
         simulate(program([1, 2, 3]), seed=4, faults=[Swallow()])
     told = str(caught.value)
-    assert told.startswith("seed 4: no progress for 120000 ms of virtual time; the job is RUNNING")
+    assert told.startswith("seed 4: no progress for 240000 ms of virtual time; the job is RUNNING")
     assert "Map (1/2) waits for input on channels [0]" in told
     assert "has finished, waits until 1 partitions are fetched" in told
 
@@ -113,6 +114,14 @@ def test_a_job_can_be_cancelled_at_any_moment(at):
     for seed in range(4):
         story = simulate(program([1, Pause(10_000_000), 2]), seed, [*ROUGH_NETWORK, CancelJob(at)])
         assert story.status is JobStatus.CANCELED
+
+
+@pytest.mark.parametrize("fault", [KillTask("Flat Map", at=60), CancelJob(at=70), FreezeTask("Flat Map", at=60)])
+def test_a_batch_job_that_ends_badly_leaves_no_spill_files(fault, tmp_path):
+    graph = JOBS["word count"].graph({"execution.runtime-mode": "BATCH", "io.tmp.dirs": str(tmp_path)})
+    for seed in range(3):
+        assert simulate(graph, seed, [fault]).status in (JobStatus.FAILED, JobStatus.CANCELED)
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.spec("P01")
