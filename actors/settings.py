@@ -19,6 +19,7 @@ class TaskSettings:
     max_buffers_per_channel: int = 10
     max_rows: int = 8192
     max_bytes: int = 1 << 20
+    max_arrow_bytes: int = 4 << 20
     slice_ms: float = 10.0
     max_in_flight: int = 2
     gap_timeout_ms: int = 30_000
@@ -41,6 +42,7 @@ class TaskSettings:
             max_buffers_per_channel=get(options.MAX_BUFFERS_PER_CHANNEL),
             max_rows=get(options.BATCH_MAX_ROWS),
             max_bytes=get(options.BATCH_MAX_BYTES).bytes,
+            max_arrow_bytes=get(options.BATCH_MAX_ARROW_BYTES).bytes,
             slice_ms=get(options.SLICE_TARGET).to_nanos() / 1e6,
             max_in_flight=get(options.MAX_IN_FLIGHT_CALLS),
             gap_timeout_ms=get(options.GAP_TIMEOUT).to_millis(),

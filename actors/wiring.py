@@ -10,6 +10,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.logs import get_logger
 from rayflink.graph.partitioners import (
     Broadcast,
     Custom,
@@ -30,6 +31,8 @@ from .exchange.partition import ResultPartition, output_pool
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
 from .settings import TaskSettings
+
+log = get_logger(__name__)
 
 
 def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: int) -> selectors.ChannelSelector:
@@ -69,7 +72,9 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[Rec
         partition = ResultPartition(
             identity, spec.subpartitions, pool, spec.blocking, folder, settings.blocking_memory_bytes
         )
-        limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms)
+        limits = BatchLimits(
+            settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes
+        )
         selector = make_selector(spec, deployment, settings.memo_entries)
         writers.append(RecordWriter(partition, selector, limits))
     return writers
@@ -85,6 +90,7 @@ def spill_folder(deployment: TaskDeployment) -> Path | None:
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:
     """The input channels; without inputs a gate that is finished from the start."""
+    log.info("Registering task at network: %s.", deployment.title)
     return InputGate(deployment.inputs, settings.buffers_per_channel, settings.floating_buffers)
 
 
@@ -92,6 +98,7 @@ def make_chain(
     deployment: TaskDeployment, writers: list[RecordWriter], is_full: Callable[[], bool], copies: bool
 ) -> OperatorChain:
     """Operators made by their factories and joined as the job vertex says; not set up yet."""
+    log.info("Loading the operators of task %s.", deployment.title)
     links = []
     for node in deployment.operators:
         if node.factory is None:
@@ -118,7 +125,7 @@ def operator_context(
         max_parallelism=deployment.max_parallelism,
         attempt=deployment.attempt_number,
         clock=shared["clock"],
-        metrics=shared["metrics"].add_group("operator", node.name),
+        metrics=shared["metrics"].operator(node.name, node.operator_id).group,
         config=deployment.config,
         accumulators=shared["accumulators"],
         cached_files=deployment.cached_files,

@@ -1,8 +1,10 @@
 """Collects what a task emits into one batch a channel and hands full batches, encoded, to the result partition.
 
-A batch closes when it holds `max_rows` records or as many as are expected to fill `max_bytes`, when the buffer timeout
-has passed since its first record, or when an event must follow it. One that turns out larger than `max_bytes` is
-divided, so a buffer exceeds the bound only when a single record does. Where all channels get the same records, they
+A batch closes when it holds `max_rows` records or as many as are expected to fill `max_bytes` (an Arrow batch:
+`max_arrow_bytes`, whatever its rows), when the buffer timeout has passed since its first record, or when an event must
+follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of
+it: the batch goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound
+is divided, so a buffer exceeds it only when a single record does. Where all channels get the same records, they
 share one open batch, encoded once.
 
 Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends after every write.
@@ -30,7 +32,8 @@ class BatchLimits:
 
     Args:
         max_rows: records, >= 1.
-        max_bytes: encoded bytes that a batch does not exceed, >= 1; one larger record still goes, alone.
+        max_bytes: encoded bytes that a batch of rows does not exceed, >= 1; one larger record still goes, alone.
+        max_arrow_bytes: the same for an Arrow batch.
         timeout_ms: -1 never, 0 after every write, else milliseconds.
     Raises: ValueError: an argument is out of its range.
     """
@@ -38,10 +41,12 @@ class BatchLimits:
     max_rows: int = 8192
     max_bytes: int = 1 << 20
     timeout_ms: int = 100
+    max_arrow_bytes: int = 4 << 20
 
     def __post_init__(self) -> None:
-        if self.max_rows < 1 or self.max_bytes < 1:
-            raise ValueError(f"a batch holds at least 1 row and 1 byte, found {self.max_rows} and {self.max_bytes}")
+        least = min(self.max_bytes, self.max_arrow_bytes)
+        if self.max_rows < 1 or least < 1:
+            raise ValueError(f"a batch holds at least 1 row and 1 byte, found {self.max_rows} and {least}")
         if self.timeout_ms < -1:
             raise ValueError(f"buffer timeout must be -1 (only full buffers), 0 or more ms, found {self.timeout_ms}")
 
@@ -72,6 +77,7 @@ class RecordWriter:
         self._open = [OpenBatch() for _ in self._receivers]
         self._pending = 0
         self._oldest_ms: int | None = None
+        self._overdue = False
         self._now_ms: int | None = None
         self._target_rows = min(self._limits.max_rows, _FIRST_ROWS)
         self.rows_written = 0
@@ -117,18 +123,21 @@ class RecordWriter:
             self._restart_waiting(now_ms)
         self._now_ms = now_ms
         timeout, oldest = self._limits.timeout_ms, self._oldest_ms
-        if timeout <= 0 or oldest is None or now_ms - oldest < timeout:
+        if timeout <= 0 or not (self._overdue or (oldest is not None and now_ms - oldest >= timeout)):
             return
+        self._overdue = False
         next_oldest: int | None = None
         for lane, held in enumerate(self._open):
             if not held.rows:
                 continue
             waited = now_ms - held.since_ms
-            if waited >= timeout:
+            if waited < timeout:
+                next_oldest = held.since_ms if next_oldest is None else min(next_oldest, held.since_ms)
+            elif self._all_wait(lane):
+                self._overdue = True  # looked at again in every step: a mail with credit makes one
+            else:
                 self.effective_timeout_ms += (waited - self.effective_timeout_ms) / 16
                 self._close(lane)
-            elif next_oldest is None or held.since_ms < next_oldest:
-                next_oldest = held.since_ms
         self._oldest_ms = next_oldest
 
     def deadline_ms(self) -> int | None:
@@ -136,6 +145,10 @@ class RecordWriter:
         if self._oldest_ms is None or self._limits.timeout_ms <= 0:
             return None
         return self._oldest_ms + self._limits.timeout_ms
+
+    def _all_wait(self, lane: int) -> bool:
+        """Whether every receiver still has an earlier buffer to be sent."""
+        return all(self.partition.subpartitions[channel].backlog for channel in self._receivers[lane])
 
     def _restart_waiting(self, now_ms: int) -> None:
         """The time was not known yet, or the clock was set back: what is open waits from now on."""
@@ -150,10 +163,12 @@ class RecordWriter:
             self._close(lane)
             held = self._open[lane]
         limits = self._limits
-        by_bytes = max(1, limits.max_bytes // max(1, bytes_per_row(part)))
-        most = limits.max_rows if isinstance(part, ArrowBatch) else self._target_rows
+        if isinstance(part, ArrowBatch):
+            row_limit = max(1, limits.max_arrow_bytes // max(1, bytes_per_row(part)))
+        else:
+            row_limit = min(self._target_rows, max(1, limits.max_bytes // max(1, bytes_per_row(part))))
         now = self._now_ms or 0
-        held.add(part, min(most, by_bytes), now)
+        held.add(part, row_limit, now)
         self._pending += len(part)
         if held.rows >= held.row_limit:
             self._close(lane)
@@ -175,8 +190,12 @@ class RecordWriter:
         for start in range(0, rows, row_limit):
             piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
             body = encode_batch(piece)
-            count, most = len(piece), self._limits.max_bytes
-            self._learn(len(body), count)
+            count = len(piece)
+            if isinstance(piece, ArrowBatch):
+                most = self._limits.max_arrow_bytes
+            else:
+                most = self._limits.max_bytes
+                self._learn(len(body), count)
             if len(body) > most and count > 1:
                 self._send(lane, piece, max(1, count * most // len(body)))
                 continue

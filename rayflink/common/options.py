@@ -303,7 +303,9 @@ _R = "Rayflink"
 BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 8192,
                          "Records after which a batch is sent; at least 1.", test=_POSITIVE)
 BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
-                          "Bytes after which a batch is sent.", test=_NOT_EMPTY)
+                          "Bytes after which a batch of rows is sent.", test=_NOT_EMPTY)
+BATCH_MAX_ARROW_BYTES = _option(_R, "rayflink.batch.max-arrow-bytes", MEMORY, _kb(4096),
+                                "Bytes after which an Arrow batch is sent, whatever its rows.", test=_NOT_EMPTY)
 SLICE_TARGET = _option(_R, "rayflink.slice.target", DURATION, _ms(10),
                        "Time a task works on records before it looks at mail, timers and barriers.",
                        test=_LONGER_THAN_ZERO)

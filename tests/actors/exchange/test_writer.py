@@ -218,7 +218,7 @@ sizes = st.lists(st.integers(0, 3000), max_size=40)
 def test_no_buffer_exceeds_the_bounds_unless_a_single_record_does(
     writes: list[list[int]], width: int, max_rows: int, max_bytes: int, arrow: bool
 ) -> None:
-    writer = writer_of(width, max_rows=max_rows, max_bytes=max_bytes)
+    writer = writer_of(width, max_rows=max_rows, max_bytes=max_bytes, max_arrow_bytes=max_bytes)
     expected: list[list[Any]] = [[] for _ in range(width)]
     turn = 0
     for write in writes:
@@ -238,10 +238,30 @@ def test_no_buffer_exceeds_the_bounds_unless_a_single_record_does(
             if frame.body is None:
                 continue
             batch = decode_batch(frame.body)
-            assert len(batch) <= max_rows
+            assert len(batch) <= max_rows or arrow
             assert len(frame.body) <= max_bytes or len(batch) == 1
             found += batch.values if isinstance(batch, RowBatch) else [row["r"] for row in batch.data.to_pylist()]
         assert found == wanted
+
+
+def test_a_batch_goes_on_filling_while_an_earlier_one_waits_to_be_sent() -> None:
+    writer = writer_of(1, timeout_ms=10)
+    (sub,) = writer.partition.subpartitions
+    sub.credit = 0
+    for now in range(0, 100, 20):
+        writer.tick(now)
+        writer.write(RowBatch([now]))
+    writer.tick(100)
+    assert sub.backlog == 1  # [0], the first whose time was up
+    assert writer.deadline_ms() is None  # nothing to wake up for before credit comes
+    sub.add_credit(2)
+    assert sub.poll() is not None
+    writer.tick(101)
+    frame = sub.poll()
+    assert isinstance(frame, BufferResponse)
+    assert frame.body is not None
+    assert decode_batch(frame.body) == RowBatch([20, 40, 60, 80])
+    assert writer.effective_timeout_ms > 0
 
 
 def test_one_huge_record_goes_alone_and_the_small_ones_around_it_are_not_torn_into_single_rows() -> None:
