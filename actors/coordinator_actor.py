@@ -45,7 +45,7 @@ from .scheduling import Slot
 from .settings import JobSettings
 from .task_actor import Surroundings, actor_class
 from .terminal import News, Terminal, Text
-from .user_code import unpack
+from .user_code import from_bytes, to_bytes, unpack
 
 log = logging.getLogger(__name__)
 
@@ -141,11 +141,11 @@ class CoordinatorActor:
         return described
 
     @ray.method(concurrency_group="wait")
-    def result(self, timeout_s: float) -> JobResult | None:
+    def result(self, timeout_s: float) -> bytes | None:
         """The result, or None when the job has not ended within `timeout_s`."""
         self._ended.wait(timeout_s)
         self._raise_fault()
-        return self._result
+        return None if self._result is None else to_bytes(self._result)
 
     @ray.method(concurrency_group="follow")
     def follow(self, timeout_s: float) -> News:
@@ -156,14 +156,15 @@ class CoordinatorActor:
         if not texts:
             self._raise_fault()
         ended = self._ended.is_set() and self._terminal.is_empty
-        return News(texts, self._note, self._result if ended else None)
+        return News(texts, self._note, to_bytes(self._result) if ended else None)
 
     # calls of the tasks
 
     @ray.method(concurrency_group="events")
-    def report(self, reports: list[ToCoordinator]) -> None:
-        """What a task has to say."""
-        for item in reports:
+    def report(self, reports: bytes) -> None:
+        """What a task has to say: a list of messages."""
+        item: ToCoordinator
+        for item in from_bytes(reports):
             self._starting.pop(item.attempt, None)
             self._events.put(item)
 
@@ -236,7 +237,7 @@ class CoordinatorActor:
             elif isinstance(command, SendToTask):
                 actor = self._actors.get(command.attempt)
                 if actor is not None:
-                    actor.command.remote(command.message)
+                    actor.command.remote(to_bytes(command.message))
             elif isinstance(command, KillTask):
                 actor = self._actors.get(command.attempt)
                 if actor is not None:

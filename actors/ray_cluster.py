@@ -21,7 +21,7 @@ from .coordinator_actor import Submission, coordinator_class
 from .ray_connection import connect, job_names, join
 from .scheduling import required_slots
 from .terminal import News
-from .user_code import pack
+from .user_code import from_bytes, pack
 
 ASK_TIMEOUT_S = 10.0
 """A control call that is not answered by then is an error (pekko.ask.timeout)."""
@@ -63,7 +63,8 @@ class JobHandle:
     def poll(self, timeout_s: float) -> JobResult | None:
         """The result, or None when the job still runs after `timeout_s`."""
         asked = self._coordinator.result.remote(timeout_s)
-        return self._ask(asked, "result", timeout_s + self._ask_timeout_s)  # type: ignore[no-any-return]
+        packed = self._ask(asked, "result", timeout_s + self._ask_timeout_s)
+        return None if packed is None else from_bytes(packed)
 
     def _ask(self, ref: Any, what: str, timeout_s: float | None = None) -> Any:
         started = time.monotonic()
@@ -195,7 +196,7 @@ class RayJob(JobHandle):
                 self._show(news)
                 if news.result is not None:
                     self._last_status = super().status()
-                    self._result = news.result
+                    self._result = from_bytes(news.result)
                     ray.kill(self._coordinator)
                     atexit.unregister(self._leave)
                     return

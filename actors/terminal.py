@@ -14,8 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .commands import JobResult
-
 Text = tuple[bool, str]
 """Whether it belongs to standard error, and the text."""
 MAX_TASK_CHARS = 1 << 20
@@ -35,12 +33,12 @@ class News:
     Args:
         texts: printed since it asked last.
         note: what the job waits for; "" while it runs.
-        result: once the job has ended and everything printed has been handed over.
+        result: the JobResult, packed, once the job has ended and everything printed has been handed over.
     """
 
     texts: tuple[Text, ...] = ()
     note: str = ""
-    result: JobResult | None = None
+    result: bytes | None = None
 
 
 class Printed:

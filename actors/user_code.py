@@ -27,6 +27,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, type) and obj.__module__ == "__main__" and "<locals>" not in obj.__qualname__:
+            self.main_classes[obj.__qualname__] = obj
             name = obj.__qualname__.split(".")[0]  # a nested class is found through the outermost one
             outermost = getattr(sys.modules["__main__"], name, None)
             if isinstance(outermost, type):
@@ -57,5 +58,29 @@ def unpack(data: bytes, main: ModuleType | None = None) -> Any:
     main_classes, program = pickle.loads(data)
     home = main if main is not None else sys.modules["__main__"]
     for name, cls in main_classes.items():
-        setattr(home, name, cls)
+        cls.__qualname__ = name  # cloudpickle sends the last part only
+        if "." not in name:
+            setattr(home, name, cls)
     return program
+
+
+def to_bytes(value: Any) -> bytes:
+    """A value between processes of one job: classes by name, so that there is one of each in a process.
+
+    Ray's own serializer would send a class of the job's script by value with each value, and make another class of it.
+
+    Raises:
+        NotSerializable: something in it cannot be sent to another process.
+    """
+    try:
+        return pickle.dumps(value, protocol=5)
+    except Exception:  # a class or function that has no name to be found by: by value, if it can be
+        try:
+            return bytes(cloudpickle.dumps(value, protocol=5))
+        except Exception as error:
+            raise NotSerializable(f"a {type(value).__name__}", f"{type(error).__name__}: {error}") from error
+
+
+def from_bytes(data: bytes) -> Any:
+    """The value that `to_bytes` wrote."""
+    return pickle.loads(data)

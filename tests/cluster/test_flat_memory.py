@@ -1,0 +1,89 @@
+"""A slow sink holds its source back, and no task's memory grows beyond what its buffers allow.
+
+RAYFLINK_FLAT_MEMORY_S sets how long the job is watched; the full proof takes 60 seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+
+import psutil
+import pytest
+
+from rayflink.common.errors import JobCancelled
+from rayflink.datastream.environment import StreamExecutionEnvironment
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+SECONDS = float(os.environ.get("RAYFLINK_FLAT_MEMORY_S", "15"))
+BATCH_BYTES = 1 << 20
+CHANNELS = 2
+BUFFERS_SENT = CHANNELS * 10
+"""taskmanager.network.memory.max-buffers-per-channel, for each channel of a source."""
+BUFFERS_RECEIVED = CHANNELS * 2 + 8
+"""Exclusive buffers of each channel and the floating ones of the gate, of a sink."""
+ALLOWED = {"source": BUFFERS_SENT * BATCH_BYTES, "sink": BUFFERS_RECEIVED * BATCH_BYTES}
+SLACK = 1.2
+
+
+def kilobyte(number: int) -> str:
+    return f"{number:01000d}"
+
+
+def slow(value: str) -> None:
+    time.sleep(0.0005)
+
+
+@dataclass
+class Seen:
+    """What one task's process held, in bytes, and its last counters."""
+
+    kind: str
+    resident: list[int] = field(default_factory=list)
+
+    @property
+    def growth(self) -> int:
+        return max(self.resident) - self.resident[0]
+
+
+def test_memory_stays_within_the_buffers_and_the_source_is_held_back():
+    env = StreamExecutionEnvironment({"parallelism.default": 2, "rayflink.batch.max-bytes": f"{BATCH_BYTES} bytes"})
+    env.from_sequence(0, 10**12).map(kilobyte).rebalance().add_sink(slow)
+    client = env.execute_async("flat memory")
+    assert watching.eventually(lambda: consumed(client.status()), within_s=60)
+    seen: dict[int, Seen] = {}
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        for kind, vertex in zip(("source", "sink"), client.status()["vertices"], strict=True):
+            for subtask in vertex["subtasks"]:
+                pid = subtask["metrics"]["pid"]
+                seen.setdefault(pid, Seen(kind)).resident.append(private_bytes(pid))
+        time.sleep(0.5)
+    status = client.status()
+    client.cancel()
+    with pytest.raises(JobCancelled):
+        client.get_job_execution_result()
+    source, sink = status["vertices"]
+    for pid, task in seen.items():
+        print(f"{task.kind} {pid}: {task.resident[0] >> 20} MB at first, growth {task.growth >> 20} MB")
+    print(f"out {source['numRecordsOut']}, in {sink['numRecordsIn']}")
+    assert len(seen) == 4
+    for task in seen.values():
+        assert task.growth <= SLACK * ALLOWED[task.kind]
+    for subtask in source["subtasks"]:
+        assert subtask["metrics"]["backPressuredTimeMsPerSecond"] > 500
+    most_under_way = 2 * (BUFFERS_SENT + BUFFERS_RECEIVED) * BATCH_BYTES / 1000
+    assert source["numRecordsOut"] - sink["numRecordsIn"] <= SLACK * most_under_way
+
+
+def consumed(status: dict) -> bool:
+    return all(task["metrics"].get("numRecordsIn", 0) for task in status["vertices"][1]["subtasks"])
+
+
+def private_bytes(pid: int) -> int:
+    """Resident memory without the object store, which is shared and bounded by itself."""
+    memory = psutil.Process(pid).memory_info()
+    return int(memory.rss - memory.shared)
