@@ -70,6 +70,11 @@ class TaskDeployment:
         """As Flink prints it: "Map (1/3)"."""
         return f"{self.vertex_name} ({self.subtask + 1}/{self.parallelism})"
 
+    @property
+    def title(self) -> str:
+        """The name with its attempt, as in Flink's log lines: "Map (1/3) (attempt #0)"."""
+        return f"{self.name} (attempt #{self.attempt_number})"
+
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:

@@ -28,6 +28,7 @@ from rayflink.common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from rayflink.common.logs import get_logger
 from rayflink.operators.base import OperatorSnapshot, SourceOperator, UserCodeError
 from rayflink.operators.valve import WatermarkValve
 
@@ -58,6 +59,8 @@ from .slicing import Slicer
 from .states import ExecutionState, IllegalTransition
 from .task_metrics import TaskMetrics
 from .wiring import make_chain, make_gate, make_writers, operator_context, spill_folder
+
+log = get_logger(__name__)
 
 
 class Progress(Enum):
@@ -93,6 +96,7 @@ class StreamTask:
         self.deployment = deployment
         self.clock = clock
         self.state = ExecutionState.CREATED
+        log.info("Received task %s.", deployment.title)
         self._mailbox: deque[Envelope | ToTask] = deque() if mailbox is None else mailbox
         self._reports: deque[ToCoordinator] = deque()
         self.metrics = TaskMetrics(deployment, clock)
@@ -180,6 +184,9 @@ class StreamTask:
     def deadline_ms(self) -> int | None:
         """When `step` has something to do without a mail: a timer, a buffer timeout, a source's next poll."""
         times: list[int] = []
+        due = self._peers.deadline_ms()
+        if due is not None:
+            times.append(due)
         for writer in self._writers:
             due = writer.deadline_ms()
             if due is not None:
@@ -482,7 +489,11 @@ class StreamTask:
             return Progress.IDLE
         self._mailbox.clear()
         self._remove_spill_folder()
-        return Progress.DONE if self._peers.silent else Progress.IDLE
+        if not self._peers.silent:
+            return Progress.IDLE
+        log.info("Freeing task resources for %s.", self.deployment.title)
+        self.metrics.close()
+        return Progress.DONE
 
     def _serve(self) -> None:
         while self._mailbox:

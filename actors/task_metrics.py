@@ -1,11 +1,18 @@
-"""What a task counts, under Flink's names, as one plain dictionary a report."""
+"""What a task counts, under Flink's names, as one plain dictionary a report.
+
+The data path adds to plain attributes of chain, gate and subpartitions; a report brings them into the metric group.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from rayflink.common import metric_names as names
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
 from rayflink.common.metrics import MetricGroup
-
+from rayflink.common.task_metric_group import TaskFacts, TaskMetricGroup, add_task_for_job
 from rayflink.operators.chain import ChainLink
 
 from .conversations import Conversations
@@ -13,16 +20,28 @@ from .exchange.gate import InputGate
 from .exchange.writer import RecordWriter
 from .messages import TaskDeployment
 
+_RATES = {"busy": names.BUSY_TIME, "idle": names.IDLE_TIME, "back-pressured": names.BACK_PRESSURED_TIME}
+
 
 class TaskMetrics:
-    """Counters of one attempt, and the time it spent busy, idle and back-pressured."""
+    """Counters of one attempt, and the time it spent busy, idle and back-pressured.
+
+    `group` is the task's metric group, below its job's; operators and their functions register under it.
+    """
 
     def __init__(self, deployment: TaskDeployment, clock: Any) -> None:
-        self.group = MetricGroup().add_group("task", deployment.vertex_name)
+        facts = TaskFacts(
+            deployment.job_id, deployment.job_name, deployment.vertex_id, deployment.attempt,
+            deployment.vertex_name, deployment.subtask, deployment.attempt_number,
+        )  # fmt: skip
+        detailed = Configuration.from_dict(deployment.config).get(options.DETAILED_NETWORK_METRICS)
+        self.group: TaskMetricGroup = add_task_for_job(MetricGroup(), facts, detailed)
         self._clock = clock
         self._last_s = clock.monotonic()
-        self._spent = {"busy": 0.0, "idle": 0.0, "back-pressured": 0.0}
-        self._rates = {"busy": 0.0, "idle": 0.0, "back-pressured": 0.0}
+        self._spent = dict.fromkeys(_RATES, 0.0)
+        self._before = dict.fromkeys(_RATES, 0.0)
+        self._rates = dict.fromkeys(_RATES, 0.0)
+        self._bound = False
         self.close_errors = 0
 
     def closing_failed(self) -> None:
@@ -33,6 +52,10 @@ class TaskMetrics:
         """Add to the time spent "busy", "idle" or "back-pressured"."""
         self._spent[what] += seconds
 
+    def close(self) -> None:
+        """End of the task: its group and all below are gone."""
+        self.group.close()
+
     def snapshot(
         self,
         links: list[ChainLink],
@@ -41,42 +64,62 @@ class TaskMetrics:
         valve: Any,
         peers: Conversations,
     ) -> dict[str, Any]:
-        """All counters now; the rates are over the time since the last call."""
+        """All metrics now; the rates are over the time since the last call."""
         self._update_rates()
+        if not self._bound:
+            self._bind(writers, gate, valve, peers)
+        self._count(links, writers, gate)
+        operators = [self._operator(link) for link in links if hasattr(link.operator, "ctx")]
+        nested = tuple(f"{operator['id']}." for operator in operators)
+        everything = self.group.group.snapshot(self._clock.now_ms())
+        own = {name: value for name, value in everything.items() if not name.startswith(nested)}
+        return {**own, "operators": operators}
+
+    def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: Any, peers: Conversations) -> None:
+        """Register what is read when it is reported."""
+        self._bound = True
         subs = [sub for writer in writers for sub in writer.partition.subpartitions]
-        records_in = links[0].records_in if gate.channels else 0
-        records_out = sum(writer.rows_written for writer in writers)
+        gauge = self.group.group.gauge
+        for what, name in _RATES.items():
+            gauge(name, partial(self._rate, what))
+        gauge("busyTimeMs", lambda: round(self._spent["busy"] * 1000))
+        gauge("backPressuredTimeMs", lambda: round(self._spent["back-pressured"] * 1000))
+        gauge("currentInputWatermarks", lambda: list(valve.watermarks))
+        gauge("queuedBytes", lambda: sum(sub.queued_bytes for sub in subs))
+        gauge("calls", lambda: peers.calls)
+        gauge("closeErrors", lambda: self.close_errors)
+        gauge("staleMessages", lambda: peers.stale_messages)
+        gauge("repeatedMessages", lambda: peers.repeated)
+        gauge("effectiveBufferTimeoutMs", lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
+        self.group.network_queues(lambda: gate.queued, lambda: sum(sub.backlog for sub in subs))
+
+    def _rate(self, what: str) -> int:
+        return round(self._rates[what] * 1000)
+
+    def _count(self, links: list[ChainLink], writers: list[RecordWriter], gate: InputGate) -> None:
+        task = self.group
+        subs = [sub for writer in writers for sub in writer.partition.subpartitions]
+        task.num_records_in.count = links[0].records_in if gate.channels else 0
+        task.num_records_out.count = sum(writer.rows_written for writer in writers)
+        task.num_bytes_in.count = sum(channel.bytes_in for channel in gate.channels)
+        task.num_buffers_in.count = sum(channel.buffers_in for channel in gate.channels)
+        task.num_bytes_out.count = sum(sub.bytes_sent for sub in subs)
+        task.num_buffers_out.count = sum(sub.buffers_sent for sub in subs)
+
+    def _operator(self, link: ChainLink) -> dict[str, Any]:
+        """One operator: the counts of its chain link, and under "metrics" all its group holds."""
+        ctx = link.operator.ctx
+        metrics = self.group.operator(ctx.operator_name, ctx.operator_id)
+        metrics.num_records_in.count, metrics.num_records_out.count = link.records_in, link.records_out
+        metrics.watermarks(lambda: link.input_watermark, lambda: link.output_watermark)
         return {
-            "numRecordsIn": records_in,
-            "numRecordsOut": records_out if writers else 0,
-            "numBytesIn": sum(channel.bytes_in for channel in gate.channels),
-            "numBuffersIn": sum(channel.buffers_in for channel in gate.channels),
-            "numBytesOut": sum(sub.bytes_sent for sub in subs),
-            "numBuffersOut": sum(sub.buffers_sent for sub in subs),
-            "busyTimeMsPerSecond": round(self._rates["busy"] * 1000),
-            "idleTimeMsPerSecond": round(self._rates["idle"] * 1000),
-            "backPressuredTimeMsPerSecond": round(self._rates["back-pressured"] * 1000),
-            "busyTimeMs": round(self._spent["busy"] * 1000),
-            "backPressuredTimeMs": round(self._spent["back-pressured"] * 1000),
-            "currentInputWatermarks": list(valve.watermarks),
-            "queuedBytes": sum(sub.queued_bytes for sub in subs),
-            "calls": peers.calls,
-            "closeErrors": self.close_errors,
-            "staleMessages": peers.stale_messages,
-            "repeatedMessages": peers.repeated,
-            "effectiveBufferTimeoutMs": max((w.effective_timeout_ms for w in writers), default=0.0),
-            "operators": [
-                {
-                    "id": link.operator.ctx.operator_id,
-                    "name": link.operator.ctx.operator_name,
-                    "numRecordsIn": link.records_in,
-                    "numRecordsOut": link.records_out,
-                    "currentInputWatermark": link.input_watermark,
-                    "metrics": link.operator.ctx.metrics.snapshot(),
-                }
-                for link in links
-                if hasattr(link.operator, "ctx")
-            ],
+            "id": ctx.operator_id,
+            "name": ctx.operator_name,
+            names.NUM_RECORDS_IN: link.records_in,
+            names.NUM_RECORDS_OUT: link.records_out,
+            names.CURRENT_INPUT_WATERMARK: link.input_watermark,
+            names.CURRENT_OUTPUT_WATERMARK: link.output_watermark,
+            "metrics": metrics.group.snapshot(self._clock.now_ms()),
         }
 
     def _update_rates(self) -> None:
@@ -85,7 +128,6 @@ class TaskMetrics:
         if elapsed <= 0:
             return
         for what, seconds in self._spent.items():
-            before = self._rates.get(f"{what} before", 0.0)
-            self._rates[what] = min(1.0, (seconds - before) / elapsed)
-            self._rates[f"{what} before"] = seconds
+            self._rates[what] = min(1.0, (seconds - self._before[what]) / elapsed)
+            self._before[what] = seconds
         self._last_s = now

@@ -266,7 +266,7 @@ class MetricGroup:
     def close(self) -> None:
         """Forget all metrics and groups below; what is registered later counts but is not reported."""
         self._closed = True
-        for group in self._groups.values():
+        for group in list(self._groups.values()):
             group.close()
         self._metrics.clear()
         self._groups.clear()

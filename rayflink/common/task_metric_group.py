@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import metric_names as names
-from .ids import AttemptNumber, ExecutionAttemptID, JobID, JobVertexID, SubtaskIndex
 from .metrics import Counter, MetricGroup
 
 __all__ = ["OperatorMetrics", "TaskFacts", "TaskMetricGroup", "add_task_for_job"]
@@ -14,15 +13,22 @@ __all__ = ["OperatorMetrics", "TaskFacts", "TaskMetricGroup", "add_task_for_job"
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What tells one attempt from all others."""
+    """What tells one attempt from all others.
 
-    job_id: JobID
+    Args:
+        job_id: 32 hex digits, like `vertex_id` and `attempt_id`.
+        task_name: name of the vertex.
+        subtask_index: in [0, parallelism).
+        attempt_number: attempts of the subtask before this one.
+    """
+
+    job_id: str
     job_name: str
-    vertex_id: JobVertexID
-    attempt_id: ExecutionAttemptID
+    vertex_id: str
+    attempt_id: str
     task_name: str
-    subtask_index: SubtaskIndex
-    attempt_number: AttemptNumber
+    subtask_index: int
+    attempt_number: int
 
 
 def add_task_for_job(root: MetricGroup, task: TaskFacts, detailed_network: bool = False) -> TaskMetricGroup:
@@ -61,9 +67,9 @@ class TaskMetricGroup:
             "<subtask_index>": str(task.subtask_index),
         }
 
-    def operator(self, operator_name: str) -> OperatorMetrics:
-        """The metrics of one operator of the task's chain."""
-        return OperatorMetrics(self.group.add_group(operator_name))
+    def operator(self, operator_name: str, operator_id: str = "") -> OperatorMetrics:
+        """The metrics of one operator of the task's chain; with its id, operators of one name are kept apart."""
+        return OperatorMetrics(self.group.add_group(operator_id or operator_name))
 
     def network_queues(self, inputs: Callable[[], int], outputs: Callable[[], int]) -> None:
         """Report queue lengths in buffers, where detailed network metrics are on; else nothing."""
@@ -84,9 +90,13 @@ class OperatorMetrics:
         self.group = group
         self.num_records_in: Counter = group.counter(names.NUM_RECORDS_IN)
         self.num_records_out: Counter = group.counter(names.NUM_RECORDS_OUT)
-        self.num_late_records_dropped: Counter = group.counter(names.NUM_LATE_RECORDS_DROPPED)
 
-    def watermarks(self, current_input: Callable[[], int], current_output: Callable[[], int]) -> None:
-        """Report the current input and output watermark, in epoch milliseconds."""
+    @property
+    def num_late_records_dropped(self) -> Counter:
+        """Records that came after their windows were over; reported from the first look on."""
+        return self.group.counter(names.NUM_LATE_RECORDS_DROPPED)
+
+    def watermarks(self, current_input: Callable[[], int | None], current_output: Callable[[], int | None]) -> None:
+        """Report the current input and output watermark, in epoch milliseconds; None before the first."""
         self.group.gauge(names.CURRENT_INPUT_WATERMARK, current_input)
         self.group.gauge(names.CURRENT_OUTPUT_WATERMARK, current_output)

@@ -59,6 +59,7 @@ class ChainLink:
     records_in: int = 0
     records_out: int = 0
     input_watermark: int | None = None
+    output_watermark: int | None = None
 
 
 class OperatorChain:
@@ -173,6 +174,8 @@ class OperatorChain:
             if not len(element):  # type: ignore[arg-type]
                 return
             link.records_out += len(element)  # type: ignore[arg-type]
+        elif isinstance(element, Watermark):
+            link.output_watermark = element.timestamp
         for output in link.outputs:
             if every_way or output.tag_id == tag:
                 output.writer.write(element)

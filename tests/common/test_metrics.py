@@ -115,6 +115,7 @@ def facts():
     return TaskFacts(JobID.new(source), "job", JobVertexID.new(source), ExecutionAttemptID.new(source), "map", 2, 1)
 
 
+@pytest.mark.spec("U06")
 def test_a_task_has_a_group_below_its_job_that_closes_with_the_task(facts):
     root = MetricGroup()
     task = add_task_for_job(root, facts)
@@ -125,6 +126,7 @@ def test_a_task_has_a_group_below_its_job_that_closes_with_the_task(facts):
     assert set(task.variables().values()) == {
         facts.job_id, "job", facts.vertex_id, facts.attempt_id, "map", "2", "1",
     }  # fmt: skip
+    task.operator("map").group.add_group("mine")
     task.close()
     task.group.counter("late").inc()
     assert root.snapshot() == {}
