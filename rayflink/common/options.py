@@ -46,12 +46,11 @@ def _option(
     type: ValueType[T],
     default: T | None,
     help: str,
-    fallback: tuple[str, ...] = (),
-    test: _Test | None = None,
-    refused: str = "",
+    **more: Any,
 ) -> ConfigOption[T]:
-    accepts, wanted = test or (None, "")
-    option = ConfigOption(key, type, default, help, fallback, accepts, wanted, refused)
+    """Register an option; `more` may hold fallback keys, the `test` of its values, and why it is `refused`."""
+    accepts, wanted = more.pop("test", (None, ""))
+    option = ConfigOption(key, type, default, help, accepts=accepts, wanted=wanted, **more)
     _sections.setdefault(section, []).append(option)
     return option
 

@@ -19,7 +19,7 @@ from rayflink.operators.window_functions import (
     collecting,
     reducing,
 )
-from rayflink.operators.windows import window_operator
+from rayflink.operators.windows import WindowRules, window_operator
 
 from .keyed import KeyedStream
 from .step import Factory
@@ -191,7 +191,7 @@ def _window_operator(
 ) -> Any:
     gathered: WindowContents = contents()
     evaluation = None if function is None else WindowEvaluation(function)
-    return window_operator(key_selector, assigner, gathered, evaluation, *settings)
+    return window_operator(key_selector, assigner, gathered, evaluation, WindowRules(*settings))
 
 
 __all__ = ["AllWindowedStream", "WindowedStream"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd
+from dataclasses import dataclass
 from typing import Any, cast
 
 from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
@@ -35,14 +36,27 @@ LATE_METRIC = "numLateRecordsDropped"
 _ABSENT: Any = object()
 
 
+@dataclass(frozen=True)
+class WindowRules:
+    """When windows fire, and what becomes of late records.
+
+    Args:
+        trigger: None for the assigner's default.
+        allowed_lateness_ms: how long a window takes records after it fired, at least 0; event time only.
+        late_tag_id: side output of late records, or None.
+    """
+
+    trigger: Trigger | None = None
+    allowed_lateness_ms: int = 0
+    late_tag_id: str | None = None
+
+
 def window_operator(
     key_selector: Any,
     assigner: WindowAssigner,
     contents: WindowContents,
     evaluation: WindowEvaluation | None = None,
-    trigger: Trigger | None = None,
-    allowed_lateness_ms: int = 0,
-    late_tag_id: str | None = None,
+    rules: WindowRules | None = None,
 ) -> BaseWindowOperator:
     """The operator for these windows: the fast one where assigner and trigger allow it.
 
@@ -51,21 +65,19 @@ def window_operator(
         assigner: places records into windows.
         contents: what is kept of the records.
         evaluation: what a fired window is given to; None emits the contents' result.
-        trigger: None for the assigner's default.
-        allowed_lateness_ms: how long a window takes records after it fired, at least 0; event time only.
-        late_tag_id: side output of late records, or None.
+        rules: trigger and lateness; None for the assigner's trigger and no lateness.
 
     Raises:
         ValueError: the lateness is negative.
     """
     from .triggered_windows import TriggeredWindowOperator
 
-    if trigger is None and isinstance(assigner, AlignedWindows):
-        return WindowOperator(key_selector, assigner, contents, evaluation, allowed_lateness_ms, late_tag_id)
-    chosen = trigger or assigner.get_default_trigger()
-    return TriggeredWindowOperator(
-        key_selector, assigner, contents, evaluation, allowed_lateness_ms, late_tag_id, chosen
-    )
+    chosen = rules or WindowRules()
+    lateness, late_tag = chosen.allowed_lateness_ms, chosen.late_tag_id
+    if chosen.trigger is None and isinstance(assigner, AlignedWindows):
+        return WindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
+    trigger = chosen.trigger or assigner.get_default_trigger()
+    return TriggeredWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
 
 
 class BaseWindowOperator(KeyedOperator):

@@ -20,7 +20,7 @@ from rayflink.operators.base import UserCodeError
 from rayflink.operators.triggered_windows import TriggeredWindowOperator
 from rayflink.operators.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger, TriggerResult
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
-from rayflink.operators.windows import LATE_METRIC, WindowOperator, window_operator
+from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
 from tests.operators.laws import Clock, Metrics, answers, context, flat, now, started, verify
 
@@ -58,15 +58,16 @@ class Listed(ProcessWindowFunction):  # type: ignore[type-arg]
 
 def maker(contents: Any, **options: Any) -> Any:
     """Makes operators on tumbling windows of 10 ms."""
-    return lambda: window_operator(first, TEN, contents(), **options)
+    return lambda: window_operator(first, TEN, contents(), rules=WindowRules(**options))
 
 
 def both(assigner: Any, contents: Any, given: list[Any], then: list[Any] | None = None, **options: Any) -> list[Any]:
     """Run on the fast operator and on the one that shows all to the default trigger; both must give the same."""
     trigger = assigner.get_default_trigger()
-    out = verify(lambda: window_operator(first, assigner, contents(), **options), given, then)
-    assert isinstance(window_operator(first, assigner, contents(), **options), WindowOperator)
-    assert verify(lambda: window_operator(first, assigner, contents(), trigger=trigger, **options), given) == out
+    out = verify(lambda: window_operator(first, assigner, contents(), rules=WindowRules(**options)), given, then)
+    assert isinstance(window_operator(first, assigner, contents(), rules=WindowRules(**options)), WindowOperator)
+    rules = WindowRules(trigger, **options)
+    assert verify(lambda: window_operator(first, assigner, contents(), rules=rules), given) == out
     return out
 
 
