@@ -25,6 +25,8 @@ class TaskSettings:
     gap_timeout_ms: int = 30_000
     memo_entries: int = 65536
     blocking_memory_bytes: int = 4 << 20
+    network_buffers: int = 2048
+    request_backoff_ms: tuple[int, int] = (100, 10_000)
     at_least_once: bool = False
     copy_values: bool = False
 
@@ -48,6 +50,8 @@ class TaskSettings:
             gap_timeout_ms=get(options.GAP_TIMEOUT).to_millis(),
             memo_entries=get(options.KEY_MEMO_MAX_ENTRIES),
             blocking_memory_bytes=get(options.BLOCKING_MEMORY).bytes,
+            network_buffers=get(options.NUMBER_OF_BUFFERS),
+            request_backoff_ms=(get(options.REQUEST_BACKOFF_INITIAL), get(options.REQUEST_BACKOFF_MAX)),
             at_least_once=get(options.CHECKPOINT_MODE).name == "AT_LEAST_ONCE",
             copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
         )

@@ -58,7 +58,7 @@ from .settings import TaskSettings
 from .slicing import Slicer
 from .states import ExecutionState, IllegalTransition
 from .task_metrics import TaskMetrics
-from .wiring import make_chain, make_gate, make_writers, operator_context, spill_folder
+from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
 
 log = get_logger(__name__)
 
@@ -135,6 +135,7 @@ class StreamTask:
         """Set up, restore and open the operators, and ask the producers for their data."""
         self._become(ExecutionState.DEPLOYING)
         try:
+            assign_buffers(self.deployment, self._writers, self._gate)
             self._open_operators()
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)

@@ -27,7 +27,7 @@ from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, Operator
 from .exchange import selectors
 from .exchange.frames import PartitionId
 from .exchange.gate import InputGate
-from .exchange.partition import ResultPartition, output_pool
+from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
 from .settings import TaskSettings
@@ -90,8 +90,28 @@ def spill_folder(deployment: TaskDeployment) -> Path | None:
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:
     """The input channels; without inputs a gate that is finished from the start."""
+    buffers = (settings.buffers_per_channel, settings.floating_buffers)
+    return InputGate(deployment.inputs, *buffers, settings.request_backoff_ms)
+
+
+def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate: InputGate) -> None:
+    """Give the task's partitions and gates their shares of the process's network buffers.
+
+    Raises:
+        ValueError: there are not enough for the least that each needs.
+    """
     log.info("Registering task at network: %s.", deployment.title)
-    return InputGate(deployment.inputs, settings.buffers_per_channel, settings.floating_buffers)
+    settings = TaskSettings.of(deployment.config)
+    partitions = [writer.partition for writer in writers if not writer.partition.blocking]
+    lent = gate.floating
+    exclusive = {name: settings.buffers_per_channel * gate.channels_of(name) for name in lent}
+    demands = [(len(partition.subpartitions), partition.limits.total) for partition in partitions]
+    demands += [(exclusive[name], exclusive[name] + floating) for name, floating in lent.items()]
+    shares = share_out(settings.network_buffers, demands)
+    for partition, share in zip(partitions, shares, strict=False):
+        partition.limits = PoolLimits(share, min(partition.limits.per_channel, share))
+    for name, share in zip(lent, shares[len(partitions) :], strict=True):
+        gate.lend(name, share - exclusive[name])
 
 
 def make_chain(

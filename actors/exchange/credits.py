@@ -32,11 +32,16 @@ class FloatingPool:
     """
 
     def __init__(self, size: int) -> None:
+        self._waiting: deque[ChannelCredit] = deque()
+        self.size = self.available = 0
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """Have `size` buffers, >= 0, before any is borrowed."""
         if size < 0:
             raise ValueError(f"floating buffers per gate must be >= 0, found {size}")
-        self.size = size
-        self.available = size
-        self._waiting: deque[ChannelCredit] = deque()
+        assert self.available == self.size, "a pool is resized before its first buffer is borrowed"
+        self.size = self.available = size
 
     def take(self) -> bool:
         """Borrow one buffer; False when none is left."""

@@ -6,7 +6,6 @@ Source: apache/flink SingleInputGate, UnionInputGate, RemoteInputChannel.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -100,7 +99,7 @@ class InputGate:
     Args:
         specs: one a channel.
         exclusive: buffers each channel owns.
-        floating: buffers each gate (job edge) lends to its channels; with a mapping, gate -> buffers.
+        floating: buffers each gate (job edge) lends to its channels.
         backoff_ms: first and longest wait before a partition its producer does not know is asked for again.
     """
 
@@ -108,12 +107,10 @@ class InputGate:
         self,
         specs: tuple[ChannelSpec, ...],
         exclusive: int,
-        floating: int | Mapping[int, int],
+        floating: int,
         backoff_ms: tuple[int, int] = (100, 10_000),
     ) -> None:
-        gates = {spec.gate for spec in specs}
-        lent = dict.fromkeys(gates, floating) if isinstance(floating, int) else floating
-        pools = {gate: FloatingPool(lent[gate]) for gate in gates}
+        self._pools = pools = {gate: FloatingPool(floating) for gate in dict.fromkeys(spec.gate for spec in specs)}
         self._retries: list[tuple[int, int]] = []  # when, which channel
         self._ready: deque[int] = deque()
         self._queued = [False] * len(specs)
@@ -132,6 +129,19 @@ class InputGate:
     def is_finished(self) -> bool:
         """Whether every channel has delivered its end of partition."""
         return self._unfinished == 0
+
+    @property
+    def floating(self) -> dict[int, int]:
+        """Gate -> buffers it lends to its channels."""
+        return {gate: pool.size for gate, pool in self._pools.items()}
+
+    def channels_of(self, gate: int) -> int:
+        """How many channels a gate has."""
+        return sum(1 for channel in self.channels if channel.spec.gate == gate)
+
+    def lend(self, gate: int, floating: int) -> None:
+        """Let a gate lend so many buffers; before its partitions are asked for."""
+        self._pools[gate].resize(floating)
 
     def request_partitions(self) -> list[tuple[TaskAddress, Frame]]:
         """Ask every producer for its subpartition; only the first call asks."""

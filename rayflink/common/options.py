@@ -46,11 +46,13 @@ def _option(
     type: ValueType[T],
     default: T | None,
     help: str,
+    *fallback: tuple[str, ...],
     **more: Any,
 ) -> ConfigOption[T]:
-    """Register an option; `more` may hold fallback keys, the `test` of its values, and why it is `refused`."""
+    """Register an option; `more` may hold the `test` of its values, and why it is `refused`."""
     accepts, wanted = more.pop("test", (None, ""))
-    option = ConfigOption(key, type, default, help, accepts=accepts, wanted=wanted, **more)
+    older = fallback[0] if fallback else ()
+    option = ConfigOption(key, type, default, help, older, accepts, wanted, **more)
     _sections.setdefault(section, []).append(option)
     return option
 
@@ -179,19 +181,24 @@ SEGMENT_SIZE = _option(_T, "taskmanager.memory.segment-size", MEMORY, _kb(32),
                        "Size of one network buffer, the unit of credit.", test=_NOT_EMPTY)
 MANAGED_FRACTION = _option(_T, "taskmanager.memory.managed.fraction", DOUBLE, 0.4,
                            "Share of a task's memory that state backends may use.", ("taskmanager.memory.fraction",),
-                           _FRACTION)
+                           test=_FRACTION)
 NUMBER_OF_BUFFERS = _option(_T, "taskmanager.network.numberOfBuffers", INT, 2048,
-                            "Network buffers all channels of a node share; at least 1.", test=_POSITIVE)
+                            "Network buffers all channels of a task's process share; at least 1.", test=_POSITIVE)
 CREDIT_MODEL = _option(_T, "taskmanager.network.credit-model", BOOLEAN, True,
                        "Credit-based flow control; it is always on.",
                        test=(lambda value: value, "true: rayflink has no other flow control"))
 BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.buffers-per-channel", INT, 2,
-                              "Exclusive buffers of one channel; at least 0.", test=_NOT_NEGATIVE)
+                              "Exclusive buffers of one channel; at least 1.", test=_POSITIVE)
 FLOATING_BUFFERS_PER_GATE = _option(_T, "taskmanager.network.memory.floating-buffers-per-gate", INT, 8,
                                     "Buffers the channels of one gate share; at least 0.", test=_NOT_NEGATIVE)
 MAX_BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.max-buffers-per-channel", INT, 10,
                                   "Most buffers one outgoing channel may hold; at least 1.", test=_POSITIVE)
-TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files; subtasks take turns. Default: the system's.")
+REQUEST_BACKOFF_INITIAL = _option(_T, "taskmanager.network.request-backoff.initial", INT, 100,
+                                  "Milliseconds until a partition its producer does not know yet is asked for again; "
+                                  "the wait doubles each time; 0 never asks again.", test=_NOT_NEGATIVE)
+REQUEST_BACKOFF_MAX = _option(_T, "taskmanager.network.request-backoff.max", INT, 10_000,
+                              "Longest of these waits, in milliseconds; after it the task fails.", test=_NOT_NEGATIVE)
+TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files, used in turn. Default: the system's.")
 BLOCKING_MEMORY = _option(_T, "rayflink.blocking-partition.memory", MEMORY, _kb(4096),
                           "Of a blocking result partition kept in memory; the rest is spilled.")
 DETAILED_NETWORK_METRICS = _option(_T, "taskmanager.network.detailed-metrics", BOOLEAN, False,
@@ -213,7 +220,8 @@ HEARTBEAT_TIMEOUT = _option(_C, "heartbeat.timeout", DURATION, _ms(50_000),
 SLOT_REQUEST_TIMEOUT = _option(_C, "slot.request.timeout", DURATION, _ms(300_000),
                                "Time a job waits for slots before it fails.", test=_LONGER_THAN_ZERO)
 ASK_TIMEOUT = _option(_C, "pekko.ask.timeout", DURATION, _ms(10_000),
-                      "Time a request to the coordinator or a task may take.", ("akka.ask.timeout",), _LONGER_THAN_ZERO)
+                      "Time a request to the coordinator or a task may take.", ("akka.ask.timeout",),
+                      test=_LONGER_THAN_ZERO)
 
 _F = "Failure and restart"
 FAILOVER_STRATEGY = _option(_F, "jobmanager.execution.failover-strategy", enum_type(FailoverStrategy),
@@ -264,7 +272,7 @@ CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", 
                                ("execution.checkpointing.unaligned",))
 CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
                                      "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
-                                     ("execution.checkpointing.alignment-timeout",), _NO_NEGATIVE_TIME)
+                                     ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME)
 CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
                                         "Checkpoint failures in a row before the job fails; at least 0.",
                                         test=_NOT_NEGATIVE)
@@ -273,7 +281,7 @@ CHECKPOINTS_AFTER_TASKS_FINISH = _option(_K, "execution.checkpointing.checkpoint
                                          ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",))
 CHECKPOINTS_RETAINED = _option(_K, "execution.checkpointing.num-retained", INT, 1,
                                "Complete checkpoints to keep; at least 1.", ("state.checkpoints.num-retained",),
-                               _POSITIVE)
+                               test=_POSITIVE)
 CHECKPOINT_RETENTION = _option(_K, "execution.checkpointing.externalized-checkpoint-retention",
                                enum_type(ExternalizedCheckpointRetention),
                                ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,

@@ -146,7 +146,7 @@ def test_a_tasks_life_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> No
         TaskBench([ListSource([])], channels=()).start().work()
     assert [record.getMessage() for record in caplog.records] == [
         "Received task Vertex (1/1) (attempt #0).",
-        "Registering task at network: Vertex (1/1) (attempt #0).",
         "Loading the operators of task Vertex (1/1) (attempt #0).",
+        "Registering task at network: Vertex (1/1) (attempt #0).",
         "Freeing task resources for Vertex (1/1) (attempt #0).",
     ]

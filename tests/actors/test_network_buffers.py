@@ -1,0 +1,94 @@
+"""What partitions and gates of a task get of its process's network buffers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayflink.actors.exchange.frames import PartitionId, TaskAddress
+from rayflink.actors.exchange.gate import ChannelSpec
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.messages import OutputSpec, TaskDeployment
+from rayflink.actors.settings import TaskSettings
+from rayflink.actors.states import JobStatus
+from rayflink.actors.wiring import assign_buffers, make_gate, make_writers
+from rayflink.graph.partitioners import Rebalance
+from rayflink.state.clock import ManualClock
+from tests.golden_jobs import GoldenJob, word_count
+
+TOTAL = "taskmanager.network.numberOfBuffers"
+
+
+def deployment(buffers: int, channels: list[int], outputs: list[int], blocking: bool = False) -> TaskDeployment:
+    """A task with `channels[i]` channels in gate i and an output for each width."""
+    inputs = tuple(
+        ChannelSpec(PartitionId(f"{gate:032x}", i), 0, TaskAddress(f"p{gate}.{i}"), gate)
+        for gate, width in enumerate(channels)
+        for i in range(width)
+    )
+    specs = tuple(OutputSpec(f"{i:032x}", width, Rebalance(), blocking=blocking) for i, width in enumerate(outputs))
+    config = {TOTAL: str(buffers)}
+    return TaskDeployment("j", "j", TaskAddress("me"), 0, "v", "Vertex", 0, 1, 128, (), inputs, specs, config)
+
+
+def assigned(buffers: int, channels: list[int], outputs: list[int]) -> tuple[list[int], list[int]]:
+    """Buffers of each output's pool, and floating ones of each gate."""
+    what = deployment(buffers, channels, outputs)
+    options = TaskSettings.of(what.config)
+    writers, gate = make_writers(what, options), make_gate(what, options)
+    assign_buffers(what, writers, gate)
+    return [writer.partition.limits.total for writer in writers], list(gate.floating.values())
+
+
+@pytest.mark.spec("M05", "M18", "N24")
+def test_a_task_has_one_pool_for_each_output_and_one_for_each_input() -> None:
+    assert assigned(2048, channels=[4, 1], outputs=[3]) == ([3 * 2 + 8], [8, 8])
+
+
+@pytest.mark.spec("M13", "M05")
+def test_when_buffers_are_short_each_pool_gives_up_some() -> None:
+    # at least 10 + 2 x 10, at most 28 + 28; 40 leave 10 for pools that could take 18 and 8
+    assert assigned(40, channels=[10], outputs=[10]) == ([10 + 6], [4])
+    assert assigned(30, channels=[10], outputs=[10]) == ([10], [0])
+
+
+@pytest.mark.spec("M05", "N24")
+def test_when_not_even_the_least_is_there_the_error_says_how_many_are_wanted() -> None:
+    wanted = (
+        "insufficient network buffers: 30 wanted as a minimum, 29 there; "
+        "raise taskmanager.network.numberOfBuffers or lower the parallelism"
+    )
+    with pytest.raises(ValueError) as caught:
+        assigned(29, channels=[10], outputs=[10])
+    assert str(caught.value) == wanted
+
+
+@pytest.mark.spec("M13")
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 6), max_size=3),
+    st.lists(st.integers(1, 6), max_size=3),
+    st.integers(0, 200),
+)
+def test_pools_never_hold_more_than_there_is(channels: list[int], outputs: list[int], spare: int) -> None:
+    least = sum(outputs) + 2 * sum(channels)
+    pools, floating = assigned(max(1, least + spare), channels, outputs)
+    assert sum(pools) + sum(floating) + 2 * sum(channels) <= max(1, least + spare)
+    assert all(pool >= width for pool, width in zip(pools, outputs, strict=True))
+
+
+@pytest.mark.spec("M05", "N24")
+def test_a_job_without_enough_buffers_fails_with_the_remedy_and_runs_with_them() -> None:
+    job = GoldenJob("word count", word_count)
+
+    def run(buffers: int) -> tuple[JobStatus, str]:
+        clock = ManualClock(1_000)
+        graph = job.graph({TOTAL: str(buffers)})
+        result = InProcessCluster(graph, clock, lambda ms: clock.advance(max(1, int(ms)))).run()
+        return result.status, "" if result.failure is None else result.failure.message
+
+    assert run(8) == (JobStatus.FINISHED, "")
+    status, message = run(3)
+    assert status is JobStatus.FAILED
+    assert "insufficient network buffers: 4 wanted as a minimum, 3 there; raise taskmanager.network" in message
