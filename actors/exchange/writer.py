@@ -1,11 +1,11 @@
 """Collects what a task emits into one batch a channel and hands full batches, encoded, to the result partition.
 
 A batch closes when it holds `max_rows` records or as many as are expected to fill `max_bytes` (an Arrow batch:
-`max_arrow_bytes`, whatever its rows), when the buffer timeout has passed since its first record, or when an event must
-follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of
-it: the batch goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound
-is divided, so a buffer exceeds it only when a single record does. Where all channels get the same records, they
-share one open batch, encoded once.
+`max_arrow_bytes`, whatever its rows), when the buffer timeout has passed since its first record, or when an event
+must follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small
+ones of it: the batch goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger
+than its bound is divided, so a buffer exceeds it only when a single record does. Where all channels get the same
+records, they share one open batch, encoded once.
 
 Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends after every write.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 MIN_TIMESTAMP = -(2**63)
 """Epoch milliseconds of the initial watermark, and of a record that carries no timestamp."""
@@ -151,11 +151,17 @@ class Tagged:
     batch: Batch
 
 
-Batch = Union[RowBatch, ArrowBatch]
-Event = Union[
-    Watermark, WatermarkStatus, CheckpointBarrier, CancelCheckpointMarker, LatencyMarker, EndOfData, EndOfPartition
-]
-Element = Union[RowBatch, ArrowBatch, Watermark, WatermarkStatus, LatencyMarker, EndOfData, Tagged]
+Batch = RowBatch | ArrowBatch
+Event = (
+    Watermark
+    | WatermarkStatus
+    | CheckpointBarrier
+    | CancelCheckpointMarker
+    | LatencyMarker
+    | EndOfData
+    | EndOfPartition
+)
+Element = RowBatch | ArrowBatch | Watermark | WatermarkStatus | LatencyMarker | EndOfData | Tagged
 
 
 def rows_of(batch: Batch) -> Sequence[Any]:

@@ -109,10 +109,10 @@ class Operator(ABC):
         """Take the context; nothing else is called before."""
         self.ctx = ctx
 
-    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:  # noqa: B027
         """Create the state, or restore it from `snapshots` (several after a rescale, none at a first start)."""
 
-    def open(self) -> None:
+    def open(self) -> None:  # noqa: B027
         """Open user functions and outside resources; state is there, no timer has fired yet."""
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -155,13 +155,13 @@ class Operator(ABC):
         """A copy of the state as of now, or None for a stateless operator."""
         return None
 
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027
         """The checkpoint is durable: side effects that belong to it may be committed."""
 
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027
         """The checkpoint will never be complete."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Release everything; called exactly once, after success, failure or cancel."""
 
 

@@ -13,8 +13,8 @@ results.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import gcd
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, cast
 
 from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor

@@ -56,18 +56,21 @@ class Listed(ProcessWindowFunction):  # type: ignore[type-arg]
         yield key, context.window().start, [value for _, value in elements]
 
 
+def made(assigner: Any, contents: Any, evaluation: Any = None, **rules: Any) -> Any:
+    return window_operator(first, assigner, contents(), evaluation, WindowRules(**rules))
+
+
 def maker(contents: Any, **options: Any) -> Any:
     """Makes operators on tumbling windows of 10 ms."""
-    return lambda: window_operator(first, TEN, contents(), rules=WindowRules(**options))
+    return lambda: made(TEN, contents, **options)
 
 
 def both(assigner: Any, contents: Any, given: list[Any], then: list[Any] | None = None, **options: Any) -> list[Any]:
     """Run on the fast operator and on the one that shows all to the default trigger; both must give the same."""
     trigger = assigner.get_default_trigger()
-    out = verify(lambda: window_operator(first, assigner, contents(), rules=WindowRules(**options)), given, then)
-    assert isinstance(window_operator(first, assigner, contents(), rules=WindowRules(**options)), WindowOperator)
-    rules = WindowRules(trigger, **options)
-    assert verify(lambda: window_operator(first, assigner, contents(), rules=rules), given) == out
+    out = verify(lambda: made(assigner, contents, **options), given, then)
+    assert isinstance(made(assigner, contents, **options), WindowOperator)
+    assert verify(lambda: made(assigner, contents, trigger=trigger, **options), given) == out
     return out
 
 
@@ -331,7 +334,7 @@ def test_the_operators_name_lists_its_parts() -> None:
     assert window_operator(first, windows, built_in("sum", 1)).name == (
         "Window(TumblingProcessingTimeWindows(5000), ProcessingTimeTrigger, SumAggregator, PassThroughWindowFunction)"
     )
-    sliding = window_operator(first, SLIDING, collecting(), WindowEvaluation(Listed()), EventTimeTrigger())
+    sliding = window_operator(first, SLIDING, collecting(), WindowEvaluation(Listed()), WindowRules(EventTimeTrigger()))
     assert sliding.name == "Window(SlidingEventTimeWindows(10, 5), EventTimeTrigger, Listed)"
     assert isinstance(sliding, TriggeredWindowOperator)
 
@@ -367,7 +370,7 @@ def test_failures_name_the_method_and_the_record_or_window() -> None:
         lambda: TumblingEventTimeWindows.of(0),
         lambda: SlidingEventTimeWindows.of(10, 0),
         lambda: TumblingEventTimeWindows.of(Duration.of_millis(5), 5),
-        lambda: window_operator(first, TEN, collecting(), allowed_lateness_ms=-1),
+        lambda: window_operator(first, TEN, collecting(), rules=WindowRules(allowed_lateness_ms=-1)),
     ],
 )
 def test_impossible_windows_are_refused(make: Any) -> None:

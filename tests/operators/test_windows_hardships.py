@@ -8,7 +8,7 @@ from rayflink.operators.keyed import KeyedReduceOperator, KeyedSumOperator
 from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.operators.triggers import EventTimeTrigger
 from rayflink.operators.window_functions import built_in
-from rayflink.operators.windows import window_operator
+from rayflink.operators.windows import WindowRules, window_operator
 from rayflink.testing.elements import rec, wm
 from rayflink.testing.hardships import verify
 from tests.operators.test_timers import Script
@@ -25,7 +25,8 @@ LATE = [
 @pytest.mark.parametrize("lateness", [0, 3, 20])
 @pytest.mark.parametrize("assigner", [TumblingEventTimeWindows.of(10), SlidingEventTimeWindows.of(10, 4)])
 def test_windows_give_the_same_under_every_hardship(assigner: Any, lateness: int, trigger: Any) -> None:
-    verify(lambda: window_operator(first, assigner, built_in("sum", 1), None, trigger, lateness, "late"), LATE)
+    rules = WindowRules(trigger, lateness, "late")
+    verify(lambda: window_operator(first, assigner, built_in("sum", 1), None, rules), LATE)
 
 
 def test_rolling_aggregations_and_timers_give_the_same_under_every_hardship() -> None:
