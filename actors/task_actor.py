@@ -29,6 +29,8 @@ from .user_code import from_bytes, to_bytes, unpack
 
 SWITCH_INTERVAL_S = 0.001
 """How long the task's thread may hold the interpreter while a call waits."""
+LOST_CALL_S = 10.0
+"""A data call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
 COLLECT_EVERY_S = 10.0
 """Cyclic garbage is looked for this often; reference counts do the rest at once."""
 
@@ -63,6 +65,7 @@ class TaskActor:
         self._peers: _Peers = _Peers("", "", {})
         self._coordinator: Any = None
         self._done = threading.Event()
+        self._lost_call: tuple[float, str] | None = None
         self._printed = Printed(self._send_texts)
         self._place: dict[str, Any] = {}
         self._near: frozenset[TaskAddress] = frozenset()
@@ -169,13 +172,15 @@ class TaskActor:
                 self._tell([*task.reports(), task.report()])
             else:
                 self._tell(task.reports())
-            if progress is Progress.BUSY:
-                continue
             if progress is Progress.DONE:
                 return
+            if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
+                raise ConnectionError(f"a call to a peer was lost {LOST_CALL_S:.0f} s ago: {self._lost_call[1]}")
             if now - last_collect >= COLLECT_EVERY_S:
                 last_collect = now
                 gc.collect()
+            if progress is Progress.BUSY:
+                continue
             self._sleep(task, last_report + report_s - now)
             now = time.monotonic()
             task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "idle", now - before)
@@ -193,10 +198,12 @@ class TaskActor:
         header, bodies = split_envelope(envelope)
         peer = envelope.receiver
         ref = self._peers[peer].deliver.remote(header, *bodies)
-        ref.future().add_done_callback(lambda _: self._call_returned(peer))
+        ref.future().add_done_callback(lambda call: self._call_returned(peer, call.exception()))
 
-    def _call_returned(self, peer: TaskAddress) -> None:
-        # a peer that is dead has "returned" as well: the coordinator finds out and ends this attempt
+    def _call_returned(self, peer: TaskAddress, error: BaseException | None) -> None:
+        # one to a dead peer "returns" as well: the coordinator finds out and ends this attempt
+        if error is not None and self._lost_call is None:
+            self._lost_call = (time.monotonic(), f"{type(error).__name__}: {error}")
         self._returned.append(peer)
         self._wake.set()
 
