@@ -36,6 +36,7 @@ from .conversations import Conversations
 from .exchange import alignment
 from .exchange.codec import decode_batch
 from .exchange.frames import Envelope, TaskAddress
+from .exchange.subpartition import ExchangeError
 from .failures import describe_failure
 from .messages import (
     AssignSplits,
@@ -344,6 +345,8 @@ class StreamTask:
             self._feed(self._valve.end(channel))
             if self._gate.is_finished:
                 self._ending = True
+        else:
+            raise ExchangeError(f"unexpected event {event!r} on channel {channel}; run one version on all nodes")
 
     def _input_ended(self, channel: int, input_index: int) -> None:
         ended = self._ended_inputs.setdefault(input_index, set())

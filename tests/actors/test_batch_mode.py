@@ -37,7 +37,7 @@ def test_a_spilled_shuffle_gives_every_record_once_and_leaves_no_file(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.spec("J06", "T03")
+@pytest.mark.spec("J06", "T03", "N38")
 def test_consumers_are_deployed_when_all_their_producers_have_finished(tmp_path: Path) -> None:
     env = batch_environment(tmp_path)
     env.from_sequence(1, 100).key_by(lambda x: x).sum().print_to_err()

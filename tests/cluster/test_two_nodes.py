@@ -14,6 +14,7 @@ from tests.cluster import two_nodes
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
+@pytest.mark.spec("X66", "N04")
 def test_golden_jobs_span_two_nodes_with_remote_channels(repository):
     env = {key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
     env["PYTHONPATH"] = str(repository)

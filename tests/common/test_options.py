@@ -31,6 +31,7 @@ def test_a_channel_has_two_buffers_and_a_gate_eight_more():
     assert default("taskmanager.network.memory.max-buffers-per-channel") == "10"
 
 
+@pytest.mark.spec("V06", "O30")
 def test_credit_flow_control_is_on_and_cannot_be_turned_off():
     assert default("taskmanager.network.credit-model") == "true"
     with pytest.raises(ConfigError, match="no other flow control"):

@@ -98,7 +98,7 @@ def test_a_string_whose_length_overflows_is_refused() -> None:
         write_string(bytearray(), Endless())
 
 
-@pytest.mark.spec("X03")
+@pytest.mark.spec("X03", "M03")
 def test_integers_are_written_in_either_byte_order() -> None:
     assert write_int(0x12345678, 4, "big").hex(" ") == "12 34 56 78"
     assert write_int(0x12345678, 4, "little").hex(" ") == "78 56 34 12"

@@ -60,7 +60,7 @@ def test_it_says_what_a_pipelined_one_says_whatever_fits_in_memory(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.spec("N14", "T02")
+@pytest.mark.spec("N14", "T02", "N38")
 def test_it_is_read_only_when_the_producer_has_finished(tmp_path: Path) -> None:
     sub = spilled(tmp_path)
     sub.request(CONSUMER, 3, 2)
@@ -73,6 +73,7 @@ def test_it_is_read_only_when_the_producer_has_finished(tmp_path: Path) -> None:
     assert sub.poll() == BufferResponse(3, 0, 0, b"a")
 
 
+@pytest.mark.spec("M07")
 def test_it_keeps_a_bounded_part_in_memory_and_the_rest_in_one_file(tmp_path: Path) -> None:
     sub = spilled(tmp_path, memory_bytes=1000)
     for _ in range(100):

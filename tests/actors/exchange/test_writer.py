@@ -212,7 +212,7 @@ def test_what_goes_to_every_channel_is_encoded_once(monkeypatch: pytest.MonkeyPa
 sizes = st.lists(st.integers(0, 3000), max_size=40)
 
 
-@pytest.mark.spec("N06", "X53")
+@pytest.mark.spec("N06", "X53", "N07", "M01")
 @settings(max_examples=25)
 @given(st.lists(sizes, max_size=6), st.integers(1, 3), st.integers(1, 20), st.integers(40, 2000), st.booleans())
 def test_no_buffer_exceeds_the_bounds_unless_a_single_record_does(
@@ -264,6 +264,7 @@ def test_a_batch_goes_on_filling_while_an_earlier_one_waits_to_be_sent() -> None
     assert writer.effective_timeout_ms > 0
 
 
+@pytest.mark.spec("N07", "N35")
 def test_one_huge_record_goes_alone_and_the_small_ones_around_it_are_not_torn_into_single_rows() -> None:
     writer = writer_of(1, max_bytes=10_000, max_rows=1000)
     records = [b"s" * 10] * 500 + [b"h" * 1_000_000] + [b"s" * 10] * 500
