@@ -5,14 +5,15 @@ from __future__ import annotations
 import builtins
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from datetime import timedelta
+from enum import Enum
+from os import PathLike
+from typing import Any, TypeVar, overload
 
 from .config_options import ConfigOption
 from .errors import ConfigError, shorten
-from .option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING
-
-if TYPE_CHECKING:
-    from os import PathLike
+from .option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
+from .time import Duration
 
 __all__ = ["Configuration"]
 
@@ -193,13 +194,19 @@ class Configuration:
         }
 
     def check(self) -> None:
-        """Read every registered option that is set. Raises: ConfigError: the first that does not parse."""
+        """Read every registered option that is set.
+
+        Raises: ConfigError: the first that does not parse, or holds an object no other process could read.
+        """
         from .options import by_key
 
         options = by_key()
         for key, value in self._values.items():
             if key in options:
                 options[key].read(value, key)
+            if not _is_plain(value):
+                remedy = "the configuration could not be serialized with it: make the object in open() of a function"
+                raise ConfigError(key, shorten(value), "text, a number or other plain data", remedy)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Configuration:
         return Configuration(self)
@@ -218,6 +225,16 @@ class Configuration:
 
 
 _ABSENT = object()
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the value has a text form that means the same in another process."""
+    if isinstance(value, Mapping):
+        return all(_is_plain(part) for item in value.items() for part in item)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_is_plain, value))
+    plain = (str, bytes, bytearray, bool, int, float, Enum, Duration, MemorySize, timedelta, PathLike, type(None))
+    return isinstance(value, plain)
 
 
 def _strip_comment(line: str) -> str:

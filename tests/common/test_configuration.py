@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 from datetime import timedelta
 
 import pytest
@@ -167,3 +168,13 @@ def test_options_are_built_as_in_pyflink():
         Configuration().set(option, 2**31)
     old = option.with_fallback_keys("my.old")
     assert Configuration().set_integer("my.old", 3).get(old) == 3
+
+
+@pytest.mark.spec("B17")
+@pytest.mark.parametrize("hidden", [threading.Lock(), {"a": [threading.Lock()]}, object(), print])
+def test_an_object_no_other_process_could_read_is_refused(hidden):
+    config = Configuration.from_dict({"plain": {"a": [1, None, "x"]}, "my.option": hidden})
+    with pytest.raises(ConfigError, match=r"option 'my.option': .*the configuration could not be serialized with it"):
+        config.check()
+    config.remove_config("my.option")
+    config.check()
