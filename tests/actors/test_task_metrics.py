@@ -10,7 +10,8 @@ import pytest
 
 from rayflink.actors.commands import JobResult
 from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.batches import Watermark
+from rayflink.actors.messages import CheckpointAcknowledged
+from rayflink.common.batches import CheckpointBarrier, Watermark
 from rayflink.common.time import Time
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
@@ -150,3 +151,16 @@ def test_a_tasks_life_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> No
         "Registering task at network: Vertex (1/1) (attempt #0).",
         "Freeing task resources for Vertex (1/1) (attempt #0).",
     ]
+
+
+@pytest.mark.spec("U08")
+def test_an_acknowledgement_says_how_long_the_barrier_took_to_come_and_to_align() -> None:
+    bench = TaskBench([MapOperator(lambda n: n)], channels=(0, 0)).start()
+    barrier = CheckpointBarrier(1, timestamp=900)
+    bench.feed(0, barrier)
+    bench.work()
+    bench.clock.advance(30)
+    bench.feed(1, barrier)
+    bench.work()
+    [ack] = bench.reported(CheckpointAcknowledged)
+    assert (ack.checkpoint_id, ack.alignment_ms, ack.start_delay_ms, ack.sync_ms) == (1, 30, 130, 0)

@@ -40,7 +40,7 @@ entries = st.lists(
 )
 
 
-@pytest.mark.spec("N15", "T02")
+@pytest.mark.spec("N15", "T02", "M08")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, st.integers(0, 100))
 def test_it_says_what_a_pipelined_one_says_whatever_fits_in_memory(
