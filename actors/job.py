@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayflink.graph.job_graph import JobGraph, JobVertex, ScheduleMode
+from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
 from .commands import (
     CancelRequested,
@@ -141,7 +141,7 @@ class JobMaster:
             return self._tick(now_ms)
         execution = self.executions.get(event.attempt)
         if execution is None or execution.state.is_terminal:
-            return []
+            return [] if execution is None else self._after_its_end(execution, event, now_ms)
         execution.last_seen_ms = now_ms
         if isinstance(event, TaskStateChanged):
             return self._task_changed(execution, event, now_ms)
@@ -239,6 +239,20 @@ class JobMaster:
         execution.become(ExecutionState.FAILED, now_ms)
         message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
         return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
+
+    def _after_its_end(self, execution: Execution, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
+        """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
+        if not isinstance(event, TaskGone) or execution.state is not ExecutionState.FINISHED:
+            return []
+        readers = {edge.target for edge in self.graph.edges if self._holds(edge, execution)}
+        if not any(e.vertex.id in readers and not e.state.is_terminal for e in self.executions.values()):
+            return []
+        message = f"lost the result of {execution.name} before it was read: {event.reason}"
+        return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
+
+    @staticmethod
+    def _holds(edge: JobEdge, execution: Execution) -> bool:
+        return edge.source == execution.vertex.id and not edge.partition_type.is_pipelined
 
     def _splits(self, execution: Execution, event: SplitRequest, now_ms: int) -> list[Command]:
         try:

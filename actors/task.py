@@ -30,7 +30,7 @@ from rayflink.common.batches import (
 )
 from rayflink.common.logs import get_logger
 from rayflink.operators.base import OperatorSnapshot, SourceOperator, UserCodeError
-from rayflink.operators.valve import WatermarkValve
+from rayflink.operators.valve import InputWatermarks
 
 from .conversations import Conversations
 from .exchange import alignment
@@ -62,6 +62,10 @@ from .task_metrics import TaskMetrics
 from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
 
 log = get_logger(__name__)
+
+
+END_OF_INPUT = (Watermark(MAX_TIMESTAMP), EndOfData())
+"""What a source sends last."""
 
 
 class Progress(Enum):
@@ -110,13 +114,15 @@ class StreamTask:
         channels = max(len(deployment.inputs), 1)
         handler = alignment.BarrierTracker if settings.at_least_once else alignment.BarrierAligner
         self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(channels)
-        self._valve = WatermarkValve(channels)
+        self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings.copy_values)
         self._batch: tuple[Batch, int, int, int] | None = None  # batch, rows done, channel, input index
         self._barriers: deque[CheckpointBarrier] = deque()
         self._ended_inputs: dict[int, set[int]] = {}
         self._source_ended = False
+        self._quiesced = False
+        self._timers_turn = False
         self._stopping = False
         self._opened = 0
         self._closed = False
@@ -157,7 +163,7 @@ class StreamTask:
                 writer.tick(now)
             self._peers.check(now)
             progress = self._work(now)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._fail(error)
             return self._after_end()
         return progress
@@ -193,7 +199,9 @@ class StreamTask:
             due = writer.deadline_ms()
             if due is not None:
                 times.append(due)
-        for link in self._chain.links:
+        if self._outputs_full():
+            return min(times, default=None)  # neither timers nor sources are served before credit comes
+        for link in () if self._quiesced else self._chain.links:
             due = link.operator.next_processing_time()
             if due is not None:
                 times.append(due)
@@ -248,7 +256,9 @@ class StreamTask:
             return self._run_chain()
         if self._outputs_full():
             return Progress.BACK_PRESSURED
-        if self._fire_processing_time(now):
+        self._timers_turn = not self._timers_turn and not self._quiesced and self._fire_processing_time(now)
+        if self._timers_turn:  # the next turn is the input's, even when timers are due again
+            self._slicer.expect(0)
             return self._run_chain()
         if self._batch is not None:
             return self._next_slice()
@@ -267,6 +277,7 @@ class StreamTask:
             self._batch = (decode_batch(item.body), 0, item.channel, item.input_index)
             return self._next_slice()
         assert item.event is not None
+        self._slicer.expect(0)
         self._take_event(item.channel, item.input_index, item.event, now)
         return Progress.BUSY if self._chain.idle else self._run_chain()
 
@@ -305,8 +316,9 @@ class StreamTask:
         self._slicer.begin()
         elements = None if self._stopping else source.poll(rows)
         if elements is None:
-            self._source_ended = True
-            self._chain.emit(0, chain(source.finish(), (Watermark(MAX_TIMESTAMP), EndOfData())))
+            self._source_ended = self._quiesced = True
+            self._slicer.expect(0)
+            self._chain.emit(0, chain(source.finish(), END_OF_INPUT))
             self._ending = True
             return self._run_chain()
         elements = tuple(elements)
@@ -356,6 +368,7 @@ class StreamTask:
         if len(ended) < of_input:
             return
         if sum(map(len, self._ended_inputs.values())) == len(specs):
+            self._quiesced = True  # timers of processing time that are not due yet never fire
             self._chain.feed(EndOfData())
         else:
             self._chain.emit(0, self._chain.links[0].operator.end_input(input_index))
@@ -512,7 +525,8 @@ class StreamTask:
                 number = message.barrier.checkpoint_id
                 self._reports.append(CheckpointDeclined(self.deployment.attempt, number, "the task has finished"))
         blocking = all(writer.partition.blocking for writer in self._writers)
-        if self.state is ExecutionState.RUNNING and (blocking or self._all_fetched()):
+        delivered = self._all_fetched() and self._peers.silent
+        if self.state is ExecutionState.RUNNING and (blocking or delivered):
             self._become(ExecutionState.FINISHED)
 
     def _all_fetched(self) -> bool:
@@ -534,7 +548,7 @@ class StreamTask:
         self._abandon()
         self._become(ExecutionState.CANCELED)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         if self.state.is_terminal:
             return
         failure = describe_failure(error, self.deployment)

@@ -201,10 +201,10 @@ class TaskActor:
         ref.future().add_done_callback(lambda call: self._call_returned(peer, call.exception()))
 
     def _call_returned(self, peer: TaskAddress, error: BaseException | None) -> None:
-        # one to a dead peer "returns" as well: the coordinator finds out and ends this attempt
-        if error is not None and self._lost_call is None:
+        if error is None:
+            self._returned.append(peer)
+        elif self._lost_call is None:  # what it carried is missing, so this attempt must not end as FINISHED
             self._lost_call = (time.monotonic(), f"{type(error).__name__}: {error}")
-        self._returned.append(peer)
         self._wake.set()
 
     def _tell(self, reports: list[ToCoordinator]) -> None:

@@ -31,9 +31,17 @@ class WatermarkValve:
         self._idle = False
 
     def watermark(self, channel: int, timestamp: int) -> list[Event]:
-        """A watermark arrived; one of an idle channel, or below the channel's last, is not looked at."""
-        if not self._active[channel] or timestamp <= self.watermarks[channel]:
+        """A watermark arrived; one of an idle channel, or below the channel's last, is not looked at.
+
+        The last of all, `MAX_TIMESTAMP`, makes an idle channel active: its input has ended.
+        """
+        if timestamp <= self.watermarks[channel]:
             return []
+        if not self._active[channel]:
+            if timestamp < MAX_TIMESTAMP or self._ended[channel]:
+                return []
+            joined = self._join(channel)
+            return [*joined, *self.watermark(channel, timestamp)]
         before, self.watermarks[channel] = self.watermarks[channel], timestamp
         if not self._aligned[channel]:
             self._aligned[channel] = timestamp >= self.current
@@ -81,3 +89,69 @@ class WatermarkValve:
             return []
         self.current = timestamp
         return [Watermark(timestamp)]
+
+
+class InputWatermarks:
+    """Watermark of a task over its inputs: a valve for each input, then the minimum over the inputs.
+
+    An idle input is left out; when all are idle the watermark stays where it is. Of one input this is its valve.
+
+    Args:
+        input_of: for each channel the input (0 or 1) it belongs to.
+    Source: apache/flink IndexedCombinedWatermarkStatus.
+    """
+
+    def __init__(self, input_of: list[int]) -> None:
+        self._place: list[tuple[int, int]] = []
+        counts: dict[int, int] = {}
+        for number in input_of:
+            self._place.append((number, counts.setdefault(number, 0)))
+            counts[number] += 1
+        self._valves = {number: WatermarkValve(count) for number, count in counts.items()}
+        self._marks = dict.fromkeys(counts, MIN_TIMESTAMP)
+        self._idle_inputs: set[int] = set()
+        self._open = dict(counts)
+        self._idle = False
+        self.current = MIN_TIMESTAMP
+
+    @property
+    def watermarks(self) -> list[int]:
+        """Watermark of each channel, for metrics."""
+        return [self._valves[number].watermarks[index] for number, index in self._place]
+
+    def watermark(self, channel: int, timestamp: int) -> list[Event]:
+        """A watermark arrived on a channel."""
+        number, index = self._place[channel]
+        return self._combined(number, self._valves[number].watermark(index, timestamp))
+
+    def status(self, channel: int, idle: bool) -> list[Event]:
+        """A channel became idle or active."""
+        number, index = self._place[channel]
+        return self._combined(number, self._valves[number].status(index, idle))
+
+    def end(self, channel: int) -> list[Event]:
+        """A channel has ended; an input all of whose channels have ended holds nobody back."""
+        number, index = self._place[channel]
+        events = self._valves[number].end(index)
+        self._open[number] -= 1
+        if not self._open[number] and any(self._open.values()):
+            self._marks[number] = MAX_TIMESTAMP
+        return self._combined(number, events)
+
+    def _combined(self, number: int, events: list[Event]) -> list[Event]:
+        if len(self._valves) == 1:
+            return events
+        for event in events:
+            if isinstance(event, Watermark):
+                self._marks[number] = event.timestamp
+            elif isinstance(event, WatermarkStatus):
+                (self._idle_inputs.add if event.idle else self._idle_inputs.discard)(number)
+        active = [mark for other, mark in self._marks.items() if other not in self._idle_inputs]
+        out: list[Event] = []
+        if self._idle is bool(active):
+            self._idle = not active
+            out.append(WatermarkStatus(self._idle))
+        if active and self.current < min(active) and any(self._open.values()):
+            self.current = min(active)
+            out.append(Watermark(self.current))
+        return out

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.states import ExecutionState
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch import checked
 from rayflink.state.clock import SystemClock
@@ -54,3 +55,18 @@ def test_a_failing_consumer_leaves_no_spill_file_behind(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="ZeroDivisionError"):
         env.execute()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_producer_that_dies_before_its_result_was_read_fails_the_job(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    env.from_sequence(1, ROWS).key_by(lambda x: x).sum().print_to_err()
+    cluster = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: None)
+    cluster.start()
+    sources = [e for e in cluster.job.executions.values() if e.vertex.is_input]
+    while any(e.state is not ExecutionState.FINISHED for e in sources):
+        cluster.round()
+    cluster.kill(sources[0].attempt, "the process died")
+    while cluster.result is None:
+        cluster.round()
+    assert cluster.result.failure is not None
+    assert "lost the result" in cluster.result.failure.message

@@ -240,3 +240,37 @@ def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
     bench.task.step()
     said = {(e.receiver, type(f).__name__) for e in bench.task.outgoing() for f in e.frames}
     assert {("producer 0", "CancelPartitionRequest"), ("consumer", "ErrorResponse")} <= said
+
+
+class Ticking(Operator):
+    """Wants a timer every millisecond, and notes what is called after its end."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.late_firings = 0
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        return (batch,)
+
+    def next_processing_time(self) -> int:
+        return 0
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        self.late_firings += self.finished
+        return ()
+
+    def finish(self) -> Iterable[Element]:
+        self.finished = True
+        return ()
+
+
+def test_no_timer_of_processing_time_fires_after_the_end_of_input():
+    operator = Ticking()
+    bench = TaskBench([operator]).start()
+    bench.feed(0, "x")
+    bench.end(0)
+    for _ in range(50):
+        bench.task.step()
+    assert operator.finished
+    assert operator.late_firings == 0
+    assert bench.task.deadline_ms() is None

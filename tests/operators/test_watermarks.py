@@ -9,7 +9,7 @@ from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, RowBatch, Wate
 from rayflink.common.time import Duration
 from rayflink.common.watermarks import TimestampAssigner, WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from rayflink.operators.base import UserCodeError
-from rayflink.operators.valve import WatermarkValve
+from rayflink.operators.valve import InputWatermarks, WatermarkValve
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 from tests.operators.laws import Clock, answers, by_output, context, flat, now, run, split, started
 
@@ -197,3 +197,37 @@ def test_when_the_others_are_idle_the_end_of_the_last_active_channel_makes_the_t
     valve.status(0, True)
     valve.watermark(1, 7)
     assert valve.end(1) == [IDLE]
+
+
+def test_the_last_watermark_of_all_is_taken_from_an_idle_channel_too() -> None:
+    valve = WatermarkValve(1)
+    valve.watermark(0, 5)
+    assert valve.status(0, True) == [WatermarkStatus(True)]
+    assert valve.watermark(0, 9) == []
+    assert valve.watermark(0, MAX_TIMESTAMP) == [WatermarkStatus(False), Watermark(MAX_TIMESTAMP)]
+
+
+@pytest.mark.spec("X18")
+def test_two_inputs_give_the_minimum_of_both() -> None:
+    marks = InputWatermarks([0, 0, 1])
+    assert marks.watermark(0, 100) == marks.watermark(2, 50) == []
+    assert marks.watermark(1, 70) == [Watermark(50)]
+    assert marks.watermark(2, 90) == [Watermark(70)]
+    assert marks.watermarks == [100, 70, 90]
+
+
+def test_when_both_inputs_are_idle_the_watermark_of_the_slower_one_stays() -> None:
+    marks = InputWatermarks([0, 1])
+    marks.watermark(0, 1000)
+    assert marks.watermark(1, 100) == [Watermark(100)]
+    assert marks.status(0, True) == []
+    assert marks.status(1, True) == [WatermarkStatus(True)]
+    assert marks.status(1, False) == [WatermarkStatus(False)]
+    assert marks.watermark(1, 150) == [Watermark(150)]  # not late: 1000 was never given out
+
+
+def test_an_input_that_ended_without_the_last_watermark_holds_nobody_back() -> None:
+    marks = InputWatermarks([0, 1])
+    assert marks.watermark(0, 10) == []
+    marks.end(1)
+    assert marks.watermark(0, 20) == [Watermark(20)]
