@@ -159,6 +159,9 @@ class _NumberCursor:
         stop = split.position + count * split.step
         numbers = range(split.position, stop, split.step)
         values = list(numbers) if self._call is None else list(map(self._call, numbers))
+        if len(values) != count:  # to map, a StopIteration from within is the end of the numbers
+            failed_at = numbers[len(values)]
+            raise RuntimeError(f"the function let a StopIteration out at {failed_at}; give next() a default")
         self._split = replace(split, position=stop)
         return RowBatch(values)
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 from ..common.batches import ArrowBatch, Batch, rows_of
 from ..common.sink import Committer, Sink, SinkWriter, WriterContext
 from ..common.types import Row
+from ..operators.base import shortened
 
 ROLL_BYTES = 128 << 20
 
@@ -166,8 +167,11 @@ class TextFormat(PartFormat):
         self._file = file
 
     def write(self, batch: Batch) -> None:
-        lines = "\n".join(map(self._to_text, rows_of(batch)))
-        self._file.write((lines + "\n").encode(self._encoding))
+        records = list(rows_of(batch))
+        lines = list(map(self._to_text, records))
+        if len(lines) != len(records):  # to map, a StopIteration from within is the end of the records
+            raise RuntimeError(f"the text of {shortened(records[len(lines)])} ended in a StopIteration; catch it there")
+        self._file.write(("\n".join(lines) + "\n").encode(self._encoding))
 
 
 class CsvFormat(PartFormat):

@@ -220,7 +220,20 @@ def record_at(values: list[Any], iterator: Iterator[Any]) -> str:
     return shortened(values[taken - 1]) if 0 < taken <= len(values) else ""
 
 
+def ensure_all_taken(iterator: Iterator[Any]) -> None:
+    """Check that a C-level loop over `iterator` (of a list) came to the list's end.
+
+    To such a loop a StopIteration from the function it calls is the end of the records: it stops there and tells
+    nobody. An iterator that was asked for more than its last record has let go of its list, and only then.
+
+    Raises:
+        StopIteration: the function raised one, at the record that `record_at` names.
+    """
+    if len(iterator.__reduce__()) == 3:
+        raise StopIteration("the function called next() on an iterator without more elements; give next() a default")
+
+
 __all__ = [
     "Element", "EndOfData", "Operator", "OperatorContext", "OperatorSnapshot", "ProcessingTime", "SNAPSHOT_VERSION",
-    "SourceOperator", "Tagged", "UserCodeError", "record_at", "shortened",
+    "SourceOperator", "Tagged", "UserCodeError", "ensure_all_taken", "record_at", "shortened",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from rayflink.state.memory import HashMapBackend
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
 from ..common.functions import KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
-from .base import OperatorContext, OperatorSnapshot, UserCodeError, record_at, shortened
+from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .user_code import FunctionOperator, UserCode
 
 FIRING_RECORDS = 4096
@@ -102,7 +102,9 @@ class KeyedOperator(FunctionOperator):
         """The records' keys as the selector gives them."""
         iterator: Iterator[Any] = iter(values)
         try:
-            return list(map(self._key_of, iterator))
+            keys = list(map(self._key_of, iterator))
+            ensure_all_taken(iterator)
+            return keys
         except Exception as error:
             raise self.failure("get_key", record_at(values, iterator)) from error
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..common.batches import Batch, Element
 from ..common.functions import as_sink
 from ..common.sink import Committer, Sink, SinkWriter, WriterContext
-from .base import Operator, OperatorSnapshot, record_at
+from .base import Operator, OperatorSnapshot, ensure_all_taken, record_at
 from .user_code import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
@@ -34,6 +34,7 @@ class SinkFunctionOperator(FunctionOperator):
         iterator = iter(values)
         try:
             deque(map(self._function.call, iterator), maxlen=0)
+            ensure_all_taken(iterator)
         except Exception as error:
             raise self.failure("invoke", record_at(values, iterator)) from error
         return ()

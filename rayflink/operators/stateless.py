@@ -12,7 +12,7 @@ from ..common.batches import ArrowBatch, Batch, Element, RowBatch
 from ..common.functions import as_filter, as_flat_map, as_map
 from ..common.immutability import IMMUTABLE_TYPES
 from ..common.purity import holds_nothing
-from .base import record_at
+from .base import ensure_all_taken, record_at
 from .user_code import FunctionOperator, list_of, timestamps_of
 
 CHUNK_RECORDS = 8192
@@ -61,8 +61,11 @@ class FilterOperator(FunctionOperator):
         iterator = iter(values)
         try:
             if stamps is None:
-                return (RowBatch(list(filter(self._function.call, iterator))),)
+                passed = list(filter(self._function.call, iterator))
+                ensure_all_taken(iterator)
+                return (RowBatch(passed),)
             kept = list(map(bool, map(self._function.call, iterator)))
+            ensure_all_taken(iterator)
         except Exception as error:
             raise self.failure("filter", record_at(values, iterator)) from error
         return (RowBatch(list(compress(values, kept)), list(compress(stamps, kept))),)
@@ -100,7 +103,9 @@ class FlatMapOperator(FunctionOperator):
 def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -> list[Any]:
     """The function's result for each record, each its own object; `trusted`: the function holds nothing."""
     if trusted:
-        return list(map(call, iterator))
+        results = list(map(call, iterator))
+        ensure_all_taken(iterator)
+        return results
     immutable = IMMUTABLE_TYPES
     out: list[Any] = []
     append = out.append
@@ -199,7 +204,9 @@ class ProjectOperator(FunctionOperator):
             return (ArrowBatch(batch.data.select(list(self._indices)), batch.timestamps),)
         iterator = iter(batch.values)
         try:
-            return (RowBatch(list(map(self._pick, iterator)), batch.timestamps),)
+            picked = list(map(self._pick, iterator))
+            ensure_all_taken(iterator)
+            return (RowBatch(picked, batch.timestamps),)
         except Exception as error:
             raise self.failure("project", record_at(batch.values, iterator)) from error
 

@@ -17,7 +17,7 @@ from ..common.batches import (
 )
 from ..common.options import AUTO_WATERMARK_INTERVAL
 from ..common.watermarks import Idleness, WatermarkOutput, WatermarkStrategy
-from .base import Operator, UserCodeError, record_at, shortened
+from .base import Operator, UserCodeError, ensure_all_taken, record_at, shortened
 from .user_code import UserCode, list_of, timestamps_of
 
 
@@ -103,6 +103,7 @@ class TimestampsAndWatermarksOperator(Operator):
         iterator: Iterator[Any] = iter(values)
         try:
             stamps = list(map(self._extract, iterator, repeat(MIN_TIMESTAMP) if given is None else given))
+            ensure_all_taken(iterator)
         except Exception as error:
             where = "extract_timestamp"
             raise UserCodeError(
