@@ -30,6 +30,15 @@ def stops_at(bad: int, result: Callable[[int], Any] = lambda x: x) -> Callable[.
     return lambda x, *_: next(result(y) for y in (x,) if y != bad)
 
 
+def raises_at(bad: int) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if value == bad:
+            raise StopIteration
+        return value
+
+    return call
+
+
 class Keeping:
     """A map function that keeps what it gives, so that its results are looked at one by one."""
 
@@ -48,7 +57,7 @@ def stamped(bad: int) -> Operator:
 
 
 OPERATORS: dict[str, Callable[[int], Operator]] = {
-    "map": lambda bad: MapOperator(stops_at(bad)),
+    "map": lambda bad: MapOperator(raises_at(bad)),
     "map, watched": lambda bad: MapOperator(Keeping(bad)),
     "filter": lambda bad: FilterOperator(stops_at(bad, lambda x: True)),
     "flat_map": lambda bad: FlatMapOperator(stops_at(bad, lambda x: [x])),
