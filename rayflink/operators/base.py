@@ -78,6 +78,9 @@ class OperatorContext:
         cached_files: name -> local path of the distributed cache.
         call_site: the line of the user's program that created the operator, or "".
         request_split: asks the coordinator for a split (sources only).
+        checkpointing: whether checkpoints are triggered in this attempt, the last of them after the end of input; what
+            belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
+            triggers them sets this.
     """
 
     operator_id: str
@@ -95,6 +98,7 @@ class OperatorContext:
     cached_files: Mapping[str, str] = field(default_factory=dict)
     call_site: str = ""
     request_split: Callable[[], None] | None = None
+    checkpointing: bool = False
 
 
 class Operator(ABC):

@@ -15,7 +15,8 @@ from .user_code import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
 COMMITTABLES_STATE = "sink-committables"
-_CHECKPOINTING = "execution.checkpointing.interval"
+_AT_THE_END = 2**63 - 1
+"""In place of a checkpoint's number: after all checkpoints."""
 
 
 class SinkFunctionOperator(FunctionOperator):
@@ -44,8 +45,8 @@ class SinkOperator(Operator):
     """Runs the writer of a `Sink` and, for a sink that has one, its committer.
 
     What a writer prepared before a checkpoint is part of that checkpoint and is committed once it is complete; after a
-    restore it is committed again, which the committer must not notice. At the end of input a job without checkpoints
-    commits at once; one with checkpoints with the last of them.
+    restore it is committed again, which the committer must not notice. At the end of input all that still waits is
+    committed at once, unless checkpoints are triggered (`OperatorContext.checkpointing`): then with the last of them.
 
     Args:
         sink: where to write.
@@ -105,10 +106,11 @@ class SinkOperator(Operator):
 
     def finish(self) -> Iterable[Element]:
         self._flush(end_of_input=True)
-        if self._committer is not None and not self.ctx.config.get(_CHECKPOINTING):
-            with UserCode(self.ctx, "commit"):
-                self._committer.commit(self._current)
+        if not self.ctx.checkpointing:
+            self._committables.append((_AT_THE_END, self._current))
             self._current = []
+            with UserCode(self.ctx, "commit"):
+                self._commit_until(_AT_THE_END)
         return ()
 
     def close(self) -> None:

@@ -207,9 +207,8 @@ def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_what_a_dead_on
 
 
 def test_with_checkpoints_files_become_visible_once_theirs_is_complete(tmp_path: Path) -> None:
-    config = {"execution.checkpointing.interval": "1 s"}
     sink = text_file_sink(tmp_path)
-    operator = opened(SinkOperator(sink), config=config)
+    operator = opened(SinkOperator(sink), checkpointing=True)
     list(operator.process(RowBatch(["a"]), 0))
     list(operator.prepare_snapshot(1))
     snapshot = operator.snapshot_state(1)
@@ -223,7 +222,7 @@ def test_with_checkpoints_files_become_visible_once_theirs_is_complete(tmp_path:
     operator.close()  # fails here
 
     restored = SinkOperator(sink)
-    restored.setup(context(attempt=1, config=config))
+    restored.setup(context(attempt=1, checkpointing=True))
     restored.initialize_state((snapshot,))
     restored.open()  # commits again what checkpoint 1 holds
     list(restored.process(RowBatch(["b"]), 0))
@@ -237,19 +236,31 @@ def test_with_checkpoints_files_become_visible_once_theirs_is_complete(tmp_path:
 
 
 def test_a_checkpoint_whose_notice_was_lost_is_committed_by_the_restore(tmp_path: Path) -> None:
-    config = {"execution.checkpointing.interval": "1 s"}
-    operator = opened(SinkOperator(text_file_sink(tmp_path)), config=config)
+    operator = opened(SinkOperator(text_file_sink(tmp_path)), checkpointing=True)
     list(operator.process(RowBatch(["a"]), 0))
     list(operator.prepare_snapshot(1))
     snapshot = operator.snapshot_state(1)
     operator.close()
     assert snapshot is not None
     restored = SinkOperator(text_file_sink(tmp_path))
-    restored.setup(context(attempt=1, config=config))
+    restored.setup(context(attempt=1, checkpointing=True))
     restored.initialize_state((snapshot,))
     restored.open()
     restored.close()
     assert _content(tmp_path) == {"part-0-0.txt": "a\n"}
+
+
+def test_without_a_trigger_of_checkpoints_all_files_are_visible_at_the_end_whatever_the_option_asks(
+    tmp_path: Path,
+) -> None:
+    operator = opened(SinkOperator(text_file_sink(tmp_path)), config={"execution.checkpointing.interval": "1 s"})
+    list(operator.process(RowBatch(["a"]), 0))
+    list(operator.prepare_snapshot(1))
+    operator.snapshot_state(1)  # taken, but never said to be complete
+    list(operator.process(RowBatch(["b"]), 0))
+    list(operator.finish())
+    operator.close()
+    assert _content(tmp_path) == {"part-0-0.txt": "a\n", "part-0-1.txt": "b\n"}
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_that_names_the_operator(tmp_path: Path) -> None:
