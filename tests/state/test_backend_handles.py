@@ -1,3 +1,5 @@
+import fractions
+import pathlib
 import pickle
 from typing import Any
 
@@ -178,7 +180,8 @@ def test_one_name_is_one_state_of_one_kind() -> None:
 
 
 def test_what_cannot_change_is_shared_and_all_else_copied() -> None:
-    for fixed in (1, "a", b"a", None, (1, ("a", 2.5)), frozenset({1})):
+    path, part = pathlib.PurePosixPath("a"), fractions.Fraction(1, 2)
+    for fixed in (1, "a", b"a", None, (1, ("a", 2.5)), frozenset({1}), path, part, (part, path)):
         assert isolated(fixed) is fixed
     for changing in ([1], {"a": 1}, (1, [2])):
         assert isolated(changing) == changing and isolated(changing) is not changing
