@@ -5,6 +5,9 @@ that yields one list and changes it in between, would fill a batch with one obje
 may hold mutable objects are looked at one by one: a mutable result to which somebody else still refers, at its top or
 anywhere in it, is copied at once. A function that provably holds nothing (`holds_nothing`) is spared that.
 
+Where a stream goes several ways, one consumer must not see what another does to its records: `own_copies` gives each
+the records it may change.
+
 What counts as "somebody else" is read from reference counts; what a fresh object has is measured at import, on the very
 code paths that are used later.
 """
@@ -14,11 +17,31 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterable
+from itertools import chain
 from sys import getrefcount
 from typing import Any
 
 from .errors import RayflinkError
 from .immutability import IMMUTABLE_TYPES, is_immutable
+
+
+class FanOutError(RayflinkError):
+    """Records go to several operators, each of which may change its own, and one of them cannot be copied.
+
+    Args:
+        kind: type of the record.
+        reason: why the copy failed.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind, self.reason = kind, reason
+
+    def __str__(self) -> str:
+        return (
+            f"a record of type {self.kind} goes to several operators and cannot be copied ({self.reason}); let records "
+            "hold plain values only, or give the type a __deepcopy__"
+        )
 
 
 class AliasingError(RayflinkError):
@@ -82,6 +105,40 @@ def detached_list(values: Iterable[Any], given: Any = None) -> list[Any]:
     return out
 
 
+def own_copies(values: list[Any]) -> list[Any]:
+    """The same records as objects of their own; the list itself where nobody can change any of them.
+
+    The types are looked at one level of tuples at a time, not record by record.
+
+    Raises:
+        FanOutError: a record cannot be copied.
+    """
+    level: Iterable[Any] = values
+    while kinds := {kind for kind in set(map(type, level)) if not is_immutable(kind)}:
+        if not kinds <= _PLAIN_FROZEN:
+            return [_own_copy(value) for value in values]
+        level = list(chain.from_iterable([value for value in level if type(value) in _PLAIN_FROZEN]))
+    return values
+
+
+def _own_copy(value: Any) -> Any:
+    if type(value) is not dict and type(value) is not list and not _can_change(value):
+        return value
+    try:
+        return _copied(value)
+    except AliasingError as error:
+        raise FanOutError(error.kind, error.reason) from error.__cause__
+
+
+def _can_change(value: Any) -> bool:
+    kind = type(value)
+    if is_immutable(kind):
+        return False
+    if not _is_frozen(kind) or (issubclass(kind, tuple) and hasattr(value, "__dict__")):
+        return True
+    return any(map(_can_change, _parts(value, kind)))
+
+
 def _is_shared(value: Any, given: Any, held: bool) -> bool:
     """Whether something mutable in `value` is reachable by others; `held`: `value` itself is referred to by others."""
     kind = type(value)
@@ -136,6 +193,9 @@ def _copied(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception as error:  # a user's type may raise anything here
         raise AliasingError(kind.__name__, f"{type(error).__name__}: {error}") from error
+
+
+_PLAIN_FROZEN = frozenset({tuple, frozenset})
 
 
 class _Calibration:

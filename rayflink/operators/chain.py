@@ -1,5 +1,8 @@
 """Several operators that run as one: an element is drawn through all of them before the next one is taken.
 
+Where an element has several ways out, each chained operator gets records of its own: what it does to them is seen
+neither by the next one, which works later, nor by a writer, in which records may still wait.
+
 The chain is a tree. Its work in progress is a stack of iterators, so it can stop after any element (outputs full, or
 its time slice used up) and go on later exactly where it stood; nothing is buffered between chained operators.
 """
@@ -11,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..common.aliasing import FanOutError, own_copies
 from ..common.batches import (
     ArrowBatch,
     Element,
@@ -176,13 +180,27 @@ class OperatorChain:
             link.records_out += len(element)  # type: ignore[arg-type]
         elif isinstance(element, Watermark):
             link.output_watermark = element.timestamp
+        written = False
         for output in link.outputs:
             if every_way or output.tag_id == tag:
                 output.writer.write(element)
-        for edge in reversed(link.edges):
-            if every_way or edge.tag_id == tag:
-                given = copy.deepcopy(element) if self._copies and isinstance(element, RowBatch) else element
-                self._stack.append((edge.target, given, edge.input_index))
+                written = True
+        edges = [edge for edge in reversed(link.edges) if every_way or edge.tag_id == tag]
+        for edge in edges:
+            given = element
+            if type(element) is RowBatch:
+                if self._copies:
+                    given = copy.deepcopy(element)
+                elif written or edge is not edges[0]:  # the last to work may have the records themselves
+                    given = self._own(index, element)
+            self._stack.append((edge.target, given, edge.input_index))
+
+    def _own(self, index: int, batch: RowBatch) -> RowBatch:
+        try:
+            values = own_copies(batch.values)
+        except FanOutError as error:
+            raise self._failure(index, "the copy for each of several consumers") from error
+        return batch if values is batch.values else RowBatch(values, batch.timestamps)
 
     def _failure(self, index: int, where: str) -> UserCodeError:
         ctx = self.links[index].operator.ctx
