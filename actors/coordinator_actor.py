@@ -41,11 +41,12 @@ from .commands import (
 from .exchange.frames import TaskAddress
 from .job import JobMaster
 from .messages import TaskReport, ToCoordinator
+from .reports import read_reports
 from .scheduling import Slot
 from .settings import JobSettings
 from .task_actor import Surroundings, actor_class
 from .terminal import News, Terminal, Text
-from .user_code import from_bytes, to_bytes, unpack
+from .user_code import to_bytes, unpack
 
 log = logging.getLogger(__name__)
 
@@ -163,8 +164,7 @@ class CoordinatorActor:
     @ray.method(concurrency_group="events")
     def report(self, reports: bytes) -> None:
         """What a task has to say: a list of messages."""
-        item: ToCoordinator
-        for item in from_bytes(reports):
+        for item in read_reports(reports):
             self._starting.pop(item.attempt, None)
             self._events.put(item)
 

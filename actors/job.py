@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayflink.common.errors import NotSerializable
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
 from .commands import (
@@ -226,7 +227,11 @@ class JobMaster:
             return self._deploy_ready_consumers(now_ms)
         if event.state is ExecutionState.FAILED:
             assert event.failure is not None
-            return self._fail(execution.name, execution.subtask, event.failure, now_ms)
+            failure = event.failure
+            if failure.kind == NotSerializable.__name__ and not failure.operator:  # the report was, not a function
+                at = execution.vertex.operators[-1].call_site
+                failure = replace(failure, operator=execution.vertex.name, call_site=at)
+            return self._fail(execution.name, execution.subtask, failure, now_ms)
         if event.state is ExecutionState.FINISHED:
             self._merge(event.accumulators)
             return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)

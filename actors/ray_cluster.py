@@ -64,7 +64,16 @@ class JobHandle:
         """The result, or None when the job still runs after `timeout_s`."""
         asked = self._coordinator.result.remote(timeout_s)
         packed = self._ask(asked, "result", timeout_s + self._ask_timeout_s)
-        return None if packed is None else from_bytes(packed)
+        return None if packed is None else self._read(packed)
+
+    def _read(self, packed: bytes) -> JobResult:
+        try:
+            result: JobResult = from_bytes(packed)
+        except Exception as error:  # a user's class may raise anything while it is unpickled
+            reason = f"has ended, but its results cannot be read here: {type(error).__name__}: {error}"
+            remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
+            raise JobExecutionError(self.job_id, reason, remedy) from error
+        return result
 
     def _ask(self, ref: Any, what: str, timeout_s: float | None = None) -> Any:
         started = time.monotonic()
@@ -196,9 +205,9 @@ class RayJob(JobHandle):
                 self._show(news)
                 if news.result is not None:
                     self._last_status = super().status()
-                    self._result = from_bytes(news.result)
                     ray.kill(self._coordinator)
                     atexit.unregister(self._leave)
+                    self._result = self._read(news.result)
                     return
         except SystemExit:  # what Ray raises in a thread that waits when the program calls ray.shutdown()
             remedy = "wait for the job first; a job on a cluster is found again with attach()"

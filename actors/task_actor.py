@@ -22,10 +22,11 @@ from .envelopes import join_envelope, split_envelope
 from .exchange.frames import Envelope, TaskAddress
 from .failures import describe_failure
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
+from .reports import pack_reports
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed, PrintedStream, Text
-from .user_code import from_bytes, to_bytes, unpack
+from .user_code import from_bytes, unpack
 
 SWITCH_INTERVAL_S = 0.001
 """How long the task's thread may hold the interpreter while a call waits."""
@@ -154,7 +155,7 @@ class TaskActor:
         while not self._done.wait(report_s):
             if time.monotonic() - self._reported_at > 2 * report_s:
                 beat = {**self._metrics, **self._place, "reportedMs": int(time.time() * 1000)}
-                self._coordinator.report.remote(to_bytes([TaskReport(attempt, beat)]))
+                self._coordinator.report.remote(pack_reports([TaskReport(attempt, beat)]))
 
     def _loop(self, task: StreamTask, report_s: float) -> None:
         last_report = last_collect = before = time.monotonic()
@@ -213,7 +214,7 @@ class TaskActor:
             self._printed.send(wait=ended)
         if reports:
             self._reported_at = time.monotonic()
-            self._coordinator.report.remote(to_bytes([self._completed(report) for report in reports]))
+            self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
 
     def _completed(self, report: ToCoordinator) -> ToCoordinator:
         """With what only the process knows: where it is, and what came from which node."""
