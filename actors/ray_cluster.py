@@ -14,6 +14,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost
+from rayflink.common.written import write_text
 from rayflink.graph.job_graph import JobGraph
 
 from .commands import JobResult
@@ -219,7 +220,7 @@ class RayJob(JobHandle):
 
     def _show(self, news: News) -> None:
         for to_stderr, text in news.texts:
-            (sys.stderr if to_stderr else sys.stdout).write(text)
+            write_text(sys.stderr if to_stderr else sys.stdout, text)
         if news.texts:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rayflink.common.written import write_text
+
 Text = tuple[bool, str]
 """Whether it belongs to standard error, and the text."""
 MAX_TASK_CHARS = 1 << 20
@@ -164,7 +166,7 @@ class Terminal:
     def _log(self) -> None:
         while self._texts:
             to_stderr, text = self._texts.popleft()
-            (sys.stderr if to_stderr else sys.stdout).write(text)
+            write_text(sys.stderr if to_stderr else sys.stdout, text)
         self._chars = 0
         sys.stdout.flush()
         sys.stderr.flush()

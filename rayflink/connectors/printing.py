@@ -8,6 +8,7 @@ from typing import Any
 
 from ..common.batches import Batch, rows_of
 from ..common.sink import Sink, SinkWriter, WriterContext
+from ..common.written import write_text
 
 
 class PrintSink(Sink):
@@ -44,7 +45,7 @@ class _PrintWriter(SinkWriter):
     def write(self, batch: Batch) -> None:
         prefix, to_text = self._prefix, self._to_text
         stream = sys.stderr if self._stderr else sys.stdout
-        stream.write("".join([f"{prefix}{to_text(value)}\n" for value in rows_of(batch)]))
+        write_text(stream, "".join([f"{prefix}{to_text(value)}\n" for value in rows_of(batch)]))
         stream.flush()
 
     def flush(self, end_of_input: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 
 import pytest
@@ -83,6 +85,17 @@ def test_without_a_driver_text_goes_to_the_log_of_the_process(capsys):
     held.put([(False, "out\n"), (True, "err\n")])
     assert held.is_empty
     assert capsys.readouterr() == ("out\n", "err\n")
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", b"\\xe91 \\ud800"), ("utf-8", b"\xc3\xa91 \\ud800")])
+def test_what_a_stream_cannot_encode_is_escaped_and_no_error(monkeypatch, encoding, shown):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    now = [0.0]
+    held = Terminal(now=lambda: now[0])
+    now[0] = terminal.READER_LOST_S + 1
+    held.put([(False, "\xe91 \ud800")])
+    assert raw.getvalue() == shown
 
 
 @pytest.mark.parametrize("closed", [False, True])
