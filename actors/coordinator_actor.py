@@ -20,6 +20,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from rayflink.common.errors import described
 from rayflink.state.clock import SystemClock
 
 from .commands import (
@@ -187,7 +188,7 @@ class CoordinatorActor:
                     self._tick(now)
         except Exception as error:  # the last resort: whoever waits for the job must learn of it
             log.exception("coordinator failed")
-            self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {type(error).__name__}: {error}"
+            self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release()
         self._ended.set()
         self._terminal.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from rayflink.common.errors import described
 from rayflink.operators.base import UserCodeError
 
 from .messages import TaskDeployment, TaskFailure
@@ -19,7 +20,7 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
         return TaskFailure(kind, str(error), text, error.operator, error.call_site, error.record)
     text = "".join(traceback.format_exception(error))
     head = deployment.operators[0]
-    return TaskFailure(type(error).__name__, f"{type(error).__name__}: {error}", text, head.name, head.call_site)
+    return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
 
 
 def _user_part(error: BaseException) -> Any:

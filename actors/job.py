@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rayflink.common.errors import NotSerializable
+from rayflink.common.errors import NotSerializable, described
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
 from .commands import (
@@ -264,7 +264,7 @@ class JobMaster:
             assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
         except Exception as error:
             operator = execution.vertex.head
-            message = f"the enumerator of source {operator.name!r} failed: {type(error).__name__}: {error}"
+            message = f"the enumerator of source {operator.name!r} failed: {described(error)}"
             failure = TaskFailure(type(error).__name__, message, "", operator.name, operator.call_site)
             return self._fail(execution.name, execution.subtask, failure, now_ms)
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}

@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
-from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
 from rayflink.common.written import write_text
 from rayflink.graph.job_graph import JobGraph
 
@@ -71,7 +71,7 @@ class JobHandle:
         try:
             result: JobResult = from_bytes(packed)
         except Exception as error:  # a user's class may raise anything while it is unpickled
-            reason = f"has ended, but its results cannot be read here: {type(error).__name__}: {error}"
+            reason = f"has ended, but its results cannot be read here: {described(error)}"
             remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
             raise JobExecutionError(self.job_id, reason, remedy) from error
         return result

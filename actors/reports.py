@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rayflink.common.errors import NotSerializable
+from rayflink.common.errors import NotSerializable, described
 
 from .exchange.frames import TaskAddress
 from .messages import TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
@@ -59,7 +59,7 @@ def _read(attempt: TaskAddress, body: bytes, accumulators: dict[str, bytes]) -> 
             values[name] = from_bytes(data)
         return replace(report, accumulators=values)
     except Exception as error:  # a user's class may raise anything while it is unpickled
-        return _failed(attempt, f"{what} cannot be read by the coordinator", f"{type(error).__name__}: {error}")
+        return _failed(attempt, f"{what} cannot be read by the coordinator", described(error))
 
 
 def _failed(attempt: TaskAddress, problem: str, cause: str) -> TaskStateChanged:

@@ -16,6 +16,7 @@ from typing import Any
 import ray
 from ray.util import get_node_ip_address as node_address
 
+from rayflink.common.errors import described
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
@@ -125,8 +126,8 @@ class TaskActor:
         except Exception as error:  # whatever a module of the program raises when it is imported here
             kind, host = type(error).__name__, self._place["host"]
             message = (
-                f"{deployment.name} could not load the program on {host}: {kind}: {error}; every module it uses must "
-                "be importable on all nodes (working_dir or py_modules of `ray job submit`)"
+                f"{deployment.name} could not load the program on {host}: {described(error)}; every module it uses "
+                "must be importable on all nodes (working_dir or py_modules of `ray job submit`)"
             )
             failure = TaskFailure(kind, message, traceback.format_exc())
             self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])

@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from rayflink.common.errors import NotSerializable
+from rayflink.common.errors import NotSerializable, described
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -46,7 +46,7 @@ def pack(program: Any, what: str = "the program") -> bytes:
     try:
         pickler.dump(program)
     except Exception as error:
-        raise NotSerializable(what, f"{type(error).__name__}: {error}") from error
+        raise NotSerializable(what, described(error)) from error
     # both in one pickle, so that a class met in both is one class on arrival
     whole = io.BytesIO()
     cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
@@ -78,7 +78,7 @@ def to_bytes(value: Any) -> bytes:
         try:
             return bytes(cloudpickle.dumps(value, protocol=5))
         except Exception as error:
-            raise NotSerializable(f"a {type(value).__name__}", f"{type(error).__name__}: {error}") from error
+            raise NotSerializable(f"a {type(value).__name__}", described(error)) from error
 
 
 def from_bytes(data: bytes) -> Any:

@@ -21,6 +21,7 @@ __all__ = [
     "RayflinkError",
     "TaskLost",
     "TypeMismatch",
+    "described",
     "shorten",
 ]
 
@@ -35,6 +36,15 @@ def shorten(value: object, limit: int = 200) -> str:
         return text
     note = f"... ({len(text)} characters)"
     return text[: limit - len(note)] + note
+
+
+def described(error: BaseException) -> str:
+    """Name of its type and its text; where `__str__` itself raises, that is said instead."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except Exception as second:  # a user's __str__ may raise anything, and must not hide the error being reported
+        return f"{kind}: <its str() raises {type(second).__name__}>"
 
 
 class ConfigError(RayflinkError):

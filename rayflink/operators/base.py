@@ -27,6 +27,7 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from ..common.errors import described
 
 SNAPSHOT_VERSION = 1
 
@@ -205,7 +206,7 @@ class UserCodeError(Exception):
         at = f" (created at {self.call_site})" if self.call_site else ""
         record = f" on record {self.record}" if self.record else ""
         cause = self.__cause__
-        what = f": {type(cause).__name__}: {cause}" if cause is not None else ""
+        what = f": {described(cause)}" if cause is not None else ""
         return f"user function of operator {self.operator!r}{at} failed in {self.where}{record}{what}"
 
 

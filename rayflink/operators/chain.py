@@ -120,7 +120,7 @@ class OperatorChain:
                 element = next(answers, None)
             except UserCodeError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # sys.exit() of a function ends its job, not this process
                 raise self._failure(index, "process") from error
             if element is None:
                 stack.pop()
@@ -156,7 +156,7 @@ class OperatorChain:
                 return operator.process_latency_marker(element)
         except UserCodeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failure(index, "process") from error
         raise TypeError(f"operator {operator.ctx.operator_name!r} was fed a {type(element).__name__}")
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
+
+import pytest
 
 from rayflink.actors.failures import describe_failure
+from rayflink.common.errors import JobFailed
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.stateless import MapOperator
 from rayflink.testing import OperatorHarness
@@ -44,6 +49,36 @@ def test_an_error_of_user_code_keeps_kind_text_operator_and_a_shortened_record()
     assert "failed in map" in failure.message
     assert len(failure.record) < 250
     assert failure.record.endswith("... (1002 characters)")
+
+
+class Mute(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+def test_an_error_whose_text_raises_is_reported_all_the_same():
+    cause = Mute()
+    error = UserCodeError("parse", "job.py:3", "7", "map")
+    error.__cause__ = cause
+    failure = describe_failure(error, DEPLOYMENT)
+    assert failure.message.endswith("failed in map on record 7: Mute: <its str() raises RuntimeError>")
+    assert (failure.kind, failure.operator) == ("Mute", "parse")
+    assert describe_failure(cause, DEPLOYMENT).message == "Mute: <its str() raises RuntimeError>"
+
+
+def test_the_end_of_the_process_asked_for_by_a_function_names_its_operator():
+    def leaves(value: int) -> int:
+        sys.exit("enough")
+
+    env = StreamExecutionEnvironment({"execution.target": "local"})
+    env.from_collection([1]).map(lambda value: value).map(leaves).name("leaver").print()
+    with pytest.raises(JobFailed, match="SystemExit: enough") as caught:
+        env.execute()
+    assert caught.value.operator == "leaver"
 
 
 def test_the_traceback_begins_in_the_users_code():
