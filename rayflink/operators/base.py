@@ -54,10 +54,14 @@ class OperatorSnapshot:
 
 
 class ProcessingTime(Protocol):
-    """The task's wall clock, read once a slice."""
+    """The task's clocks."""
 
     def now_ms(self) -> int:
-        """Epoch milliseconds."""
+        """Epoch milliseconds of the wall clock, read once a slice."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start, for durations."""
         ...
 
 
@@ -72,7 +76,7 @@ class OperatorContext:
         subtask: index in [0, parallelism).
         attempt: 0 for the first execution of this subtask.
         max_parallelism: key groups in all.
-        clock: processing time.
+        clock: processing time, and durations (`ProcessingTime`).
         metrics: the operator's metric group (`rayflink.common.metrics.MetricGroup`).
         config: the job's configuration, option key -> value.
         accumulators: name -> accumulator, merged over all subtasks at the end of the job.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from ..common.aliasing import detached
@@ -53,6 +54,12 @@ class Emission:
                 self.add_side(result[0].tag_id, detached(result[1], given), stamp)
             else:
                 self.add(detached(result, given), stamp)
+
+    def draw(self, results: Iterator[Any], stamp: int | None, most: int = 16) -> bool:
+        """The next results of a process function, `most` of them at most; True when there were fewer."""
+        before = self.count
+        self.add_results(islice(results, most), stamp)
+        return self.count - before < most
 
     def taken(self) -> list[Element]:
         """All gathered so far as batches; timestamps are left out where no record of a batch has one."""

@@ -22,9 +22,6 @@ from ..common.functions import KeyedStateStore, RuntimeContext, UserFunction, as
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .user_code import FunctionOperator, UserCode
 
-FIRING_RECORDS = 4096
-"""Results of timers and windows after which a batch is handed on."""
-
 _WATERMARK_ENTRY = "_watermark"
 
 
@@ -131,4 +128,4 @@ class KeyedOperator(FunctionOperator):
         return self.failure(where, shortened(value))
 
 
-__all__ = ["FIRING_RECORDS", "KeyedOperator", "hashmap_backend"]
+__all__ = ["KeyedOperator", "hashmap_backend"]

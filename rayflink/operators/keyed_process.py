@@ -12,7 +12,8 @@ from ..common.batches import MIN_TIMESTAMP, Batch, Element
 from ..common.functions import KeyedProcessFunction, TimeDomain, TimerService, as_process
 from .base import shortened
 from .emission import Emission
-from .keyed_base import FIRING_RECORDS, KeyedOperator
+from .keyed_base import KeyedOperator
+from .pacing import FIRING_RECORDS, paced
 from .user_code import list_of, timestamps_of
 
 
@@ -65,18 +66,24 @@ class KeyedProcessOperator(KeyedOperator):
         return self._fire(self.processing_timers, now_ms, TimeDomain.PROCESSING_TIME)
 
     def _fire(self, timers: TimerQueue, until: int, domain: TimeDomain) -> Iterator[Element]:
-        out, context = Emission(), _TimerContext(self, domain)
-        for timestamp, key, _ in timers.due(until):
+        out = Emission()
+        return paced(self._timer_calls(timers.due(until), domain, out), out, self.ctx.clock)
+
+    def _timer_calls(self, due: Iterator[tuple[int, Any, Any]], domain: TimeDomain, out: Emission) -> Iterator[None]:
+        context = _TimerContext(self, domain)
+        for timestamp, key, _ in due:
             self.context.key, context.stamp = key, timestamp
+            stamp = timestamp if domain is TimeDomain.EVENT_TIME else None
             try:
                 results = self._on_timer(timestamp, context)
-                out.add_results(results, timestamp if domain is TimeDomain.EVENT_TIME else None)
+                if results is not None:
+                    drawn = iter(results)
+                    while not out.draw(drawn, stamp):
+                        yield
             except Exception as error:
                 raise self.failure("on_timer", f"timer {timestamp} of key {shortened(key)}") from error
-            if out.count >= FIRING_RECORDS:
-                yield from out.taken()
+            yield
         self.context.key = NO_KEY
-        yield from out.taken()
 
 
 def _no_timer(timestamp: int, context: Any) -> None:

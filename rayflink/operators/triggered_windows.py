@@ -16,7 +16,7 @@ from ..common.batches import Batch, Element
 from .assigners import WindowAssignerContext
 from .base import shortened
 from .emission import Emission
-from .keyed_base import FIRING_RECORDS
+from .pacing import paced
 from .triggers import TriggerContext, TriggerResult
 from .user_code import list_of
 from .windows import _ABSENT, BaseWindowOperator
@@ -54,9 +54,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
         return self._fire(self._event_timers, until, self._trigger.on_event_time, self._event_time)
 
     def on_processing_time(self, now_ms: int) -> Iterator[Element]:
-        return self._fire(
-            self._processing_timers, now_ms - 1, self._trigger.on_processing_time, not self._event_time
-        )
+        return self._fire(self._processing_timers, now_ms - 1, self._trigger.on_processing_time, not self._event_time)
 
     def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> None:
         self.context.key = key
@@ -99,7 +97,10 @@ class TriggeredWindowOperator(BaseWindowOperator):
 
     def _fire(self, timers: Any, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
         out = Emission()
-        for timestamp, key, window in timers.due(until):
+        return paced(self._timer_calls(timers.due(until), on_time, cleans, out), out, self.ctx.clock)
+
+    def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: Emission) -> Iterator[None]:
+        for timestamp, key, window in due:
             self.context.key, self.context.namespace = key, window
             try:
                 result = on_time(timestamp, window, self._trigger_context)
@@ -108,9 +109,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
             self._obey(result, key, window, out)
             if cleans and timestamp == self.cleanup_time(window):
                 self._clean(key, window)
-            if out.count >= FIRING_RECORDS:
-                yield from out.taken()
-        yield from out.taken()
+            yield
 
     def _clean(self, key: Any, window: Any) -> None:
         self.cleared([key], window)

@@ -12,7 +12,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 from typing import Any, cast
@@ -27,7 +27,8 @@ from ..common.runtime_context import KeyedStateStore
 from .assigners import AlignedWindows, TimeWindow, WindowAssigner
 from .base import UserCodeError, shortened
 from .emission import Emission
-from .keyed_base import FIRING_RECORDS, KeyedOperator
+from .keyed_base import KeyedOperator
+from .pacing import FIRING_RECORDS, paced
 from .triggers import Trigger
 from .user_code import UserCode, list_of, timestamps_of
 from .window_functions import WindowContents, WindowEvaluation, life_cycle
@@ -194,11 +195,17 @@ class BaseWindowOperator(KeyedOperator):
 
     def cleared(self, keys: list[Any], window: Any) -> None:
         """Drop the contents of these keys and window, and let the user's function drop its own."""
+        for _ in self.clear_calls(keys, window):
+            pass
+
+    def clear_calls(self, keys: list[Any], window: Any) -> Iterator[None]:
+        """`cleared` in steps, one call of the user's function each."""
         if self._evaluation is not None and self._evaluation.has_context:
-            with UserCode(self.ctx, "clear"):
-                for key in keys:
-                    self.context.key, self.context.namespace = key, window
+            for key in keys:
+                self.context.key, self.context.namespace = key, window
+                with UserCode(self.ctx, "clear"):
                     self._evaluation.clear(self._window_context)
+                yield
         self._table.remove_all(keys, window)
 
     def emit_late(self, value: Any, stamp: int | None, out: Emission) -> None:
@@ -297,25 +304,27 @@ class WindowOperator(BaseWindowOperator):
 
     def _fire(self, timers: Any, until: int) -> Iterable[Element]:
         out = Emission()
+        return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
+
+    def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
         for timestamp, window, keys in timers.due_keys(until, FIRING_RECORDS):
             over = timestamp == self.cleanup_time(window)
             if timestamp == window.max_timestamp():
-                self._evaluate_all(keys, window, out, not over)
+                yield from self._evaluation_calls(keys, window, out, not over)
             if over:
-                self.cleared(keys, window)
+                yield from self.clear_calls(keys, window)
             else:
                 timers.keys_at(self.cleanup_time(window), window).update(dict.fromkeys(keys))
-            if out.count >= FIRING_RECORDS:
-                yield from out.taken()
-        yield from out.taken()
+            yield
 
-    def _evaluate_all(self, keys: list[Any], window: TimeWindow, out: Emission, kept: bool) -> None:
+    def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: Emission, kept: bool) -> Iterator[None]:
         state = self._table.load(keys, window)
         if self._evaluation is None and self._contents.result is None and not kept:
             out.extend([state[key] for key in keys], window.max_timestamp())
             return
         for key in keys:
             self.evaluate(key, window, state[key], out, kept)
+            yield
 
 
 class _OpenWindow:

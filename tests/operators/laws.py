@@ -30,6 +30,9 @@ class Clock:
     def now_ms(self) -> int:
         return self.ms
 
+    def monotonic(self) -> float:
+        return self.ms / 1000
+
 
 class Counter:
     """A counter metric."""

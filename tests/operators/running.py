@@ -21,6 +21,9 @@ class FixedClock:
     def now_ms(self) -> int:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.now / 1000
+
 
 def context(**facts: Any) -> OperatorContext:
     return OperatorContext(**{"operator_id": "0" * 32, "operator_name": "op", "clock": FixedClock(), **facts})
