@@ -16,7 +16,7 @@ from typing import Any
 import ray
 from ray.util import get_node_ip_address as node_address
 
-from rayflink.common.errors import described
+from rayflink.common.errors import ConfigError, described
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
@@ -123,6 +123,10 @@ class TaskActor:
         try:
             operators = unpack(program).vertex(deployment.vertex_id).operators
             return StreamTask(replace(deployment, operators=operators), SystemClock(), self._mailbox)
+        except ConfigError as error:
+            failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
+            self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
+            return None
         except Exception as error:  # whatever a module of the program raises when it is imported here
             kind, host = type(error).__name__, self._place["host"]
             message = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
 from rayflink.graph.partitioners import (
     Broadcast,
@@ -56,11 +57,15 @@ def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: in
 
 
 def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[RecordWriter]:
-    """One writer an output, in their order; makes the folder for the files of blocking ones."""
+    """One writer an output, in their order; makes the folder for the files of blocking ones.
+
+    Raises:
+        ConfigError: that folder cannot be made.
+    """
     writers = []
     folder = spill_folder(deployment)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
     for spec in deployment.outputs:
         pool = output_pool(
             spec.subpartitions,
@@ -78,6 +83,15 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[Rec
         selector = make_selector(spec, deployment, settings.memo_entries)
         writers.append(RecordWriter(partition, selector, limits))
     return writers
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        found = f"{str(folder.parent)!r} ({error.strerror or error})"
+        remedy = "set it to folders that tasks may write to on every node, or leave it out"
+        raise ConfigError(options.TMP_DIRS.key, found, "a folder in which a folder can be made", remedy) from error
 
 
 def spill_folder(deployment: TaskDeployment) -> Path | None:

@@ -10,6 +10,7 @@ import pytest
 
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.states import ExecutionState
+from rayflink.common.errors import ConfigError
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch import checked
 from rayflink.state.clock import SystemClock
@@ -70,3 +71,12 @@ def test_a_producer_that_dies_before_its_result_was_read_fails_the_job(tmp_path:
         cluster.round()
     assert cluster.result.failure is not None
     assert "lost the result" in cluster.result.failure.message
+
+
+def test_a_folder_for_spill_files_that_cannot_be_made_is_an_error_of_its_option(tmp_path: Path) -> None:
+    file = tmp_path / "no folder"
+    file.touch()
+    env = batch_environment(file)
+    env.from_sequence(1, 10).key_by(lambda x: x).sum().print_to_err()
+    with pytest.raises(ConfigError, match="option 'io.tmp.dirs': found .*/no folder' .Not a directory.*every node"):
+        env.execute()

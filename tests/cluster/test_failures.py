@@ -176,6 +176,14 @@ def test_a_program_that_cannot_be_loaded_on_the_cluster_is_a_clear_error():
     assert "importable on all nodes" in str(caught.value)
 
 
+def test_a_bad_folder_for_spill_files_is_an_error_of_its_option():
+    env = program(execution_runtime__mode="BATCH", io_tmp_dirs="/dev/null")
+    env.from_sequence(1, 10).key_by(lambda value: value).sum().print()
+    with pytest.raises(JobExecutionError, match="option 'io.tmp.dirs': found '/dev/null'") as caught:
+        env.execute("spilling")
+    assert "importable" not in str(caught.value)
+
+
 def test_a_user_who_ends_the_process_gets_an_error():
     env = program()
     env.from_collection([1]).map(lambda value: sys.exit("enough")).print()
