@@ -34,7 +34,7 @@ from rayflink.operators.valve import InputWatermarks
 
 from .conversations import Conversations
 from .exchange import alignment
-from .exchange.codec import decode_batch
+from .exchange.codec import decode_batch, split_batches
 from .exchange.frames import Envelope, TaskAddress
 from .exchange.subpartition import ExchangeError
 from .failures import describe_failure
@@ -118,6 +118,7 @@ class StreamTask:
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings.copy_values)
         self._batch: tuple[Batch, int, int, int] | None = None  # batch, rows done, channel, input index
+        self._encoded: deque[bytes | memoryview] = deque()  # batches of the same buffer that follow
         self._barriers: deque[CheckpointBarrier] = deque()
         self._ended_inputs: dict[int, set[int]] = {}
         self._source_ended = False
@@ -274,7 +275,8 @@ class StreamTask:
         if item is None:
             return Progress.IDLE
         if item.body is not None:
-            self._batch = (decode_batch(item.body), 0, item.channel, item.input_index)
+            self._encoded.extend(split_batches(item.body))
+            self._batch = (decode_batch(self._encoded.popleft()), 0, item.channel, item.input_index)
             return self._next_slice()
         assert item.event is not None
         self._slicer.expect(0)
@@ -300,6 +302,8 @@ class StreamTask:
         done += rows
         if done < len(batch):
             self._batch = (batch, done, channel, input_index)
+        elif self._encoded:
+            self._batch = (decode_batch(self._encoded.popleft()), 0, channel, input_index)
         else:
             self._batch = None
             self._gate.recycle(channel)
@@ -558,6 +562,7 @@ class StreamTask:
     def _abandon(self, cause: str | None = None) -> None:
         self._chain.abandon()
         self._batch = None
+        self._encoded.clear()
         self._barriers.clear()
         self._close_operators(quiet=True)
         self._peers.release(cause)

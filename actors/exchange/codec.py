@@ -7,7 +7,8 @@ scalars, arrays and bytearrays into bytes without a word.) Arrow goes as an IPC 
 a slice that drags its parent's buffers along.
 
 Layout: kind (1 byte), 7 bytes of padding, number of rows (uint32), bytes of timestamps (uint32, 0 where there are
-none), the timestamps (int64, little endian), the values. The values start at a multiple of 8.
+none), the timestamps (int64, little endian), the values. The values start at a multiple of 8. Several batches in one
+body: J, 3 bytes of padding, their number (uint32), their lengths (uint32 each), then one behind the other.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rayflink.common.batches import ArrowBatch, Batch, RowBatch
 from .arrow_slices import compacted
 
 _HEAD = struct.Struct("<c7xII")
+_JOINT = struct.Struct("<cxxxI")
 _SAMPLE_ROWS = 16
 _SMALL_ROW_BYTES = 256
 _SWAPS = sys.byteorder != "little"
@@ -47,7 +49,7 @@ def encode_batch(batch: Batch) -> bytes:
     return b"".join((_HEAD.pack(b"P", len(values), len(stamps)), stamps, body))
 
 
-def decode_batch(data: bytes) -> Batch:
+def decode_batch(data: bytes | memoryview) -> Batch:
     """The batch that `encode_batch` wrote; an empty batch comes back without timestamps.
 
     Raises:
@@ -76,6 +78,44 @@ def decode_batch(data: bytes) -> Batch:
     return RowBatch(values, _stamps(data, stamp_bytes).tolist() if stamp_bytes else None)
 
 
+def join_batches(bodies: list[bytes]) -> bytes:
+    """Encoded batches as one body; a single one as it is."""
+    if len(bodies) == 1:
+        return bodies[0]
+    lengths = struct.pack(f"<{len(bodies)}I", *map(len, bodies))
+    return b"".join((_JOINT.pack(b"J", len(bodies)), lengths, *bodies))
+
+
+def joint_bytes(count: int) -> int:
+    """How much longer than `count` batches their joint body is."""
+    return _JOINT.size + 4 * count if count > 1 else 0
+
+
+def split_batches(body: bytes) -> list[bytes | memoryview]:
+    """The encoded batches of a body, in order.
+
+    Raises:
+        CodecError: the bytes are none of ours.
+    """
+    if body[:1] != b"J":
+        return [body]
+    try:
+        _, count = _JOINT.unpack_from(body)
+        lengths = struct.unpack_from(f"<{count}I", body, _JOINT.size)
+    except struct.error as error:
+        raise CodecError(f"found {len(body)} bytes of several batches that cannot be told apart: {error}") from error
+    start = _JOINT.size + 4 * count
+    if start + sum(lengths) != len(body):
+        wanted = start + sum(lengths)
+        raise CodecError(f"found {len(body)} bytes, wanted {wanted} for {count} batches; they were damaged")
+    view = memoryview(body)
+    parts: list[bytes | memoryview] = []
+    for length in lengths:
+        parts.append(view[start : start + length])
+        start += length
+    return parts
+
+
 def rows_in(data: bytes) -> int:
     """How many records an encoded batch holds, without decoding it."""
     return int(_HEAD.unpack_from(data)[1])
@@ -94,8 +134,9 @@ def _stamp_bytes(timestamps: list[int]) -> bytes:
     return stamps.tobytes()
 
 
-def _stamps(data: bytes, stamp_bytes: int) -> array[int]:
-    stamps = array("q", data[_HEAD.size : _HEAD.size + stamp_bytes])
+def _stamps(data: bytes | memoryview, stamp_bytes: int) -> array[int]:
+    stamps = array("q")
+    stamps.frombytes(data[_HEAD.size : _HEAD.size + stamp_bytes])
     if _SWAPS:
         stamps.byteswap()
     return stamps
@@ -152,7 +193,7 @@ def _encode_arrow(batch: ArrowBatch) -> bytes:
     return b"".join((_HEAD.pack(b"A", len(batch), len(stamps)), stamps, sink.getvalue()))
 
 
-def _decode_arrow(body: memoryview, data: bytes, stamp_bytes: int, count: int) -> ArrowBatch:
+def _decode_arrow(body: memoryview, data: bytes | memoryview, stamp_bytes: int, count: int) -> ArrowBatch:
     import numpy as np
     import pyarrow as pa
 

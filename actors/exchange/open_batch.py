@@ -8,20 +8,31 @@ from rayflink.common.batches import ArrowBatch, Batch, RowBatch
 
 
 class OpenBatch:
-    """What has been written to a channel since its last batch was closed; all rows, or all Arrow of one schema.
+    """What has been written to a channel since its last buffer went: encoded batches, and records still to be encoded.
 
-    `row_limit` says at how many rows it should close; `since_ms` is when its first record came.
+    The records are all rows, or all Arrow of one schema; `row_limit` says at how many they should be encoded.
+    `since_ms` is when the first record came.
     """
 
-    __slots__ = ("arrow", "row_limit", "rows", "since_ms", "stamps", "values")
+    __slots__ = ("arrow", "row_limit", "rows", "sealed", "sealed_bytes", "sealed_rows", "since_ms", "stamps", "values")
 
     def __init__(self) -> None:
+        self.sealed: list[bytes] = []
+        self.sealed_bytes = self.sealed_rows = 0
+        self.since_ms = 0
+        self._empty()
+
+    def _empty(self) -> None:
         self.values: list[Any] = []
         self.stamps: list[int] | None = None
         self.arrow: list[ArrowBatch] = []
         self.rows = 0
         self.row_limit = 0
-        self.since_ms = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is anything to send."""
+        return bool(self.rows or self.sealed)
 
     def fits(self, part: Batch) -> bool:
         """Whether `part` can be in one batch with what is here."""
@@ -38,8 +49,10 @@ class OpenBatch:
 
     def add(self, part: Batch, row_limit: int, now_ms: int) -> None:
         """Append records that fit; together with them the batch should close at `row_limit` rows."""
+        if not self.holds:
+            self.since_ms = now_ms
         if not self.rows:
-            self.since_ms, self.row_limit = now_ms, row_limit
+            self.row_limit = row_limit
             if isinstance(part, RowBatch) and part.timestamps is not None:
                 self.stamps = []
         if isinstance(part, ArrowBatch):
@@ -52,8 +65,19 @@ class OpenBatch:
         self.rows += len(part)
         self.row_limit = min(self.row_limit, row_limit)
 
-    def batch(self) -> Batch:
-        """All of it as one batch."""
+    def take(self) -> Batch:
+        """The records still to be encoded, as one batch; they are then no longer here."""
+        batch = self._batch()
+        self._empty()
+        return batch
+
+    def seal(self, body: bytes, rows: int) -> None:
+        """Add an encoded batch behind those that are here."""
+        self.sealed.append(body)
+        self.sealed_bytes += len(body)
+        self.sealed_rows += rows
+
+    def _batch(self) -> Batch:
         if not self.arrow:
             return RowBatch(self.values, self.stamps)
         if len(self.arrow) == 1:

@@ -1,11 +1,12 @@
-"""Collects what a task emits into one batch a channel and hands full batches, encoded, to the result partition.
+"""Collects what a task emits and hands it over, encoded, in buffers of the result partition.
 
-A batch closes when it holds `max_rows` records or as many as are expected to fill `max_bytes` (an Arrow batch:
-`max_arrow_bytes`, whatever its rows), when the buffer timeout has passed since its first record, or when an event
-must follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small
-ones of it: the batch goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger
-than its bound is divided, so a buffer exceeds it only when a single record does. Where all channels get the same
-records, they share one open batch, encoded once.
+Records become bytes `max_rows` at a time, while they are still in the processor's cache; a buffer is filled with as
+many of these batches as fit into `max_bytes` (an Arrow batch of `max_arrow_bytes` is a buffer by itself), so that few
+calls carry much. A buffer also goes when the buffer timeout has passed since its first record, or when an event must
+follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of
+it: it goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound is
+divided, so a buffer exceeds it only when a single record does. Where all channels get the same records, they share
+one open batch, encoded once.
 
 Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends after every write.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 
-from .codec import encode_batch
+from .codec import encode_batch, join_batches, joint_bytes
 from .open_batch import OpenBatch, bytes_per_row
 from .partition import ResultPartition
 from .selectors import Broadcast, ChannelSelector, RoundRobin
@@ -31,7 +32,7 @@ class BatchLimits:
     """When a channel's batch is full, and how long it may wait.
 
     Args:
-        max_rows: records, >= 1.
+        max_rows: records encoded together, >= 1; so many are in memory as objects before they become bytes.
         max_bytes: encoded bytes that a batch of rows does not exceed, >= 1; one larger record still goes, alone.
         max_arrow_bytes: the same for an Arrow batch.
         timeout_ms: -1 never, 0 after every write, else milliseconds.
@@ -128,7 +129,7 @@ class RecordWriter:
         self._overdue = False
         next_oldest: int | None = None
         for lane, held in enumerate(self._open):
-            if not held.rows:
+            if not held.holds:
                 continue
             waited = now_ms - held.since_ms
             if waited < timeout:
@@ -160,8 +161,7 @@ class RecordWriter:
     def _append(self, lane: int, part: Batch) -> None:
         held = self._open[lane]
         if not held.fits(part):
-            self._close(lane)
-            held = self._open[lane]
+            self._seal(lane)
         limits = self._limits
         if isinstance(part, ArrowBatch):
             row_limit = max(1, limits.max_arrow_bytes // max(1, bytes_per_row(part)))
@@ -171,37 +171,50 @@ class RecordWriter:
         held.add(part, row_limit, now)
         self._pending += len(part)
         if held.rows >= held.row_limit:
-            self._close(lane)
-        elif self._oldest_ms is None:
+            self._seal(lane)
+        if self._oldest_ms is None and held.holds:
             self._oldest_ms = now
 
     def _close(self, lane: int) -> None:
-        held = self._open[lane]
-        if not held.rows:
-            return
-        self._open[lane] = OpenBatch()
-        self._pending -= held.rows
-        if not self._pending:
-            self._oldest_ms = None
-        self._send(lane, held.batch(), held.row_limit)
+        """Encode what is still to be encoded, and hand everything over."""
+        self._seal(lane)
+        self._ship(lane)
 
-    def _send(self, lane: int, batch: Batch, row_limit: int) -> None:
-        rows = len(batch)
+    def _seal(self, lane: int) -> None:
+        held = self._open[lane]
+        if held.rows:
+            row_limit = held.row_limit
+            self._encode(lane, held.take(), row_limit)
+
+    def _encode(self, lane: int, batch: Batch, row_limit: int) -> None:
+        held, rows = self._open[lane], len(batch)
         for start in range(0, rows, row_limit):
             piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
             body = encode_batch(piece)
-            count = len(piece)
-            if isinstance(piece, ArrowBatch):
-                most = self._limits.max_arrow_bytes
-            else:
-                most = self._limits.max_bytes
+            count, arrow = len(piece), isinstance(piece, ArrowBatch)
+            most = self._limits.max_arrow_bytes if arrow else self._limits.max_bytes
+            if not arrow:
                 self._learn(len(body), count)
             if len(body) > most and count > 1:
-                self._send(lane, piece, max(1, count * most // len(body)))
+                self._encode(lane, piece, max(1, count * most // len(body)))
                 continue
-            buffer = Buffer(body, count)
-            for channel in self._receivers[lane]:
-                self.partition.add(channel, buffer)
+            if held.sealed_bytes + len(body) + joint_bytes(len(held.sealed) + 1) > most:
+                self._ship(lane)
+            held.seal(body, count)
+            if arrow or held.sealed_bytes * 2 > most:
+                self._ship(lane)
+
+    def _ship(self, lane: int) -> None:
+        held = self._open[lane]
+        if not held.sealed:
+            return
+        buffer = Buffer(join_batches(held.sealed), held.sealed_rows)
+        self._pending -= held.sealed_rows
+        held.sealed, held.sealed_bytes, held.sealed_rows = [], 0, 0
+        if not self._pending:
+            self._oldest_ms = None
+        for channel in self._receivers[lane]:
+            self.partition.add(channel, buffer)
 
     def _learn(self, size: int, rows: int) -> None:
         """Aim at batches of at most `max_bytes`, from the bytes a row took lately; grow at most twofold at a time."""

@@ -236,6 +236,7 @@ class SimulatedCluster(InProcessCluster):
         self._names[deployment.attempt] = deployment.name
         drawn = {
             options.BATCH_MAX_ROWS.key: self.draw.choice((1, 2, 5, 100, 16_384)),
+            options.BATCH_MAX_BYTES.key: self.draw.choice(("100 bytes", "400 bytes", "10 kb", "1 mb")),
             options.MAX_IN_FLIGHT_CALLS.key: self.draw.choice((1, 2, 3)),
         }
         deployment = replace(deployment, config={**drawn, **deployment.config})

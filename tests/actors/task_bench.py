@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rayflink.actors.exchange.codec import decode_batch, encode_batch
+from rayflink.actors.exchange.codec import decode_batch, encode_batch, split_batches
 from rayflink.actors.exchange.frames import (
     AddCredit,
     BufferResponse,
@@ -212,7 +212,7 @@ class TaskBench:
         out: list[Any] = []
         for frame in self.sent:
             if isinstance(frame, BufferResponse):
-                out += [frame.event] if frame.body is None else list(rows_of(decode_batch(frame.body)))
+                out += [frame.event] if frame.body is None else rows_in_body(frame.body)
         return out
 
     @property
@@ -229,3 +229,8 @@ class TaskBench:
 
 def _giver(operator: Operator) -> Callable[[], Operator]:
     return lambda: operator
+
+
+def rows_in_body(body: bytes) -> list[Any]:
+    """The records of all batches of a buffer."""
+    return [row for part in split_batches(body) for row in rows_of(decode_batch(part))]

@@ -104,9 +104,8 @@ def test_a_credit_that_is_never_announced_hangs_the_job_and_the_hang_is_explaine
         return 0
 
     monkeypatch.setattr(ChannelCredit, "announce", forgetful)
-    (told,) = failures("rebalance 2 to 3", [], [5]) or [""]
-    head = told.splitlines()[0]
-    assert head.startswith("seed 5: no progress for 240000 ms of virtual time; the job is RUNNING"), told
+    told = next(iter(failures("rebalance 2 to 3", [])), "")
+    assert re.match(r"seed \d+: no progress for 240000 ms of virtual time; the job is RUNNING", told), told
     assert "waits for input on channels [" in told
     assert "the last moves:" in told
 

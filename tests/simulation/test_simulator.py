@@ -131,6 +131,7 @@ def test_a_slow_sink_stops_the_source_and_what_is_held_stays_bounded():
             "taskmanager.network.memory.buffers-per-channel": "2",
             "taskmanager.network.memory.floating-buffers-per-gate": "1",
             "rayflink.batch.max-rows": "10",
+            "rayflink.batch.max-bytes": "110 bytes",
             "execution.buffer-timeout.interval": "0 ms",
         }
     )

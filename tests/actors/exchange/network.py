@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rayflink.actors.exchange.alignment import Aligned, BarrierAligner, Block, Unblock
-from rayflink.actors.exchange.codec import decode_batch
+from rayflink.actors.exchange.codec import decode_batch, split_batches
 from rayflink.actors.exchange.frames import (
     AddCredit,
     BufferResponse,
@@ -141,9 +141,10 @@ class Consumer(Endpoint):
         if item is None:
             return False
         if item.body is not None:
-            batch = decode_batch(item.body)
-            assert isinstance(batch, RowBatch)
-            self.seen += [(item.channel, value) for value in batch.values]
+            for part in split_batches(item.body):
+                batch = decode_batch(part)
+                assert isinstance(batch, RowBatch)
+                self.seen += [(item.channel, value) for value in batch.values]
             self.gate.recycle(item.channel)
             return True
         actions: Sequence[Any] = ()

@@ -18,7 +18,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.exchange.codec import CodecError, decode_batch, encode_batch, rows_in
+from rayflink.actors.exchange.codec import (
+    CodecError,
+    decode_batch,
+    encode_batch,
+    join_batches,
+    joint_bytes,
+    rows_in,
+    split_batches,
+)
 from rayflink.common.batches import ArrowBatch, RowBatch
 
 
@@ -309,3 +317,19 @@ def test_ordered_dictionaries_and_their_index_type_are_kept() -> None:
 def test_dates_times_and_decimals_keep_their_types() -> None:
     record = (date(2020, 1, 2), time(3, 4), timedelta(5), Decimal("1.10"), datetime(2020, 1, 1, tzinfo=timezone.utc))
     assert shape(sent(RowBatch([record])).values) == shape([record])
+
+
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=5), min_size=1, max_size=8), st.booleans())
+def test_batches_joined_in_one_body_come_apart_again(batches: list[list[int]], stamped: bool) -> None:
+    given_batches = [RowBatch(values, list(range(len(values))) if stamped else None) for values in batches]
+    bodies = list(map(encode_batch, given_batches))
+    joint = join_batches(bodies)
+    assert len(joint) == sum(map(len, bodies)) + joint_bytes(len(bodies))
+    assert [decode_batch(part) for part in split_batches(joint)] == given_batches
+
+
+@pytest.mark.parametrize("cut", [3, 9, -1])
+def test_a_damaged_joint_body_is_refused(cut: int) -> None:
+    joint = join_batches([encode_batch(RowBatch([1])), encode_batch(RowBatch([2]))])
+    with pytest.raises(CodecError, match="told apart|damaged"):
+        split_batches(joint[:cut])

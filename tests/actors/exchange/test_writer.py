@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange import writer as writer_module
-from rayflink.actors.exchange.codec import decode_batch, encode_batch
+from rayflink.actors.exchange.codec import decode_batch, encode_batch, split_batches
 from rayflink.actors.exchange.frames import BufferResponse, PartitionId, TaskAddress
 from rayflink.actors.exchange.key_channels import KeyChannels
 from rayflink.actors.exchange.partition import PoolLimits, ResultPartition
@@ -43,7 +43,7 @@ def drained(sub: Subpartition) -> list[Any]:
     found: list[Any] = []
     while (frame := sub.poll()) is not None:
         assert isinstance(frame, BufferResponse)
-        found.append(frame.event if frame.body is None else decode_batch(frame.body))
+        found += [frame.event] if frame.body is None else map(decode_batch, split_batches(frame.body))
     return found
 
 
@@ -82,7 +82,7 @@ def test_a_batch_without_room_is_refused(limits: dict[str, int]) -> None:
 
 @pytest.mark.spec("N10", "X54", "V07")
 def test_without_a_timeout_only_full_batches_are_sent() -> None:
-    writer = writer_of(1, max_rows=4, timeout_ms=-1)
+    writer = writer_of(1, max_rows=4, max_bytes=70, timeout_ms=-1)
     writer.tick(0)
     writer.write(RowBatch([1, 2, 3]))
     writer.tick(10**9)
@@ -117,7 +117,7 @@ def test_a_batch_is_sent_when_its_time_is_up() -> None:
 
 
 def test_each_channel_has_its_own_time_and_a_busy_one_delays_no_other() -> None:
-    writer = writer_of(2, ByKeyGroup(2, lambda r: r, 128), max_rows=8, timeout_ms=100)
+    writer = writer_of(2, ByKeyGroup(2, lambda r: r, 128), max_rows=8, max_bytes=80, timeout_ms=100)
     keys = {KeyChannels(2, 128, 40).key(key): key for key in range(40)}
     writer.tick(0)
     writer.write(RowBatch([keys[1]]))
@@ -152,7 +152,7 @@ def test_a_clock_set_back_does_not_hold_a_batch_longer_than_the_timeout() -> Non
 
 
 def test_a_deadline_passes_on_to_the_next_batch() -> None:
-    writer = writer_of(1, max_rows=2, timeout_ms=100)
+    writer = writer_of(1, max_rows=2, max_bytes=60, timeout_ms=100)
     writer.tick(0)
     writer.write(RowBatch([1]))
     writer.tick(50)
@@ -237,10 +237,11 @@ def test_no_buffer_exceeds_the_bounds_unless_a_single_record_does(
             assert isinstance(frame, BufferResponse)
             if frame.body is None:
                 continue
-            batch = decode_batch(frame.body)
-            assert len(batch) <= max_rows or arrow
-            assert len(frame.body) <= max_bytes or len(batch) == 1
-            found += batch.values if isinstance(batch, RowBatch) else [row["r"] for row in batch.data.to_pylist()]
+            batches = list(map(decode_batch, split_batches(frame.body)))
+            assert arrow or all(len(batch) <= max_rows for batch in batches)
+            assert len(frame.body) <= max_bytes or [len(batch) for batch in batches] == [1]
+            for batch in batches:
+                found += batch.values if isinstance(batch, RowBatch) else [row["r"] for row in batch.data.to_pylist()]
         assert found == wanted
 
 
@@ -289,9 +290,25 @@ def test_batches_grow_to_the_row_limit_while_rows_are_small() -> None:
     writer = writer_of(1, timeout_ms=-1)
     for start in range(0, 65536, 1024):
         writer.write(RowBatch(list(range(start, start + 1024))))
-    lengths = [len(batch) for batch in channels(writer)[0]]
+    writer.flush()
+    *lengths, rest = [len(batch) for batch in channels(writer)[0]]
     assert max(lengths) == 8192
     assert lengths == sorted(lengths)
+    assert rest == 65536 - sum(lengths)
+
+
+def test_a_buffer_is_filled_with_batches_before_it_goes() -> None:
+    writer = writer_of(1, max_rows=1000, max_bytes=100_000, timeout_ms=-1)
+    sub = writer.partition.subpartitions[0]
+    rows = 0
+    while not sub.backlog:
+        writer.write(RowBatch(["x" * 10] * 1000))
+        rows += 1000
+    frame = sub.poll()
+    assert isinstance(frame, BufferResponse)
+    assert frame.body is not None
+    assert 50_000 < len(frame.body) <= 100_000
+    assert [len(decode_batch(part)) for part in split_batches(frame.body)] == [1000] * (rows // 1000)
 
 
 def test_rows_with_and_without_timestamps_and_arrow_of_other_schemas_are_not_mixed() -> None:
@@ -350,7 +367,7 @@ def test_the_oldest_of_the_batches_that_stay_open_sets_the_next_deadline() -> No
 
 
 def test_one_large_row_keeps_its_batch_small_though_small_rows_follow() -> None:
-    writer = writer_of(1, max_bytes=1000, timeout_ms=-1)
+    writer = writer_of(1, max_bytes=800, timeout_ms=-1)
     writer.write(RowBatch(["x" * 400]))
     writer.write(RowBatch(["y"]))
-    assert writer._pending == 0
+    assert channels(writer) == [[RowBatch(["x" * 400, "y"])]]
