@@ -288,7 +288,7 @@ def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
         for subtask in vertex["subtasks"]
     }
     metrics = subtasks.get(first["task"], {})
-    place = f"{metrics.get('host', 'an unknown node')} (pid {metrics.get('pid', 'unknown')})"
+    place = f"{metrics['host']} (pid {metrics['pid']})" if "pid" in metrics else ""
     silent = first["timestamp"] - metrics.get("reportedMs", first["timestamp"])
     return TaskLost(first["task"], place, max(0, silent), result.failure.message if result.failure else "")
 

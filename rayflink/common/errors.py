@@ -158,7 +158,14 @@ class JobCancelled(JobExecutionError):
 
 
 class TaskLost(RayflinkError):
-    """The process of a task died or stopped answering."""
+    """The process of a task died or stopped answering.
+
+    Args:
+        task: its name and subtask.
+        place: its host and process; empty where it died before it said so.
+        silent_ms: time since it was heard of last; 0 where it never was.
+        cause: what was seen of its end.
+    """
 
     def __init__(self, task: str, place: str, silent_ms: int, cause: str) -> None:
         super().__init__(task, place, silent_ms, cause)
@@ -166,7 +173,9 @@ class TaskLost(RayflinkError):
         self.remedy = "set restart-strategy.type to let the job restart; look for memory kills in the node's logs"
 
     def __str__(self) -> str:
-        return f"lost task {self.task} on {self.place}, silent for {self.silent_ms} ms: {self.cause}; {self.remedy}"
+        place = f" on {self.place}" if self.place else ""
+        silent = f", silent for {self.silent_ms} ms" if self.silent_ms else ""
+        return f"lost task {self.task}{place}{silent}: {self.cause}; {self.remedy}"
 
 
 class NoResourceAvailable(RayflinkError):

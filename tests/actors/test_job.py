@@ -29,7 +29,9 @@ from rayflink.actors.messages import (
 from rayflink.actors.scheduling import Slot
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.common.accumulators import IntCounter
+from rayflink.common.errors import TaskLost
 from rayflink.connectors.collection import CollectionSplit
+from rayflink.launch import checked
 from tests.actors.job_events import Job, failure, names, three_vertices
 
 SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
@@ -272,6 +274,21 @@ def test_a_lost_process_is_a_failure_that_names_the_attempt(running):
         "lost task Map (1/2) (attempt #0): its process ended with signal 9"
     )
     assert running.states()[MAP_1] == "FAILED"
+
+
+@pytest.mark.parametrize(
+    ("report", "where"),
+    [({}, ""), ({"host": "10.0.0.3", "pid": 7, "reportedMs": 15}, " on 10.0.0.3 (pid 7), silent for 25 ms")],
+)
+def test_a_lost_task_is_placed_only_where_it_said_where_it_was(running, report, where):
+    lost = running.execution(MAP_1).attempt
+    running.on(TaskReport(lost, report), 15)
+    running.on(TaskGone(lost, "its process died"), 40)
+    for name in (SOURCE, MAP_2, SINK):
+        running.says(name, CANCELED)
+    with pytest.raises(TaskLost) as caught:
+        checked(running.master.result, running.master.describe())
+    assert str(caught.value).startswith(f"lost task Map (1/2){where}: lost task Map (1/2) (attempt #0): its process")
 
 
 def test_a_silent_task_is_killed_and_fails_the_job():
