@@ -41,20 +41,36 @@ def find_files(paths: Sequence[str]) -> list[str]:
 
     Raises:
         FileNotFoundError: a path names nothing.
+        ValueError: a path names a pipe, socket or device, whose bytes can be read only once and have no size.
     """
     found: list[str] = []
     for path in paths:
         if os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders[:] = sorted(name for name in folders if name[0] not in "._")
-                found += [os.path.join(folder, name) for name in sorted(names) if name[0] not in "._"]
+                shown = [os.path.join(folder, name) for name in sorted(names) if name[0] not in "._"]
+                for path_in_folder in shown:
+                    refuse_special(path_in_folder)
+                found += shown
         elif os.path.exists(path):
+            refuse_special(path)
             found.append(path)
         elif matches := sorted(glob.glob(path, recursive=True)):
             found += find_files(matches)
         else:
             raise FileNotFoundError(f"no file, folder or match for {path!r} (working directory {os.getcwd()})")
     return found
+
+
+def refuse_special(path: str) -> None:
+    """Check that what `path` names here, if anything, is a regular file, a folder or a pattern.
+
+    Raises:
+        ValueError: it is a pipe, socket or device, whose bytes can be read only once and have no size.
+    """
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        remedy = "write what comes from it to a file first, or read it in a function given to add_source()"
+        raise ValueError(f"{path!r} is a pipe, socket or device, a regular file is wanted; {remedy}")
 
 
 def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) -> list[FileSplit]:

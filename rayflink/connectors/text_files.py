@@ -19,7 +19,7 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
-from .file_blocks import FileSplit, LineBlocks, find_files, open_bytes, splits_of
+from .file_blocks import FileSplit, LineBlocks, find_files, open_bytes, refuse_special, splits_of
 
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
 
@@ -36,12 +36,15 @@ class TextFileSource(Source):
 
     Raises:
         LookupError: the encoding is unknown.
+        ValueError: a path names a pipe, socket or device.
     """
 
     def __init__(self, *paths: str | os.PathLike[str], encoding: str = "utf-8") -> None:
         if not paths:
             raise ValueError("at least one path is needed")
         self._paths = [os.fspath(path) for path in paths]
+        for path in self._paths:
+            refuse_special(path)
         self._encoding = codecs.lookup(encoding).name
 
     @property

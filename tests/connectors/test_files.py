@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,43 @@ def test_csv_values_that_do_not_fit_are_an_error_with_the_remedy(tmp_path: Path)
     (tmp_path / "other.csv").write_text("m\n1\n")
     with pytest.raises(ValueError, match="has columns m; wanted are n"):
         read(CsvFileSource(tmp_path / "other.csv", schema=schema))
+
+
+POEM = "id,text\n" + "".join(f'{n},"one ""{n}"", {n}\n{n},like a row\n"\n' for n in range(60))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_line_ends_in_quoted_csv_values_are_read_whole_where_they_are_announced(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text(POEM)
+    want = [Row(id=n, text=f'one "{n}", {n}\n{n},like a row\n') for n in range(60)]
+    source = CsvFileSource(tmp_path / "f.csv", newlines_in_values=True)
+    assert [row for part in Coordinator(source, 2).read_all(5) for row in part] == want
+    assert read_with_restores(CsvFileSource(tmp_path / "f.csv", newlines_in_values=True), 2, 4) == want
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("content", [POEM, 'a,b\n5" pipe,"one more line\nand two"\n'])
+def test_line_ends_in_quoted_csv_values_are_refused_where_they_are_not(tmp_path: Path, content: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    (tmp_path / "f.csv").write_text(content)
+    names = content.splitlines()[0].split(",")
+    schema = pyarrow.schema([(name, pyarrow.string()) for name in names])
+    with pytest.raises(ValueError, match="a quoted value does not end where its part ends; .*newlines_in_values=True"):
+        Coordinator(CsvFileSource(tmp_path / "f.csv", schema=schema), 3).read_all(5)
+
+
+def test_a_quote_inside_an_unquoted_csv_value_is_only_a_character(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text('a,b\n5" pipe,"x, ""y"""\n')
+    assert read(CsvFileSource(tmp_path / "f.csv")) == [Row(a='5" pipe', b='x, "y"')]
+
+
+@pytest.mark.parametrize("kind", [TextFileSource, CsvFileSource])
+def test_a_pipe_is_refused_as_a_file_before_anything_reads_it(tmp_path: Path, kind: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe' is a pipe, socket or device.*add_source"):
+        kind(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="a regular file is wanted"):
+        find_files([str(tmp_path)])
 
 
 def _write(sink: PartFileSink, *batches: RowBatch | ArrowBatch, **facts: Any) -> None:
