@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -62,3 +62,21 @@ class ManualClock:
         if by_ms < 0:
             raise ValueError(f"a clock advances by 0 ms or more, not by {by_ms}; make a new ManualClock to go back")
         self._elapsed_ms += by_ms
+
+
+def epoch_ms(value: Any, what: str) -> int:
+    """`value` as a plain int.
+
+    Args:
+        what: what it is, for the error.
+
+    Raises:
+        TypeError: it is no whole number.
+        ValueError: it is outside [-2^63, 2^63).
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} is an int of epoch milliseconds, got {value!r:.200} of type {type(value).__name__}")
+    if not -(2**63) <= value < 2**63:
+        bits = int(value).bit_length()
+        raise ValueError(f"{what} is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")
+    return int(value)

@@ -13,6 +13,8 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Any
 
+from .clock import epoch_ms
+
 
 class TimerQueue:
     """The timers of all keys of one subtask. Timestamps are epoch milliseconds."""
@@ -24,16 +26,24 @@ class TimerQueue:
         self._heap: list[int] = []  # every timestamp of _at once, and some that are no longer there
 
     def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
-        """Set a timer; one that is set already stays as it is. `key` must be canonical."""
+        """Set a timer; one that is set already stays as it is. `key` must be canonical.
+
+        Raises:
+            TypeError, ValueError: the timestamp is no int of 64 bits.
+        """
         self.keys_at(timestamp, namespace)[key] = None
 
     def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
         """The keys with a timer at that time and namespace, as a dict in which setting a key sets its timer.
 
         The dict is good until a timer of the queue is deleted or fires; a key must be put in before that.
+
+        Raises:
+            TypeError, ValueError: the timestamp is no int of 64 bits.
         """
         spaces = self._at.get(timestamp)
         if spaces is None:
+            timestamp = epoch_ms(timestamp, "a timer's time")
             spaces = self._at[timestamp] = {}
             heappush(self._heap, timestamp)
             if len(self._heap) > 2 * len(self._at) + 64:  # mostly times whose timers were deleted

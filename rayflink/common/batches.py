@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rayflink.state.clock import epoch_ms
+
 MIN_TIMESTAMP = -(2**63)
 """Epoch milliseconds of the initial watermark, and of a record that carries no timestamp."""
 MAX_TIMESTAMP = 2**63 - 1
@@ -89,9 +91,17 @@ class ArrowBatch:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """No later record is expected to carry a timestamp at or below `timestamp` (epoch milliseconds)."""
+    """No later record is expected to carry a timestamp at or below `timestamp` (epoch milliseconds).
+
+    Raises:
+        TypeError, ValueError: the timestamp is no int of 64 bits.
+    """
 
     timestamp: int
+
+    def __post_init__(self) -> None:
+        if type(self.timestamp) is not int or not MIN_TIMESTAMP <= self.timestamp <= MAX_TIMESTAMP:
+            object.__setattr__(self, "timestamp", epoch_ms(self.timestamp, "a watermark"))
 
 
 @dataclass(frozen=True, slots=True)
