@@ -6,6 +6,7 @@ lets tasks wait while it is full, as a slow terminal does; with no driver there,
 
 from __future__ import annotations
 
+import codecs
 import io
 import sys
 import threading
@@ -13,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from rayflink.common.written import write_text
 
@@ -92,11 +94,29 @@ class PrintedStream(io.TextIOBase):
 
     def __init__(self, printed: Printed, to_stderr: bool) -> None:
         self._printed, self._to_stderr = printed, to_stderr
+        self._bytes = _Bytes(self)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """Text is not encoded here; programs that ask get UTF-8."""
         return "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        """What is done with what cannot be encoded."""
+        return "backslashreplace"
+
+    @property
+    def buffer(self) -> io.RawIOBase:
+        """Takes bytes of UTF-8 text."""
+        return self._bytes
+
+    def fileno(self) -> int:
+        """Raises: io.UnsupportedOperation: there is no file."""
+        raise io.UnsupportedOperation("the output of a task goes to the terminal of its driver and has no file number")
+
+    def isatty(self) -> bool:
+        return False
 
     def writable(self) -> bool:
         return True
@@ -105,6 +125,22 @@ class PrintedStream(io.TextIOBase):
         if text:
             self._printed.put(self._to_stderr, text)
         return len(text)
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of a `PrintedStream`; a character may come in several writes."""
+
+    def __init__(self, stream: PrintedStream) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        held = bytes(data)
+        self._stream.write(self._decoder.decode(held))
+        return len(held)
 
 
 class Terminal:

@@ -65,6 +65,21 @@ def test_a_task_that_prints_too_much_sends_before_it_goes_on(monkeypatch):
     assert all(sum(len(text) for _, text in texts) <= 20 for texts in calls.sent)
 
 
+def test_a_printed_stream_takes_bytes_and_answers_what_programs_ask_of_standard_output():
+    calls = Calls()
+    calls.ended.set()
+    printed = Printed(calls.send)
+    stream = PrintedStream(printed, to_stderr=False)
+    for part in (b"a\xc3", b"\xa9", b"\xff\n"):
+        assert stream.buffer.write(part) == len(part)
+    stream.buffer.flush()
+    printed.send(wait=True)
+    assert "".join(text for texts in calls.sent for _, text in texts) == "a\xe9\\xff\n"
+    assert (stream.encoding, stream.errors, stream.isatty()) == ("utf-8", "backslashreplace", False)
+    with pytest.raises(io.UnsupportedOperation, match="no file number"):
+        stream.fileno()
+
+
 def test_a_driver_that_does_not_read_holds_the_tasks_back(monkeypatch):
     monkeypatch.setattr(terminal, "MAX_HELD_CHARS", 3)
     held = Terminal(now=lambda: 0.0)
