@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -110,19 +112,22 @@ class JobClient:
 
 
 class LocalJobClient(JobClient):
-    """A job in this process; it runs while somebody waits for it."""
+    """A job in this process; it runs while somebody waits for it, and says so at its end if nobody ever did."""
 
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
+        self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
         self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
 
     def _describe(self) -> dict[str, Any]:
         return self._cluster.job.describe()
 
     def cancel(self) -> None:
+        self._unasked.detach()
         self._cluster.cancel()
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
+        self._unasked.detach()
         last = time.monotonic()
 
         def tell() -> None:
@@ -291,6 +296,11 @@ def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
     place = f"{metrics['host']} (pid {metrics['pid']})" if "pid" in metrics else ""
     silent = first["timestamp"] - metrics.get("reportedMs", first["timestamp"])
     return TaskLost(first["task"], place, max(0, silent), result.failure.message if result.failure else "")
+
+
+def _tell_unasked(job: str) -> None:
+    remedy = "call get_job_execution_result() of the client, or execute() instead of execute_async()"
+    print(f"job {job!r} never ran: a local job runs while somebody waits for it; {remedy}", file=sys.stderr)
 
 
 def _sleep(milliseconds: float) -> None:

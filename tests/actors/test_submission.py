@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -122,3 +123,15 @@ def test_tasks_of_one_process_hand_envelopes_over_as_they_are() -> None:
     assert result.status is JobStatus.FINISHED
     assert handed
     assert all(sent is received for sent, received in handed)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_local_job_that_nobody_waited_for_says_at_its_end_that_it_never_ran(asked: bool, capfd: Any) -> None:
+    env = StreamExecutionEnvironment(LOCAL)
+    env.from_collection([1]).add_sink(lambda value: None)
+    client = env.execute_async("forgotten")
+    if asked:
+        client.get_job_execution_result()
+    del client
+    gc.collect()
+    assert ("job 'forgotten' never ran" in capfd.readouterr().err) is not asked
