@@ -18,6 +18,7 @@ from rayflink.actors.states import JobStatus
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, NoResourceAvailable, TaskLost
+from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
@@ -242,6 +243,7 @@ def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]
 
 def submit(graph: JobGraph, configuration: Configuration) -> JobClient:
     """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray."""
+    warn_of_unheeded(configuration)
     target = configuration.get(options.TARGET)
     if target is not None and target.name == "LOCAL":
         return LocalJobClient(graph)
