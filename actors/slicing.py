@@ -24,7 +24,7 @@ class Slicer:
         first: records of the first slice, before anything was measured.
     """
 
-    def __init__(self, clock: Monotonic, target_ms: float = 10.0, first: int = 64) -> None:
+    def __init__(self, clock: Monotonic, target_ms: float = 10.0, first: int = 1) -> None:
         self._clock = clock
         self._target_s = target_ms / 1000
         self._limit = float(first)
