@@ -41,7 +41,8 @@ ray.shutdown()
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     """Standard output of a command; its whole output is in the failure."""
-    clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    unwanted = {"PYTHONPATH", "VIRTUAL_ENV", "RAY_ADDRESS", "RAY_AUTH_MODE"}
+    clean = {name: value for name, value in os.environ.items() if name not in unwanted}
     finished = subprocess.run(
         [str(part) for part in command], cwd=cwd, env={**clean, **environment}, capture_output=True, text=True
     )

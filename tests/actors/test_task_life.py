@@ -230,7 +230,8 @@ def test_a_failure_in_user_code_names_operator_line_and_record():
     )  # fmt: skip
     assert "test_task_life.py" in failure.traceback
     assert "1 / int(text)" in failure.traceback
-    assert "rayflink/" not in failure.traceback
+    assert "rayflink/operators" not in failure.traceback
+    assert "actors/task.py" not in failure.traceback
 
 
 def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
