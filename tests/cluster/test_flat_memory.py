@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import psutil
 import pytest
@@ -53,6 +54,17 @@ def test_memory_stays_within_the_buffers_and_the_source_is_held_back():
     env = StreamExecutionEnvironment({"parallelism.default": 2, "rayflink.batch.max-bytes": f"{BATCH_BYTES} bytes"})
     env.from_sequence(0, 10**12).map(kilobyte).rebalance().add_sink(slow)
     client = env.execute_async("flat memory")
+    try:
+        seen, status = watched(client)
+    finally:
+        client.cancel()
+        with pytest.raises(JobCancelled):
+            client.get_job_execution_result()
+    judge(seen, status)
+
+
+def watched(client: Any) -> tuple[dict[int, Seen], dict]:
+    """What each task's process held over the time of the test, and the job's last status."""
     assert watching.eventually(lambda: consumed(client.status()), within_s=60)
     seen: dict[int, Seen] = {}
     until = time.monotonic() + SECONDS
@@ -62,10 +74,10 @@ def test_memory_stays_within_the_buffers_and_the_source_is_held_back():
                 pid = subtask["metrics"]["pid"]
                 seen.setdefault(pid, Seen(kind)).resident.append(private_bytes(pid))
         time.sleep(0.5)
-    status = client.status()
-    client.cancel()
-    with pytest.raises(JobCancelled):
-        client.get_job_execution_result()
+    return seen, client.status()
+
+
+def judge(seen: dict[int, Seen], status: dict) -> None:
     source, sink = status["vertices"]
     for pid, task in seen.items():
         print(f"{task.kind} {pid}: {task.resident[0] >> 20} MB at first, growth {task.growth >> 20} MB")
@@ -80,7 +92,9 @@ def test_memory_stays_within_the_buffers_and_the_source_is_held_back():
 
 
 def consumed(status: dict) -> bool:
-    return all(task["metrics"].get("numRecordsIn", 0) for task in status["vertices"][1]["subtasks"])
+    """Whether every task has reported, and the sinks have something."""
+    reported = all("pid" in task["metrics"] for vertex in status["vertices"] for task in vertex["subtasks"])
+    return reported and all(task["metrics"].get("numRecordsIn", 0) for task in status["vertices"][1]["subtasks"])
 
 
 def private_bytes(pid: int) -> int:
