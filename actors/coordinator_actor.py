@@ -12,11 +12,12 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -40,8 +41,8 @@ from .commands import (
     Tick,
 )
 from .exchange.frames import TaskAddress
-from .job import JobMaster
-from .messages import TaskReport, ToCoordinator
+from .job import CommandLost, JobMaster
+from .messages import TaskReport, ToCoordinator, ToTask
 from .reports import read_reports
 from .scheduling import Slot
 from .settings import JobSettings
@@ -86,7 +87,7 @@ class CoordinatorActor:
 
     def __init__(self) -> None:
         self._clock = SystemClock()
-        self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
+        self._events: queue.Queue[ToCoordinator | Signal | CommandLost] = queue.Queue()
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
         self._starting: dict[TaskAddress, float] = {}
@@ -236,9 +237,7 @@ class CoordinatorActor:
             if isinstance(command, RequestSlots):
                 self._request(command.slots)
             elif isinstance(command, SendToTask):
-                actor = self._actors.get(command.attempt)
-                if actor is not None:
-                    actor.command.remote(to_bytes(command.message))
+                self._send(command.attempt, command.message)
             elif isinstance(command, KillTask):
                 actor = self._actors.get(command.attempt)
                 if actor is not None:
@@ -246,6 +245,19 @@ class CoordinatorActor:
             elif isinstance(command, EndJob):
                 self._release()
                 self._result = command.result
+
+    def _send(self, attempt: TaskAddress, message: ToTask) -> None:
+        actor = self._actors.get(attempt)
+        if actor is None:
+            return
+        what = type(message).__name__
+
+        def returned(call: Future[None]) -> None:
+            error = call.exception()
+            if error is not None:
+                self._events.put(CommandLost(attempt, what, cause_of_death(error)))
+
+        actor.command.remote(to_bytes(message)).future().add_done_callback(returned)
 
     # slots, actors
 
@@ -322,9 +334,11 @@ class CoordinatorActor:
 
 
 def cause_of_death(error: BaseException) -> str:
-    """One line about how a task's process ended."""
+    """One line about how a task's process ended, or why it could not be called."""
     if isinstance(error, RayTaskError):
         return f"{type(error.cause).__name__}: {error.cause}"
+    if isinstance(error, ActorUnavailableError):
+        return f"its process could not be reached: {' '.join(str(error).split())}"
     if not isinstance(error, RayActorError):
         return f"{type(error).__name__}: {error}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

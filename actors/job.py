@@ -75,6 +75,20 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandLost:
+    """The call that carried a command to an attempt failed: whether the command was obeyed is not known.
+
+    Args:
+        what: name of the command.
+        reason: how the call failed.
+    """
+
+    attempt: TaskAddress
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExceptionEntry:
     """One failure in the job's history."""
 
@@ -125,7 +139,7 @@ class JobMaster:
         self._slots_asked_ms = now_ms
         return [RequestSlots(required_slots(self.graph))]
 
-    def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
+    def handle(self, event: ToCoordinator | Signal | CommandLost, now_ms: int) -> list[Command]:
         """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
         if self.status.is_terminal:
             return []
@@ -143,6 +157,8 @@ class JobMaster:
         execution = self.executions.get(event.attempt)
         if execution is None or execution.state.is_terminal:
             return [] if execution is None else self._after_its_end(execution, event, now_ms)
+        if isinstance(event, CommandLost):
+            return self._command_lost(execution, event, now_ms)
         execution.last_seen_ms = now_ms
         if isinstance(event, TaskStateChanged):
             return self._task_changed(execution, event, now_ms)
@@ -245,7 +261,22 @@ class JobMaster:
         message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
         return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
 
-    def _after_its_end(self, execution: Execution, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
+    def _command_lost(self, execution: Execution, event: CommandLost, now_ms: int) -> list[Command]:
+        """An attempt that may wait for ever for what it was to be told is ended."""
+        if execution.state is ExecutionState.CANCELING:
+            return self._kill(execution)
+        reason = f"the call that carried {event.what} to it failed: {event.reason}"
+        return self._kill(execution) + self._task_gone(execution, reason, now_ms)
+
+    def _kill(self, execution: Execution) -> list[Command]:
+        if execution.attempt in self._killed:
+            return []
+        self._killed.add(execution.attempt)
+        return [KillTask(execution.attempt)]
+
+    def _after_its_end(
+        self, execution: Execution, event: ToCoordinator | Signal | CommandLost, now_ms: int
+    ) -> list[Command]:
         """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
         if not isinstance(event, TaskGone) or execution.state is not ExecutionState.FINISHED:
             return []
@@ -318,12 +349,11 @@ class JobMaster:
         for execution in self._live():
             if execution.state is ExecutionState.CANCELING:
                 since = execution.timestamps[ExecutionState.CANCELING.value]
-                if now_ms - since > self._settings.cancellation_timeout_ms and execution.attempt not in self._killed:
-                    self._killed.add(execution.attempt)
-                    commands.append(KillTask(execution.attempt))
+                if now_ms - since > self._settings.cancellation_timeout_ms:
+                    commands += self._kill(execution)
             elif now_ms - execution.last_seen_ms > self._settings.heartbeat_timeout_ms:
                 silent = now_ms - execution.last_seen_ms
-                commands.append(KillTask(execution.attempt))
+                commands += self._kill(execution)
                 commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
         return commands
 

@@ -10,13 +10,15 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
+from ray.exceptions import ActorDiedError
 from ray.util import get_node_ip_address as node_address
 
-from rayflink.common.errors import ConfigError, described
+from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
@@ -32,7 +34,7 @@ from .user_code import from_bytes, unpack
 SWITCH_INTERVAL_S = 0.001
 """How long the task's thread may hold the interpreter while a call waits."""
 LOST_CALL_S = 10.0
-"""A data call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
+"""A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
 COLLECT_EVERY_S = 10.0
 """Cyclic garbage is looked for this often; reference counts do the rest at once."""
 
@@ -56,6 +58,17 @@ class Surroundings:
     report_ms: int
 
 
+class LostCall(ConnectionError):
+    """A call of this attempt failed, and what it carried is missing elsewhere."""
+
+    def __init__(self, what: str, cause: str) -> None:
+        super().__init__(what, cause)
+        self.what, self.cause = what, cause
+
+    def __str__(self) -> str:
+        return f"its call with {self.what} failed: {self.cause}"
+
+
 class TaskActor:
     """Shell around `StreamTask`; `actor_class()` makes the Ray class."""
 
@@ -67,7 +80,8 @@ class TaskActor:
         self._peers: _Peers = _Peers("", "", {})
         self._coordinator: Any = None
         self._done = threading.Event()
-        self._lost_call: tuple[float, str] | None = None
+        self._lost_call: tuple[float, LostCall] | None = None
+        self._told: deque[tuple[str, Future[None]]] = deque()
         self._printed = Printed(self._send_texts)
         self._place: dict[str, Any] = {}
         self._near: frozenset[TaskAddress] = frozenset()
@@ -99,7 +113,11 @@ class TaskActor:
 
     @ray.method(concurrency_group="life")
     def run(self, program: bytes, deployment: TaskDeployment, around: Surroundings) -> None:
-        """Run the attempt to its end; returns when it is in a terminal state and everything has been sent."""
+        """Run the attempt to its end; returns when it is in a terminal state and everything has been sent.
+
+        Raises:
+            LostCall: the coordinator did not get a report; this is another way to tell it.
+        """
         here = ray.get_runtime_context().get_node_id()
         self._coordinator = around.coordinator
         self._peers = _Peers(deployment.job_id, around.namespace, around.actors)
@@ -117,6 +135,10 @@ class TaskActor:
             thread.join()
         self._done.set()
         self._printed.send(wait=True)
+        wait([call for _, call in self._told])
+        self._heed_lost_reports()
+        if self._lost_call is not None:
+            raise self._lost_call[1]
 
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
@@ -149,6 +171,9 @@ class TaskActor:
             task.start()
             self._tell(task.reports())
             self._loop(task, report_s)
+        except LostCall as error:
+            failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
+            self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         except BaseException as error:  # a defect of ours, or sys.exit() in a user's function
             failure = describe_failure(error, task.deployment)
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
@@ -180,8 +205,9 @@ class TaskActor:
                 self._tell(task.reports())
             if progress is Progress.DONE:
                 return
+            self._heed_lost_reports()
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
-                raise ConnectionError(f"a call to a peer was lost {LOST_CALL_S:.0f} s ago: {self._lost_call[1]}")
+                raise self._lost_call[1]
             if now - last_collect >= COLLECT_EVERY_S:
                 last_collect = now
                 gc.collect()
@@ -209,9 +235,21 @@ class TaskActor:
     def _call_returned(self, peer: TaskAddress, error: BaseException | None) -> None:
         if error is None:
             self._returned.append(peer)
-        elif self._lost_call is None:  # what it carried is missing, so this attempt must not end as FINISHED
-            self._lost_call = (time.monotonic(), f"{type(error).__name__}: {error}")
+        else:  # what it carried is missing, so this attempt must not end as FINISHED
+            self._lose(f"data for its peer {peer}", error)
         self._wake.set()
+
+    def _lose(self, what: str, error: BaseException) -> None:
+        if self._lost_call is None:
+            self._lost_call = (time.monotonic(), LostCall(what, described(error)))
+
+    def _heed_lost_reports(self) -> None:
+        """Look at the calls to the coordinator that have returned; one that is dead needs no reports any more."""
+        while self._told and self._told[0][1].done():
+            what, call = self._told.popleft()
+            error = call.exception()
+            if error is not None and not isinstance(error, ActorDiedError):
+                self._lose(f"{what} for the coordinator", error)
 
     def _tell(self, reports: list[ToCoordinator]) -> None:
         ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
@@ -219,7 +257,10 @@ class TaskActor:
             self._printed.send(wait=ended)
         if reports:
             self._reported_at = time.monotonic()
-            self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
+            call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
+            what = ", ".join(type(report).__name__ for report in reports if not isinstance(report, TaskReport))
+            if what:  # a heartbeat that is lost is made up for by the next
+                self._told.append((what, call.future()))
 
     def _completed(self, report: ToCoordinator) -> ToCoordinator:
         """With what only the process knows: where it is, and what came from which node."""

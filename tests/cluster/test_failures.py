@@ -20,6 +20,8 @@ from rayflink.common.errors import (
     NoResourceAvailable,
     TaskLost,
 )
+from rayflink.common.source import PendingSplits
+from rayflink.connectors.collection import CollectionSource
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster import watching
 
@@ -174,6 +176,32 @@ def test_a_program_that_cannot_be_loaded_on_the_cluster_is_a_clear_error():
     with pytest.raises(JobExecutionError, match="No module named 'only_on_the_laptop'") as caught:
         env.execute("unloadable")
     assert "importable on all nodes" in str(caught.value)
+
+
+class FarSource(CollectionSource):
+    """Its split can be made where the job is decided, and read nowhere else."""
+
+    def create_enumerator(self, ctx: Any) -> Any:
+        return PendingSplits(ctx, [FarSplit()])
+
+
+class FarSplit:
+    def __reduce__(self) -> Any:
+        return read_far_split, ()
+
+
+def read_far_split() -> FarSplit:
+    raise ModuleNotFoundError("No module named 'only_at_the_coordinator'")
+
+
+def test_splits_that_do_not_reach_their_reader_fail_the_job():
+    env = program(heartbeat_timeout="20 s")
+    env.from_source(FarSource([1]), source_name="far").print()
+    client = env.execute_async("far")
+    assert watching.eventually(lambda: client.get_job_status() is JobStatus.FAILED, within_s=20)
+    with pytest.raises(TaskLost, match="carried AssignSplits to it failed: .*'only_at_the_coordinator'") as caught:
+        client.get_job_execution_result()
+    assert caught.value.task == "Source: far (1/1)"
 
 
 def test_a_bad_folder_for_spill_files_is_an_error_of_its_option():

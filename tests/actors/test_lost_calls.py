@@ -1,0 +1,216 @@
+"""A call between coordinator and task that fails is noticed by its caller and ends the attempt, and nobody waits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rayflink.actors.commands import KillTask, TaskGone
+from rayflink.actors.exchange.frames import TaskAddress
+from rayflink.actors.job import CommandLost
+from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
+from rayflink.actors.reports import read_reports
+from rayflink.actors.states import ExecutionState, JobStatus
+from rayflink.actors.task import Progress
+from rayflink.common.errors import TaskLost
+from rayflink.launch import checked
+from tests.actors.job_events import Job, failure, three_vertices
+
+ME = TaskAddress("1" * 32)
+SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
+UNREACHABLE = "its process could not be reached"
+
+
+class Method:
+    """A method of an actor as its callers see it: each call gives a future, which the test decides on."""
+
+    def __init__(self, *answers: BaseException | None) -> None:
+        self.given: list[Any] = []
+        self.calls: list[Future[None]] = []
+        self._answers = list(answers)
+
+    def remote(self, *given: Any) -> Any:
+        call: Future[None] = Future()
+        self.given.append(given)
+        self.calls.append(call)
+        if self._answers:
+            answer = self._answers.pop(0)
+            if answer is None:
+                call.set_result(None)
+            else:
+                call.set_exception(answer)
+        return SimpleNamespace(future=lambda: call)
+
+
+# the coordinator's decision
+
+
+@pytest.fixture
+def running() -> Job:
+    job = Job(three_vertices())
+    job.all_run()
+    return job
+
+
+def lost(job: Job, name: str, what: str) -> CommandLost:
+    return CommandLost(job.execution(name).attempt, what, UNREACHABLE)
+
+
+def test_an_attempt_that_did_not_get_its_splits_is_ended_and_fails_the_job(running: Job) -> None:
+    commands = running.on(lost(running, SOURCE, "AssignSplits"))
+    assert commands[0] == KillTask(running.execution(SOURCE).attempt)
+    assert running.told(commands) == {name: CancelTask() for name in (MAP_1, MAP_2, SINK)}
+    for name in (MAP_1, MAP_2, SINK):
+        running.says(name, ExecutionState.CANCELED)
+    with pytest.raises(TaskLost, match="call that carried AssignSplits to it failed: its process could not") as caught:
+        checked(running.master.result, running.master.describe())
+    assert caught.value.task == SOURCE
+
+
+@pytest.mark.spec("L12")
+def test_an_attempt_that_cannot_be_told_to_stop_is_killed_at_once_and_once(running: Job) -> None:
+    running.says(MAP_2, ExecutionState.FAILED, failure=failure("root"))
+    kill = KillTask(running.execution(MAP_1).attempt)
+    assert running.on(lost(running, MAP_1, "CancelTask")) == [kill]
+    assert running.on(lost(running, MAP_1, "CancelTask")) == []
+    assert running.on(TaskGone(kill.attempt, "killed")) == []
+    assert running.states()[MAP_1] == "CANCELED"
+
+
+def test_a_call_to_an_attempt_that_has_ended_may_fail(running: Job) -> None:
+    running.says(SOURCE, ExecutionState.FINISHED)
+    assert running.on(lost(running, SOURCE, "AssignSplits")) == []
+    assert running.on(CommandLost(TaskAddress("f" * 32), "StopTask", UNREACHABLE)) == []
+    assert (running.states()[SOURCE], running.master.status) == ("FINISHED", JobStatus.RUNNING)
+
+
+# the coordinator's shell
+
+
+@pytest.mark.slow  # imports Ray
+def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
+    from ray.exceptions import ActorUnavailableError
+
+    from rayflink.actors.coordinator_actor import CoordinatorActor
+
+    coordinator = CoordinatorActor()
+    command = Method(None, ActorUnavailableError("connection reset", None))
+    coordinator._actors[ME] = SimpleNamespace(command=command)
+    coordinator._send(ME, CancelTask())
+    coordinator._send(ME, AssignSplits("0" * 32, ()))
+    coordinator._send(TaskAddress("2" * 32), CancelTask())  # not deployed yet
+    event = coordinator._events.get_nowait()
+    assert isinstance(event, CommandLost)
+    assert (event.attempt, event.what) == (ME, "AssignSplits")
+    assert event.reason.startswith(UNREACHABLE) and "connection reset" in event.reason
+    assert coordinator._events.empty() and len(command.calls) == 2
+
+
+# the task's shell
+
+
+@pytest.fixture
+def module() -> Iterator[Any]:
+    interval = sys.getswitchinterval()
+    from rayflink.actors import task_actor
+
+    yield task_actor
+    sys.setswitchinterval(interval)
+
+
+class Idle:
+    """A task that waits for splits for ever, or ends after some steps."""
+
+    def __init__(self, steps: int = 1_000_000) -> None:
+        self.deployment = SimpleNamespace(attempt=ME, title="Source (1/1) (attempt #0)")
+        self.metrics = SimpleNamespace(spent=lambda kind, seconds: None)
+        self.clock = SimpleNamespace(now_ms=lambda: 0)
+        self.has_mail = True
+        self._steps = steps
+        self._says: list[Any] = [SplitRequest(ME, "0" * 32)]
+
+    def start(self) -> None:
+        pass
+
+    def step(self) -> Progress:
+        self._steps -= 1
+        return Progress.IDLE if self._steps else Progress.DONE
+
+    def outgoing(self) -> list[Any]:
+        return []
+
+    def reports(self) -> list[Any]:
+        says, self._says = self._says, []
+        return says
+
+    def report(self) -> TaskReport:
+        return TaskReport(ME, {})
+
+    def deadline_ms(self) -> None:
+        return None
+
+
+def shell(module: Any, monkeypatch: pytest.MonkeyPatch, task: Idle, *answers: BaseException | None) -> tuple[Any, Any]:
+    """A TaskActor that runs `task`, and the coordinator's `report`, which answers so."""
+    actor, report = module.TaskActor(), Method(*answers)
+    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "space", 1000)
+    deployment = SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)")
+    monkeypatch.setattr(actor, "_load", lambda program, deployment: task)
+    context = SimpleNamespace(get_node_id=lambda: "node")
+    monkeypatch.setattr(module.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(module, "node_address", lambda: "127.0.0.1")
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # `run` puts others there
+    return lambda: actor.run(b"", deployment, around), report
+
+
+@pytest.mark.slow
+def test_a_task_whose_report_was_lost_fails_within_the_stated_time(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOST_CALL_S", 0.05)
+    run, report = shell(module, monkeypatch, Idle(), ConnectionResetError("gone"), None)
+    with pytest.raises(module.LostCall, match="its call with SplitRequest for the coordinator failed"):
+        run()
+    (told,) = read_reports(report.given[-1][0])
+    assert isinstance(told, TaskStateChanged) and told.failure is not None
+    assert (told.state, told.failure.kind, told.failure.operator) == (ExecutionState.FAILED, "TaskLost", "")
+    assert told.failure.message == (
+        "lost task Source (1/1) (attempt #0): its call with SplitRequest for the coordinator failed: "
+        "ConnectionResetError: gone"
+    )
+
+
+@pytest.mark.slow
+def test_a_task_whose_last_report_was_lost_tells_it_by_how_it_ends(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, report = shell(module, monkeypatch, Idle(steps=1), ConnectionResetError("gone"))
+    with pytest.raises(module.LostCall, match="SplitRequest"):
+        run()
+    assert len(report.calls) == 1
+
+
+@pytest.mark.slow
+def test_a_task_whose_coordinator_is_dead_does_not_blame_itself(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray.exceptions import ActorDiedError
+
+    monkeypatch.setattr(module, "LOST_CALL_S", 0)
+    run, report = shell(module, monkeypatch, Idle(steps=3), ActorDiedError())
+    run()
+    assert len(report.calls) == 1
+
+
+@pytest.mark.slow
+def test_a_lost_heartbeat_is_no_lost_report(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOST_CALL_S", 0)
+    task = Idle(steps=3)
+    task._says = [TaskReport(ME, {})]
+    run, report = shell(module, monkeypatch, task, ConnectionResetError("gone"))
+    run()
+    assert len(report.calls) == 1
