@@ -72,7 +72,6 @@ def test_an_attempt_that_did_not_get_its_splits_is_ended_and_fails_the_job(runni
     assert caught.value.task == SOURCE
 
 
-@pytest.mark.spec("L12")
 def test_an_attempt_that_cannot_be_told_to_stop_is_killed_at_once_and_once(running: Job) -> None:
     running.says(MAP_2, ExecutionState.FAILED, failure=failure("root"))
     kill = KillTask(running.execution(MAP_1).attempt)
