@@ -1,14 +1,22 @@
-"""An exception in a task as a value that any process can read."""
+"""An exception in a task as a value that any process can read, and the end of a process that ran out of memory."""
 
 from __future__ import annotations
 
+import logging
+import os
 import traceback
 from typing import Any
 
 from rayflink.common.errors import described
+from rayflink.common.logs import get_logger
 from rayflink.operators.base import UserCodeError
 
 from .messages import TaskDeployment, TaskFailure
+
+log = get_logger(__name__)
+
+FATAL_EXIT_CODE = 255
+"""What a process ends with that halts itself (-1 in Flink)."""
 
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
@@ -21,6 +29,25 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
     text = "".join(traceback.format_exception(error))
     head = deployment.operators[0]
     return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the error, or one that it was raised from, is a MemoryError."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, MemoryError):
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__
+    return False
+
+
+def halt_process(failure: TaskFailure) -> None:
+    """Log the failure as fatal and end this process at once: nothing is closed, no `finally` runs."""
+    log.critical("Encountered fatal error %s - terminating the process", failure.message)
+    logging.shutdown()
+    os._exit(FATAL_EXIT_CODE)
 
 
 def _user_part(error: BaseException) -> Any:

@@ -29,6 +29,8 @@ class TaskSettings:
     request_backoff_ms: tuple[int, int] = (100, 10_000)
     at_least_once: bool = False
     copy_values: bool = False
+    exit_on_out_of_memory: bool = False
+    latency_interval_ms: int = 0
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> TaskSettings:
@@ -54,6 +56,8 @@ class TaskSettings:
             request_backoff_ms=(get(options.REQUEST_BACKOFF_INITIAL), get(options.REQUEST_BACKOFF_MAX)),
             at_least_once=get(options.CHECKPOINT_MODE).name == "AT_LEAST_ONCE",
             copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
+            exit_on_out_of_memory=get(options.EXIT_ON_OUT_OF_MEMORY),
+            latency_interval_ms=get(options.LATENCY_INTERVAL).to_millis(),
         )
 
 

@@ -24,6 +24,20 @@ class IllegalTransition(RayflinkError):
         )
 
 
+class InvalidStart(RayflinkError):
+    """A task was started that is not at its beginning."""
+
+    def __init__(self, task: str, found: str) -> None:
+        super().__init__(task, found)
+        self.task, self.found = task, found
+
+    def __str__(self) -> str:
+        return (
+            f"Invalid state for beginning of operation of task {self.task}: found {self.found}, wanted CREATED; "
+            "this is a defect of the runtime, please report it"
+        )
+
+
 class ExecutionState(Enum):
     """Where one attempt to run one subtask stands."""
 

@@ -12,12 +12,9 @@ import shutil
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from itertools import chain
 from typing import Any
 
 from rayflink.common.batches import (
-    MAX_TIMESTAMP,
-    Batch,
     CancelCheckpointMarker,
     CheckpointBarrier,
     EndOfData,
@@ -29,22 +26,19 @@ from rayflink.common.batches import (
     WatermarkStatus,
 )
 from rayflink.common.logs import get_logger
-from rayflink.operators.base import OperatorSnapshot, SourceOperator, UserCodeError
+from rayflink.operators.base import OperatorContext
 from rayflink.operators.valve import InputWatermarks
 
+from .chain_life import ChainLife
 from .conversations import Conversations
-from .exchange import alignment
-from .exchange.codec import decode_batch, split_batches
 from .exchange.frames import Envelope, TaskAddress
 from .exchange.subpartition import ExchangeError
-from .failures import describe_failure
+from .failures import describe_failure, is_out_of_memory
 from .messages import (
     AssignSplits,
     CancelTask,
     CheckpointAborted,
-    CheckpointAcknowledged,
     CheckpointComplete,
-    CheckpointDeclined,
     SplitRequest,
     StopTask,
     TaskDeployment,
@@ -55,17 +49,16 @@ from .messages import (
     ToTask,
     TriggerCheckpoint,
 )
+from .polled_source import PolledSource
 from .settings import TaskSettings
 from .slicing import Slicer
-from .states import ExecutionState, IllegalTransition
+from .states import ExecutionState, IllegalTransition, InvalidStart
+from .task_checkpoints import TaskCheckpoints
 from .task_metrics import TaskMetrics
 from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
+from .worked_buffer import WorkedBuffer
 
 log = get_logger(__name__)
-
-
-END_OF_INPUT = (Watermark(MAX_TIMESTAMP), EndOfData())
-"""What a source sends last."""
 
 
 class Progress(Enum):
@@ -89,6 +82,8 @@ class StreamTask:
         clock: `now_ms()` and `monotonic()`.
         mailbox: mails that came before the task was made, and where later ones may be left.
         slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
+        halt: ends this process; called instead of failing the task when memory has run out and
+            `taskmanager.jvm-exit-on-oom` is set. None: the task fails alone.
     """
 
     def __init__(
@@ -97,6 +92,7 @@ class StreamTask:
         clock: Any,
         mailbox: deque[Envelope | ToTask] | None = None,
         slicer: Slicer | None = None,
+        halt: Callable[[TaskFailure], None] | None = None,
     ) -> None:
         self.deployment = deployment
         self.clock = clock
@@ -107,31 +103,26 @@ class StreamTask:
         self.metrics = TaskMetrics(deployment, clock)
         self.accumulators: dict[str, Any] = {}
         settings = TaskSettings.of(deployment.config)
+        self._halt = halt if settings.exit_on_out_of_memory else None
         self._writers = make_writers(deployment, settings)
         self._gate = make_gate(deployment, settings)
         partitions = [writer.partition for writer in self._writers]
         self._peers = Conversations(deployment.attempt, self._gate, partitions, settings)
-        channels = max(len(deployment.inputs), 1)
-        handler = alignment.BarrierTracker if settings.at_least_once else alignment.BarrierAligner
-        self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(channels)
         self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings.copy_values)
-        self._batch: tuple[Batch, int, int, int] | None = None  # batch, rows done, channel, input index
-        self._encoded: deque[bytes | memoryview] = deque()  # batches of the same buffer that follow
-        self._barriers: deque[CheckpointBarrier] = deque()
+        self._life = ChainLife(self._chain.links, self.metrics.closing_failed)
+        self._checkpoints = TaskCheckpoints(
+            deployment, self._chain, self._gate, self._writers, clock, self._reports.append
+        )
+        self._buffer = WorkedBuffer()
         self._ended_inputs: dict[int, set[int]] = {}
-        self._source_ended = False
         self._quiesced = False
         self._timers_turn = False
-        self._stopping = False
-        self._opened = 0
         self._closed = False
         self._ending = False
-        head = deployment.operators[0]
-        self._source = self._chain.links[0].operator if not deployment.inputs else None
-        if self._source is not None and not isinstance(self._source, SourceOperator):
-            raise TypeError(f"operator {head.name!r} has no input and is no source")
+        head = self._chain.links[0].operator
+        self._source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
 
     # what a runner calls
 
@@ -140,14 +131,29 @@ class StreamTask:
         self._mailbox.append(message)
 
     def start(self) -> None:
-        """Set up, restore and open the operators, and ask the producers for their data."""
+        """Set up, restore and open the operators, and ask the producers for their data.
+
+        A task that was cancelled by then opens nothing, and one that is cancelled meanwhile does not begin to run.
+
+        Raises:
+            InvalidStart: it was started before.
+        """
+        if self._cancel_waits():
+            self._cancel()
+        if self.state.is_terminal:
+            return
+        if self.state is not ExecutionState.CREATED:
+            raise InvalidStart(self.deployment.title, self.state.value)
         self._become(ExecutionState.DEPLOYING)
         try:
             assign_buffers(self.deployment, self._writers, self._gate)
-            self._open_operators()
+            self._life.open(self._context_of, self.deployment.restore)
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)
-            self._become(ExecutionState.RUNNING)
+            if self._cancel_waits():
+                self._cancel()
+            else:
+                self._become(ExecutionState.RUNNING)
         except Exception as error:
             self._fail(error)
 
@@ -192,25 +198,13 @@ class StreamTask:
 
     def deadline_ms(self) -> int | None:
         """When `step` has something to do without a mail: a timer, a buffer timeout, a source's next poll."""
-        times: list[int] = []
-        due = self._peers.deadline_ms()
-        if due is not None:
-            times.append(due)
-        for writer in self._writers:
-            due = writer.deadline_ms()
-            if due is not None:
-                times.append(due)
-        if self._outputs_full():
-            return min(times, default=None)  # neither timers nor sources are served before credit comes
-        for link in () if self._quiesced else self._chain.links:
-            due = link.operator.next_processing_time()
-            if due is not None:
-                times.append(due)
-        if self._source is not None and not self._source_ended:
-            due = self._source.next_poll_ms()  # type: ignore[attr-defined]
-            if due is not None:
-                times.append(due)
-        return min(times, default=None)
+        times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
+        if not self._outputs_full():  # neither timers nor sources are served before credit comes
+            if not self._quiesced:
+                times += [link.operator.next_processing_time() for link in self._chain.links]
+            if self._source is not None:
+                times.append(self._source.next_poll_ms())
+        return min((due for due in times if due is not None), default=None)
 
     def waits_for(self) -> str:
         """What keeps the task from going on, for people."""
@@ -224,7 +218,7 @@ class StreamTask:
             reasons.append(f"has finished, waits until {len(unsent)} partitions are fetched")
         elif self._source is not None:
             reasons.append("waits for its source to give records")
-        elif self._chain.idle and self._batch is None:
+        elif self._chain.idle and self._buffer.empty:
             missing = [c.index for c in self._gate.channels if not c.queue and c.state.value != "finished"]
             held = [c.index for c in self._gate.channels if c.blocked]
             reasons.append(f"waits for input on channels {missing}")
@@ -261,22 +255,20 @@ class StreamTask:
         if self._timers_turn:  # the next turn is the input's, even when timers are due again
             self._slicer.expect(0)
             return self._run_chain()
-        if self._batch is not None:
+        if not self._buffer.empty:
             return self._next_slice()
-        if self._barriers:
-            self._checkpoint(self._barriers.popleft(), 0)
+        if self._checkpoints.begin_triggered(now):
             return Progress.BUSY
         if self._ending:
             self._finish()
             return Progress.BUSY
         if self._source is not None:
-            return self._poll_source(now)
+            return self._poll(self._source)
         item = self._gate.next()
         if item is None:
             return Progress.IDLE
         if item.body is not None:
-            self._encoded.extend(split_batches(item.body))
-            self._batch = (decode_batch(self._encoded.popleft()), 0, item.channel, item.input_index)
+            self._buffer.load(item.body, item.channel, item.input_index)
             return self._next_slice()
         assert item.event is not None
         self._slicer.expect(0)
@@ -292,40 +284,25 @@ class StreamTask:
         return Progress.BUSY
 
     def _next_slice(self) -> Progress:
-        assert self._batch is not None
-        batch, done, channel, input_index = self._batch
-        rows = self._slicer.rows(len(batch) - done)
-        if rows == len(batch):
-            piece = batch
-        else:
-            piece = batch.slice(done, done + rows)
-        done += rows
-        if done < len(batch):
-            self._batch = (batch, done, channel, input_index)
-        elif self._encoded:
-            self._batch = (decode_batch(self._encoded.popleft()), 0, channel, input_index)
-        else:
-            self._batch = None
-            self._gate.recycle(channel)
+        buffer = self._buffer
+        rows = self._slicer.rows(buffer.rows)
         self._slicer.expect(rows)
-        self._chain.feed(piece, input_index)
+        self._chain.feed(buffer.take(rows), buffer.input_index)
+        if buffer.empty:
+            self._gate.recycle(buffer.channel)
         return self._run_chain()
 
-    def _poll_source(self, now: int) -> Progress:
-        source = self._source
-        assert isinstance(source, SourceOperator)
-        if self._source_ended:
+    def _poll(self, source: PolledSource) -> Progress:
+        if source.ended:
             return Progress.IDLE
         rows = self._slicer.rows(1 << 14)
         self._slicer.begin()
-        elements = None if self._stopping else source.poll(rows)
+        elements = source.poll(rows)
         if elements is None:
-            self._source_ended = self._quiesced = True
+            self._quiesced = self._ending = True
             self._slicer.expect(0)
-            self._chain.emit(0, chain(source.finish(), END_OF_INPUT))
-            self._ending = True
+            self._chain.emit(0, source.last_elements())
             return self._run_chain()
-        elements = tuple(elements)
         if not elements:
             return Progress.IDLE
         self._slicer.expect(sum(len(e) for e in elements if isinstance(e, RowBatch)))
@@ -351,18 +328,18 @@ class StreamTask:
         elif isinstance(event, LatencyMarker):
             self._chain.feed(event)
         elif isinstance(event, CheckpointBarrier):
-            self._act(self._aligner.barrier(channel, event, now))
+            self._checkpoints.barrier(channel, event, now)
         elif isinstance(event, CancelCheckpointMarker):
-            self._act(self._aligner.cancel(channel, event))
+            self._checkpoints.cancel(channel, event)
         elif isinstance(event, EndOfData):
             self._input_ended(channel, input_index)
         elif isinstance(event, EndOfPartition):
-            self._act(self._aligner.end(channel, now))
+            self._checkpoints.end(channel, now)
             self._feed(self._valve.end(channel))
             if self._gate.is_finished:
                 self._ending = True
         else:
-            raise ExchangeError(f"unexpected event {event!r} on channel {channel}; run one version on all nodes")
+            raise ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
 
     def _input_ended(self, channel: int, input_index: int) -> None:
         ended = self._ended_inputs.setdefault(input_index, set())
@@ -381,45 +358,6 @@ class StreamTask:
         for event in reversed(events):
             self._chain.feed(event)
 
-    # checkpoints
-
-    def _act(self, actions: list[alignment.Action]) -> None:
-        for action in actions:
-            if isinstance(action, alignment.Block):
-                self._gate.block(action.channel)
-            elif isinstance(action, alignment.Unblock):
-                self._gate.unblock()
-            elif isinstance(action, alignment.Aligned):
-                self._checkpoint(action.barrier, action.alignment_ms)
-            else:
-                self._abort_checkpoint(action.checkpoint_id, "a producer or a newer checkpoint cancelled it")
-
-    def _checkpoint(self, barrier: CheckpointBarrier, alignment_ms: int) -> None:
-        """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
-        assert self._chain.idle, "a barrier is taken between elements only"
-        started = self.clock.monotonic()
-        number = barrier.checkpoint_id
-        for index, link in enumerate(self._chain.links):
-            self._chain.emit(index, link.operator.prepare_snapshot(number))
-            self._chain.drain()
-        for writer in self._writers:
-            writer.broadcast(barrier)
-        snapshots: dict[str, OperatorSnapshot] = {}
-        for link in self._chain.links:
-            state = link.operator.snapshot_state(number)
-            if state is not None:
-                snapshots[link.operator.ctx.operator_id] = state
-        took = int((self.clock.monotonic() - started) * 1000)
-        delay = max(0, self.clock.now_ms() - barrier.timestamp)
-        self._reports.append(
-            CheckpointAcknowledged(self.deployment.attempt, number, snapshots, alignment_ms, delay, took)
-        )
-
-    def _abort_checkpoint(self, number: int, reason: str) -> None:
-        for writer in self._writers:
-            writer.broadcast(CancelCheckpointMarker(number))
-        self._reports.append(CheckpointDeclined(self.deployment.attempt, number, reason))
-
     # mail
 
     def _read_mail(self) -> None:
@@ -434,30 +372,22 @@ class StreamTask:
         if isinstance(command, CancelTask):
             self._cancel()
         elif isinstance(command, StopTask):
-            self._stopping = True
+            self._own_source(command).stop()
         elif isinstance(command, AssignSplits):
-            self._assign(command)
+            self._own_source(command).assign(command)
         elif isinstance(command, TriggerCheckpoint):
-            if self._source is None or self._source_ended or self.state is not ExecutionState.RUNNING:
-                reason = "the task is not a running source"
-                number = command.barrier.checkpoint_id
-                self._reports.append(CheckpointDeclined(self.deployment.attempt, number, reason))
+            if self.state is ExecutionState.RUNNING:
+                self._checkpoints.trigger(command.barrier)
             else:
-                self._barriers.append(command.barrier)
+                self._checkpoints.decline(command.barrier.checkpoint_id, f"the task is {self.state.value}")
         elif isinstance(command, CheckpointComplete):
-            for link in self._chain.links:
-                link.operator.notify_checkpoint_complete(command.checkpoint_id)
+            self._checkpoints.complete(command.checkpoint_id)
         elif isinstance(command, CheckpointAborted):
-            for link in self._chain.links:
-                link.operator.notify_checkpoint_aborted(command.checkpoint_id)
+            self._checkpoints.aborted(command.checkpoint_id)
 
-    def _assign(self, command: AssignSplits) -> None:
-        source = self._source
-        assert isinstance(source, SourceOperator), "splits were assigned to a task without a source"
-        if command.splits:
-            source.add_splits(list(command.splits))
-        if command.no_more:
-            source.no_more_splits()
+    def _own_source(self, command: ToTask) -> PolledSource:
+        assert self._source is not None, f"a task without a source was sent {command}"
+        return self._source
 
     def _outputs_full(self) -> bool:
         for writer in self._writers:
@@ -467,31 +397,15 @@ class StreamTask:
 
     # life cycle
 
-    def _open_operators(self) -> None:
+    def _context_of(self, index: int) -> OperatorContext:
         shared = {"clock": self.clock, "metrics": self.metrics.group, "accumulators": self.accumulators}
-        links = self._chain.links
-        for index, link in enumerate(links):
-            operator_id = self.deployment.operators[index].operator_id
-            link.operator.setup(operator_context(self.deployment, index, shared, self._split_asker(operator_id)))
-        for index, link in reversed(list(enumerate(links))):
-            operator_id = self.deployment.operators[index].operator_id
-            self._opened += 1
-            link.operator.initialize_state(self.deployment.restore.get(operator_id, ()))
-            try:
-                link.operator.open()
-            except UserCodeError:
-                raise
-            except Exception as error:
-                ctx = link.operator.ctx
-                raise UserCodeError(ctx.operator_name, ctx.call_site, "", "open") from error
-
-    def _split_asker(self, operator_id: str) -> Callable[[], None]:
-        return lambda: self._reports.append(SplitRequest(self.deployment.attempt, operator_id))
+        request = SplitRequest(self.deployment.attempt, self.deployment.operators[index].operator_id)
+        return operator_context(self.deployment, index, shared, lambda: self._reports.append(request))
 
     def _finish(self) -> None:
         """All input is worked: close, say that nothing follows, and wait until it has been fetched."""
         self._ending = False
-        self._close_operators(quiet=False)
+        self._life.close(quiet=False)
         for writer in self._writers:
             writer.finish()
         self._closed = True
@@ -526,8 +440,7 @@ class StreamTask:
                 self._cancel()
                 return
             elif isinstance(message, TriggerCheckpoint):
-                number = message.barrier.checkpoint_id
-                self._reports.append(CheckpointDeclined(self.deployment.attempt, number, "the task has finished"))
+                self._checkpoints.decline(message.barrier.checkpoint_id, "the task has finished")
         blocking = all(writer.partition.blocking for writer in self._writers)
         delivered = self._all_fetched() and self._peers.silent
         if self.state is ExecutionState.RUNNING and (blocking or delivered):
@@ -540,6 +453,9 @@ class StreamTask:
         folder = spill_folder(self.deployment)
         if folder is not None and folder.exists():
             shutil.rmtree(folder, onerror=lambda *_: self.metrics.closing_failed())
+
+    def _cancel_waits(self) -> bool:
+        return any(isinstance(mail, CancelTask) for mail in tuple(self._mailbox))
 
     def _cancel(self) -> None:
         if self.state.is_terminal:
@@ -556,31 +472,18 @@ class StreamTask:
         if self.state.is_terminal:
             return
         failure = describe_failure(error, self.deployment)
+        if self._halt is not None and is_out_of_memory(error):
+            self._halt(failure)
         self._abandon(cause=failure.message)
         self._become(ExecutionState.FAILED, failure)
 
     def _abandon(self, cause: str | None = None) -> None:
         self._chain.abandon()
-        self._batch = None
-        self._encoded.clear()
-        self._barriers.clear()
-        self._close_operators(quiet=True)
+        self._buffer.drop()
+        self._checkpoints.abandon()
+        self._life.close(quiet=True)
         self._peers.release(cause)
         self._closed = True
-
-    def _close_operators(self, quiet: bool) -> None:
-        """Close what was opened, head first; every operator is closed even when one raises."""
-        opened, self._opened = self._opened, 0
-        links = self._chain.links[len(self._chain.links) - opened :]
-        first: Exception | None = None
-        for link in links:
-            try:
-                link.operator.close()
-            except Exception as error:  # the others must be closed as well; the first error is kept
-                self.metrics.closing_failed()
-                first = first or error
-        if first is not None and not quiet:
-            raise first
 
     def _become(self, state: ExecutionState, failure: TaskFailure | None = None) -> None:
         if not self.state.may_become(state) and not (self.state, state) == (

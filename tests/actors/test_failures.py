@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 
 import pytest
 
-from rayflink.actors.failures import describe_failure
+from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, is_out_of_memory
+from rayflink.actors.messages import TaskFailure
+from rayflink.actors.task import StreamTask
 from rayflink.common.errors import JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
@@ -101,3 +104,54 @@ def test_an_error_of_the_runtime_names_the_head_of_the_chain_and_keeps_everythin
     assert (failure.kind, failure.message) == ("RuntimeError", "RuntimeError: channel 3")
     assert (failure.operator, failure.call_site, failure.record) == ("Operator 0", "job.py:1", "")
     assert "test_failures.py" in failure.traceback
+
+
+# memory that has run out
+
+
+def out_of_memory(value: object) -> object:
+    raise MemoryError("no room for 8 GB")
+
+
+def with_memory_gone(option: str, **more: object) -> list[object]:
+    """Run a task whose function is out of memory; what its runner was asked to halt for."""
+    asked: list[object] = []
+    bench = TaskBench([MapOperator(out_of_memory)], config={"taskmanager.jvm-exit-on-oom": option})
+    bench.task = StreamTask(bench.deployment, bench.clock, halt=asked.append, **more)  # type: ignore[arg-type]
+    bench.start()
+    bench.feed(0, 1)
+    bench.work()
+    assert bench.states[-1] == "FAILED"
+    assert "MemoryError: no room for 8 GB" in bench.failure.message
+    return asked
+
+
+def test_only_where_the_option_is_set_a_runner_is_asked_to_halt_when_memory_has_run_out():
+    [failure] = with_memory_gone("true")
+    assert isinstance(failure, TaskFailure)
+    assert (failure.kind, failure.operator) == ("MemoryError", "Operator 0")
+    assert with_memory_gone("false") == []
+
+
+def test_a_memory_error_is_found_behind_what_was_raised_from_it():
+    wrapped = ValueError("wrapped")
+    wrapped.__cause__ = MemoryError()
+    assert is_out_of_memory(wrapped)
+    looped = ValueError("its own cause")
+    looped.__cause__ = looped
+    assert not is_out_of_memory(looped)
+
+
+def test_a_halted_process_logs_a_fatal_line_and_closes_nothing():
+    program = (
+        "import atexit, logging\n"
+        "from rayflink.actors.failures import halt_process\n"
+        "from rayflink.actors.messages import TaskFailure\n"
+        "logging.basicConfig()\n"
+        "atexit.register(print, 'closed')\n"
+        "halt_process(TaskFailure('MemoryError', 'no room', ''))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == FATAL_EXIT_CODE
+    assert "CRITICAL:rayflink.actors.failures:Encountered fatal error no room - terminating the process" in ended.stderr
+    assert ended.stdout == ""

@@ -205,3 +205,67 @@ def test_a_snapshot_that_raises_fails_the_task():
     bench.work()
     assert bench.states[-1] == "FAILED"
     assert "OSError: disk full" in bench.failure.message
+
+
+# checkpoints that begin at a task without barriers
+
+
+@pytest.mark.spec("H33")
+@pytest.mark.parametrize("mode", ["EXACTLY_ONCE", "AT_LEAST_ONCE"])
+def test_a_task_whose_producers_have_finished_begins_a_checkpoint_itself_behind_all_they_sent(mode):
+    bench = TaskBench([Gathers()], (0, 0), {"execution.checkpointing.mode": mode}).start()
+    bench.end(B)
+    bench.work()
+    bench.feed(C, 1, 2)
+    bench.end(C)
+    bench.task.mail(TriggerCheckpoint(BARRIER))
+    bench.clock.advance(30)
+    assert bench.work() is Progress.DONE
+    assert bench.reported(CheckpointDeclined) == []
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert (ack.checkpoint_id, seen_in(ack)) == (1, [1, 2])
+    assert bench.output == [1, 2, EndOfData(), BARRIER, EndOfPartition()]
+    assert bench.states[-1] == "FINISHED"
+
+
+def test_a_trigger_that_comes_when_the_last_records_are_being_worked_waits_for_them():
+    class Slow(Gathers):
+        def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+            for row in rows_of(batch):
+                self.seen.append(row)
+                yield RowBatch([row])
+
+    one = {"taskmanager.network.memory.max-buffers-per-channel": "1"}
+    bench = TaskBench([Slow(), Gathers()], config=one).start(credit=0)
+    bench.feed(0, RowBatch([1, 2, 3]))
+    bench.end(0)
+    assert bench.work() is Progress.BACK_PRESSURED
+    bench.task.mail(TriggerCheckpoint(BARRIER))
+    bench.work()
+    bench.give_credit(100)
+    assert bench.work() is Progress.DONE
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert {snapshot.lists["seen"][1] for snapshot in ack.snapshots.values()} == {(b"1", b"2", b"3")}
+    assert bench.output == [1, 2, 3, EndOfData(), BARRIER, EndOfPartition()]
+
+
+def test_a_trigger_is_declined_while_one_producer_still_runs():
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.end(B)
+    bench.feed(C, 1)
+    bench.task.mail(TriggerCheckpoint(BARRIER))
+    bench.work()
+    (declined,) = bench.reported(CheckpointDeclined)
+    assert "not all have finished" in declined.reason
+    bench.feed(C, BARRIER)
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert seen_in(ack) == [1]
+
+
+def test_a_source_takes_part_until_it_is_closed_and_answers_a_repeated_trigger_once():
+    bench = TaskBench([CountingSource(2)], channels=()).start()
+    for number in (1, 1, 2):
+        bench.task.mail(TriggerCheckpoint(CheckpointBarrier(number, 900)))
+    bench.work()
+    assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1, 2]

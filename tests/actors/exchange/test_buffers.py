@@ -188,7 +188,7 @@ def test_an_event_nobody_expects_is_an_error() -> None:
     bench.say(TaskAddress("producer 0"), BufferResponse(0, 0, 0, None, "end of superstep"))  # type: ignore[arg-type]
     bench.work()
     assert bench.states[-1] == "FAILED"
-    assert "unexpected event 'end of superstep' on channel 0" in bench.failure.message
+    assert "Unexpected event: 'end of superstep' on channel 0" in bench.failure.message
 
 
 # three ways of passing data

@@ -1,0 +1,60 @@
+"""Opening and closing the operators of a task's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rayflink.operators.base import OperatorContext, OperatorSnapshot, UserCodeError
+from rayflink.operators.chain import ChainLink
+
+
+class ChainLife:
+    """Opens operators tail first, so that a consumer is ready before its producer, and closes each opened one once.
+
+    Args:
+        links: the chain, head first.
+        closing_failed: called for every operator that raises while it is closed.
+    """
+
+    def __init__(self, links: list[ChainLink], closing_failed: Callable[[], None]) -> None:
+        self._links = links
+        self._closing_failed = closing_failed
+        self._opened = 0
+
+    def open(
+        self, context_of: Callable[[int], OperatorContext], restore: Mapping[str, tuple[OperatorSnapshot, ...]]
+    ) -> None:
+        """Set up all operators, then restore and open each; `restore` holds snapshots by operator id.
+
+        Raises:
+            UserCodeError: one raised in `open`.
+        """
+        for index, link in enumerate(self._links):
+            link.operator.setup(context_of(index))
+        for link in reversed(self._links):
+            ctx = link.operator.ctx
+            self._opened += 1
+            link.operator.initialize_state(restore.get(ctx.operator_id, ()))
+            try:
+                link.operator.open()
+            except UserCodeError:
+                raise
+            except Exception as error:
+                raise UserCodeError(ctx.operator_name, ctx.call_site, "", "open") from error
+
+    def close(self, quiet: bool) -> None:
+        """Close what was opened, head first; every operator is closed even when one raises.
+
+        Args:
+            quiet: the task has failed or was cancelled already; what is raised now is only counted.
+        """
+        opened, self._opened = self._opened, 0
+        first: Exception | None = None
+        for link in self._links[len(self._links) - opened :]:
+            try:
+                link.operator.close()
+            except Exception as error:  # the others must be closed as well; the first error is kept
+                self._closing_failed()
+                first = first or error
+        if first is not None and not quiet:
+            raise first

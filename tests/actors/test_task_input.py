@@ -1,0 +1,118 @@
+"""What a task does with each kind of input, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rayflink.actors.exchange.codec import encode_batch, join_batches
+from rayflink.actors.exchange.frames import BufferResponse, TaskAddress
+from rayflink.common.batches import (
+    CancelCheckpointMarker,
+    CheckpointBarrier,
+    EndOfData,
+    EndOfPartition,
+    LatencyMarker,
+    RowBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from rayflink.common.functions import KeyedProcessFunction
+from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.stateless import MapOperator
+from rayflink.state.descriptors import ValueStateDescriptor
+from tests.actors.task_bench import Logged, TaskBench
+
+
+@pytest.mark.spec("L15")
+def test_each_kind_of_input_goes_to_the_method_for_it():
+    class Says(Logged):
+        def process_status(self, status: Any) -> Any:
+            self._says("process_status")
+            return (status,)
+
+    log: list[str] = []
+    bench = TaskBench([Says(log)]).start()
+    del log[:]
+    marker = LatencyMarker(7, "0" * 32, 0)
+    for element in ("record", Watermark(5), WatermarkStatus(True), marker, CheckpointBarrier(1, 0), EndOfData()):
+        bench.feed(0, element)
+        bench.work()
+    assert log == [
+        "op.process", "op.process_watermark", "op.process_status", "op.process_latency_marker",
+        "op.prepare_snapshot", "op.snapshot_state", "op.finish",
+    ]  # fmt: skip
+    assert bench.task.report().metrics["numRecordsIn"] == 1
+    bench.feed(0, CancelCheckpointMarker(2), EndOfPartition())
+    bench.work()
+    assert bench.states[-1] == "FINISHED"
+
+
+@pytest.mark.spec("L15")
+def test_an_event_no_task_knows_fails_the_task_with_the_event_in_its_error():
+    bench = TaskBench([MapOperator(lambda n: n)]).start()
+    bench.say(TaskAddress("producer 0"), BufferResponse(0, 0, 0, None, "superstep"))  # type: ignore[arg-type]
+    bench.work()
+    assert bench.states[-1] == "FAILED"
+    assert bench.failure.message == (
+        "ExchangeError: Unexpected event: 'superstep' on channel 0; run one version on all nodes"
+    )
+
+
+@pytest.mark.spec("L16")
+def test_a_task_is_finished_when_every_channel_has_ended():
+    log: list[str] = []
+    bench = TaskBench([Logged(log)], channels=(0, 0)).start()
+    bench.end(0)
+    bench.work()
+    assert (bench.states[-1], "op.close" in log) == ("RUNNING", False)
+    bench.end(1)
+    bench.work()
+    assert (bench.states[-1], log[-2:]) == ("FINISHED", ["op.finish", "op.close"])
+
+
+@pytest.mark.spec("L16")
+@pytest.mark.parametrize("channels", [(0,), (0, 0)])
+def test_data_behind_the_end_of_a_channel_fails_the_task_instead_of_being_lost(channels):
+    log: list[str] = []
+    bench = TaskBench([Logged(log)], channels=channels).start()
+    bench.feed(0, "x", EndOfData(), EndOfPartition(), "y", "z")
+    bench.work()
+    assert bench.states[-1] == "FAILED"
+    wanted = "Trailing data in checkpoint barrier handler. Channel 0 holds 2 items behind its end of partition"
+    assert wanted in bench.failure.message
+    assert log.count("op.process") == 1
+
+
+class CountsPerKey(KeyedProcessFunction):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", None))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        seen = (self.count.value() or 0) + 1
+        self.count.update(seen)
+        yield (value, ctx.get_current_key(), seen)
+
+
+def buffer(channel: int, sequence: int, *batches: list[Any]) -> BufferResponse:
+    return BufferResponse(channel, sequence, 0, join_batches([encode_batch(RowBatch(rows)) for rows in batches]))
+
+
+@pytest.mark.spec("L18")
+@pytest.mark.parametrize("rows_a_slice", [1, 2, 100])
+def test_buffers_of_several_channels_are_told_apart_and_each_record_sees_its_keys_state(rows_a_slice):
+    bench = TaskBench([KeyedProcessOperator(lambda v: v[0], CountsPerKey())], channels=(0, 0)).start()
+    bench.task._slicer.rows = lambda available: min(available, rows_a_slice)  # type: ignore[method-assign]
+    for sequence in range(3):
+        for channel in (0, 1):
+            mine = f"channel {channel}"
+            frame = buffer(channel, sequence, [("a", mine), ("b", mine), ("a", mine)], [("b", mine)])
+            bench.say(TaskAddress(f"producer {channel}"), frame)
+    bench.work()
+    assert [key for (_, key, _) in bench.output] == [value[0] for (value, _, _) in bench.output]
+    for channel in (0, 1):
+        of_channel = [value[0] for value, _, _ in bench.output if value[1] == f"channel {channel}"]
+        assert of_channel == ["a", "b", "a", "b"] * 3
+    for key in "ab":
+        assert [count for _, k, count in bench.output if k == key] == list(range(1, 13))
