@@ -1,4 +1,4 @@
-"""Parts of Arrow batches that carry their own rows and nothing of their parent's.
+"""Parts of columnar batches that carry their own rows and nothing of their parent's.
 
 `take` copies the chosen rows; the IPC writer cuts most sliced columns to their rows by itself. What it does not cut are
 dictionaries and the data behind view types: `compacted` does.
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rayflink.common.batches import ArrowBatch
+    from rayflink.common.row_columns import RowColumns
 
 _FEW = 4
 """Up to so many parts one `take` a part is cheaper than one sort, one `take` and slices of it."""
 
 
-def scattered(batch: ArrowBatch, targets: NDArray[np.integer[Any]], width: int) -> list[tuple[int, ArrowBatch]]:
+def scattered(
+    batch: ArrowBatch | RowColumns, targets: NDArray[np.integer[Any]], width: int
+) -> list[tuple[int, ArrowBatch | RowColumns]]:
     """The non-empty parts of a batch, each with its target, rows of one part in their order.
 
     Args:
@@ -31,25 +34,31 @@ def scattered(batch: ArrowBatch, targets: NDArray[np.integer[Any]], width: int) 
     if rows == 0:
         return []
     if width <= _FEW:
-        parts = []
+        parts: list[tuple[int, ArrowBatch | RowColumns]] = []
         for target in range(width):
             chosen = np.flatnonzero(targets == target)
             if len(chosen) == rows:
                 return [(target, batch)]
             if len(chosen):
-                parts.append((target, taken(batch, chosen)))
+                parts.append((target, _rows_taken(batch, chosen)))
         return parts
     counts = np.bincount(targets, minlength=width)
     present = np.flatnonzero(counts).tolist()
     if len(present) == 1:
         return [(present[0], batch)]
-    ordered = taken(batch, np.argsort(targets, kind="stable"))
+    ordered = _rows_taken(batch, np.argsort(targets, kind="stable"))
     parts, start = [], 0
     for target in present:
         stop = start + int(counts[target])
         parts.append((target, ordered.slice(start, stop)))
         start = stop
     return parts
+
+
+def _rows_taken(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> ArrowBatch | RowColumns:
+    from rayflink.common.batches import ArrowBatch
+
+    return taken(batch, rows) if isinstance(batch, ArrowBatch) else batch.take(rows)
 
 
 def taken(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:

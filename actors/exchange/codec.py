@@ -4,7 +4,7 @@ Rows go by pickle 5. Small rows are written without pickle's memo, which halves 
 identity of objects shared by several records; large rows, where a shared object is worth sending once, and rows that
 contain themselves are written with it. (marshal would be as fast only after a look at every type: it turns numpy
 scalars, arrays and bytearrays into bytes without a word.) Arrow goes as an IPC stream of compacted columns, never as
-a slice that drags its parent's buffers along.
+a slice that drags its parent's buffers along; rows held as columns go as columns (`column_codec`).
 
 Layout: kind (1 byte), 7 bytes of padding, number of rows (uint32), bytes of timestamps (uint32, 0 where there are
 none), the timestamps (int64, little endian), the values. The values start at a multiple of 8. Several batches in one
@@ -18,11 +18,17 @@ import pickle
 import struct
 import sys
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.row_columns import RowColumns
 
 from .arrow_slices import compacted
+from .column_codec import decode_columns, encode_columns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _HEAD = struct.Struct("<c7xII")
 _JOINT = struct.Struct("<cxxxI")
@@ -43,6 +49,9 @@ def encode_batch(batch: Batch) -> bytes:
     """
     if isinstance(batch, ArrowBatch):
         return _encode_arrow(batch)
+    if isinstance(batch, RowColumns):
+        stamps = b"" if batch.stamps is None else batch.stamps.astype("<i8", copy=False).tobytes()
+        return b"".join((_HEAD.pack(b"C", len(batch), len(stamps)), stamps, encode_columns(batch)))
     values = batch.values
     body = _pickled(values)
     stamps = b"" if batch.timestamps is None else _stamp_bytes(batch.timestamps)
@@ -59,14 +68,16 @@ def decode_batch(data: bytes | memoryview) -> Batch:
         raise CodecError(f"found {len(data)} bytes on a channel, a batch has at least {_HEAD.size}; they were damaged")
     kind, count, stamp_bytes = _HEAD.unpack_from(data)
     start = _HEAD.size + stamp_bytes
-    if kind not in (b"P", b"A"):
-        raise CodecError(f"found a batch of kind {kind!r} on a channel, wanted P or A; run one version on all nodes")
+    if kind not in (b"P", b"C", b"A"):
+        raise CodecError(f"found a batch of kind {kind!r} on a channel, wanted P, C or A; run one version on all nodes")
     if stamp_bytes not in (0, 8 * count):
         raise CodecError(f"found {stamp_bytes} bytes of timestamps for {count} records; the bytes were damaged")
     body = memoryview(data)[start:]
     try:
         if kind == b"A":
             return _decode_arrow(body, data, stamp_bytes, count)
+        if kind == b"C":
+            return decode_columns(body, count, _stamp_array(data, stamp_bytes, count))
         values: list[Any] = pickle.loads(body)
     except Exception as error:  # unpickling runs a user's code, damaged bytes any code
         raise CodecError(
@@ -194,12 +205,16 @@ def _encode_arrow(batch: ArrowBatch) -> bytes:
 
 
 def _decode_arrow(body: memoryview, data: bytes | memoryview, stamp_bytes: int, count: int) -> ArrowBatch:
-    import numpy as np
     import pyarrow as pa
 
     with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
         columns = reader.read_next_batch()
     if columns.num_rows != count:
         raise CodecError(f"found {columns.num_rows} rows in an Arrow batch of {count}; the bytes were damaged")
-    stamps = np.frombuffer(data, dtype="<i8", count=count, offset=_HEAD.size) if stamp_bytes else None
-    return ArrowBatch(columns, stamps)
+    return ArrowBatch(columns, _stamp_array(data, stamp_bytes, count))
+
+
+def _stamp_array(data: bytes | memoryview, stamp_bytes: int, count: int) -> NDArray[np.int64] | None:
+    import numpy as np
+
+    return np.frombuffer(data, dtype="<i8", count=count, offset=_HEAD.size) if stamp_bytes else None

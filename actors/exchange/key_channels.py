@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LARGEST_REMEMBERED = 1024
+LARGEST_REMEMBERED = 1024
+"""Bytes of a key that is worth remembering."""
 
 
 class KeyChannels:
@@ -49,7 +50,7 @@ class KeyChannels:
 
         return self._owners[key_group(key_hash(key), self._max_parallelism)]
 
-    def keys(self, keys: list[Any]) -> list[int]:
+    def keys(self, keys: Sequence[Any]) -> list[int]:
         """The channels of many keys.
 
         Raises:
@@ -75,6 +76,20 @@ class KeyChannels:
 
         return self._channels_of_hashes(hash_columns(columns))
 
+    def texts(self, keys: list[str]) -> NDArray[np.uint16]:
+        """uint16[n]: the channels of keys that are not to be remembered here."""
+        from rayflink.state.keys import hash_keys
+
+        return self._channels_of_hashes(hash_keys(keys))
+
+    def numbers(self, keys: NDArray[np.int64]) -> NDArray[np.uint16]:
+        """uint16[n]: the channel of each whole number."""
+        import pyarrow as pa
+
+        from rayflink.state.keys import hash_column
+
+        return self._channels_of_hashes(hash_column(pa.array(keys)))
+
     def _hashed(self, keys: list[Any]) -> list[int]:
         from rayflink.state.keys import hash_keys
 
@@ -91,5 +106,5 @@ class KeyChannels:
     def _remember(self, found: dict[Any, int]) -> None:
         if len(self._memo) + len(found) > self._entries:
             self._memo.clear()
-        small = ((key, channel) for key, channel in found.items() if getsizeof(key) <= _LARGEST_REMEMBERED)
+        small = ((key, channel) for key, channel in found.items() if getsizeof(key) <= LARGEST_REMEMBERED)
         self._memo.update(islice(small, self._entries))

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.row_columns import Coded, Column, RowColumns, concatenated
 
 
 class OpenBatch:
     """What has been written to a channel since its last buffer went: encoded batches, and records still to be encoded.
 
-    The records are all rows, or all Arrow of one schema; `row_limit` says at how many they should be encoded.
-    `since_ms` is when the first record came.
+    The records are all rows, all rows held as columns of one form, or all Arrow of one schema; `row_limit` says at how
+    many they should be encoded. `since_ms` is when the first record came.
     """
 
-    __slots__ = ("arrow", "row_limit", "rows", "sealed", "sealed_bytes", "sealed_rows", "since_ms", "stamps", "values")
+    __slots__ = (
+        "arrow", "columns", "row_limit", "rows", "sealed", "sealed_bytes", "sealed_rows", "since_ms", "stamps",
+        "values",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.sealed: list[bytes] = []
@@ -26,6 +30,7 @@ class OpenBatch:
         self.values: list[Any] = []
         self.stamps: list[int] | None = None
         self.arrow: list[ArrowBatch] = []
+        self.columns: list[RowColumns] = []
         self.rows = 0
         self.row_limit = 0
 
@@ -38,8 +43,10 @@ class OpenBatch:
         """Whether `part` can be in one batch with what is here."""
         if not self.rows:
             return True
+        if isinstance(part, RowColumns):
+            return bool(self.columns) and self.columns[0].is_like(part)
         if isinstance(part, RowBatch):
-            return not self.arrow and (self.stamps is None) == (part.timestamps is None)
+            return not self.arrow and not self.columns and (self.stamps is None) == (part.timestamps is None)
         if not self.arrow:
             return False
         first = self.arrow[0]
@@ -53,9 +60,11 @@ class OpenBatch:
             self.since_ms = now_ms
         if not self.rows:
             self.row_limit = row_limit
-            if isinstance(part, RowBatch) and part.timestamps is not None:
+            if type(part) is RowBatch and part.timestamps is not None:
                 self.stamps = []
-        if isinstance(part, ArrowBatch):
+        if isinstance(part, RowColumns):
+            self.columns.append(part)
+        elif isinstance(part, ArrowBatch):
             self.arrow.append(part)
         else:
             self.values += part.values
@@ -78,6 +87,8 @@ class OpenBatch:
         self.sealed_rows += rows
 
     def _batch(self) -> Batch:
+        if self.columns:
+            return concatenated(self.columns)
         if not self.arrow:
             return RowBatch(self.values, self.stamps)
         if len(self.arrow) == 1:
@@ -93,6 +104,8 @@ class OpenBatch:
 
 def bytes_per_row(part: Batch) -> int:
     """How large a row of a non-empty batch is: exact for Arrow, for Python rows a look at the last one."""
+    if isinstance(part, RowColumns):
+        return sum(map(_bytes_per_value, part.columns))
     if isinstance(part, ArrowBatch):
         return int(part.data.nbytes) // len(part)
     value = part.values[-1]
@@ -103,3 +116,9 @@ def bytes_per_row(part: Batch) -> int:
     if isinstance(value, dict):
         return sum(len(item) for item in value.values() if isinstance(item, (str, bytes, bytearray)))
     return int(getattr(value, "nbytes", 0))
+
+
+def _bytes_per_value(column: Column) -> int:
+    if isinstance(column, list):
+        return len(column[-1])
+    return 2 if isinstance(column, Coded) else 8

@@ -18,6 +18,7 @@ from rayflink.state.errors import InvalidKeyError
 
 from .arrow_slices import scattered, taken
 from .key_channels import KeyChannels
+from .key_codes import KeyedColumns
 
 Split = Sequence[tuple[int, Batch]]
 
@@ -142,6 +143,7 @@ class ByKeyGroup:
         self._key_of = key_of
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
+        self._by_columns = KeyedColumns(key_of, self._channels_of)
 
     def split(self, batch: Batch) -> Split:
         """By the hash of each record's key.
@@ -157,14 +159,21 @@ class ByKeyGroup:
                 columns = [batch.data.column(name) for name in self._columns]
                 return scattered(batch, self._channels_of.columns(columns), self.channels)
             batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
-        keys = extracted(self._key_of, batch.values)
+        fields = self._by_columns.fields(batch)
+        keys: Sequence[Any] | None = self._by_columns.keys(fields)
+        if keys is None:
+            keys = extracted(self._key_of, batch.values)
+        if fields is not None:
+            divided = self._by_columns.divided(fields, keys, batch.timestamps)
+            if divided is not None:
+                return scattered(*divided, self.channels)
         try:
             channels = self._channels_of.keys(keys)
         except TypeError:
             channels = self._one_by_one(keys, batch.values)
         return scatter(batch, channels, self.channels)
 
-    def _one_by_one(self, keys: list[Any], records: list[Any]) -> list[int]:
+    def _one_by_one(self, keys: Sequence[Any], records: list[Any]) -> list[int]:
         """The channels where some key cannot be looked up in a dict; most often it is none, and its record is named."""
         channels = []
         for key, record in zip(keys, records, strict=True):

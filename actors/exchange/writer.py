@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
+from rayflink.common.row_columns import RowColumns
 
 from .codec import encode_batch, join_batches, joint_bytes
 from .open_batch import OpenBatch, bytes_per_row
@@ -93,6 +94,8 @@ class RecordWriter:
         if not len(element):
             return
         self.rows_written += len(element)
+        if isinstance(element, RowColumns):
+            element = element.unkeyed()
         if self._to_all:
             self._append(0, element)
         else:

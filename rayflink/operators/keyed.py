@@ -11,9 +11,11 @@ from rayflink.state.isolation import IMMUTABLE_TYPES, is_immutable, isolated
 from ..common.batches import Batch, Element, RowBatch
 from ..common.functions import as_reduce
 from ..common.purity import holds_nothing
+from ..common.row_columns import Coded, RowColumns, in_use
 from .aggregations import Position, aggregation
 from .base import OperatorSnapshot, UserCodeError
 from .keyed_base import KeyedOperator
+from .running_sums import running_sums
 from .user_code import list_of, timestamps_of
 
 _ABSENT: Any = object()
@@ -44,11 +46,10 @@ class KeyedReduceOperator(KeyedOperator):
         self._trusted = holds_nothing(self._function.call)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        values = list_of(batch)
-        keys = self.keys_of(values)
+        keys = self.keys_of(batch)
         table = self._table
         state = table.load(keys)
-        results = self.combined(keys, values, state)
+        results = self.combined(keys, list_of(batch), state)
         if table.tracks_changes:
             table.changed(keys)
         return (RowBatch(results, timestamps_of(batch)),)
@@ -100,6 +101,37 @@ class KeyedSumOperator(KeyedReduceOperator):
         super().initialize_state(snapshots)
         if self._pairs_only and snapshots:
             self._pairs_only = not self._table.tracks_changes and all(map(_is_pair, self._table.load(()).values()))
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        if isinstance(batch, RowColumns) and self._pairs_only:
+            results = self._summed(batch)
+            if results is not None:
+                return (results,)
+        return super().process(batch, input_index)
+
+    def _summed(self, batch: RowColumns) -> RowColumns | None:
+        """The results, where the batch is (text key, whole number) and so is the state of its keys."""
+        if batch.key_column != 0 or len(batch.columns) != 2:
+            return None
+        texts, numbers = batch.columns
+        if not isinstance(texts, Coded) or isinstance(numbers, (Coded, list)) or numbers.dtype.kind != "i":
+            return None
+        keys, codes = in_use(texts)
+        table = self._table
+        state = table.load(keys)
+        olds = [state.get(key, (key, 0)) for key in keys]
+        firsts = [old[0] for old in olds]
+        totals = [old[1] for old in olds]
+        if {*map(type, firsts)} != {str} or {*map(type, totals)} != {int}:
+            return None
+        summed = running_sums(codes, numbers, totals)
+        if summed is None:
+            return None
+        sums, totals = summed
+        state.update(zip(keys, zip(firsts, totals, strict=True), strict=True))
+        if table.tracks_changes:
+            table.changed(keys)
+        return RowColumns((Coded(firsts, codes), sums), batch.stamps)
 
     def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
         """The results of a batch, one a record; `state` is brought up to date."""

@@ -17,10 +17,11 @@ from rayflink.state.key_groups import key_group_range
 from rayflink.state.keys import canonical_key
 from rayflink.state.memory import HashMapBackend
 
-from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
+from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Watermark
 from ..common.functions import KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
+from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
-from .user_code import FunctionOperator, UserCode
+from .user_code import FunctionOperator, UserCode, list_of
 
 _WATERMARK_ENTRY = "_watermark"
 
@@ -95,8 +96,11 @@ class KeyedOperator(FunctionOperator):
         """Fire event-time timers up to and including `until`."""
         return ()
 
-    def keys_of(self, values: list[Any]) -> list[Any]:
+    def keys_of(self, batch: Batch) -> list[Any]:
         """The records' keys as the selector gives them."""
+        if isinstance(batch, RowColumns) and batch.key_column is not None:
+            return objects(batch.columns[batch.key_column])
+        values = list_of(batch)
         iterator: Iterator[Any] = iter(values)
         try:
             keys = list(map(self._key_of, iterator))

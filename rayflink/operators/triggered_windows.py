@@ -39,7 +39,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values = list_of(batch)
-        keys = self.keys_of(values)
+        keys = self.keys_of(batch)
         out = Emission()
         for key, value, stamp in zip(keys, values, self.window_timestamps(batch) if values else (), strict=True):
             try:

@@ -228,7 +228,7 @@ class WindowOperator(BaseWindowOperator):
         values = list_of(batch)
         if not values:
             return ()
-        keys, stamps = self.keys_of(values), self.window_timestamps(batch)
+        keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
         out = Emission()

@@ -347,7 +347,7 @@ def _key_functions(factory: OperatorFactory, key: Any) -> tuple[Any, Any] | None
     if isinstance(head, KeyedOperator):
 
         def own(value: Any) -> Any:
-            return head.keys_of([value])[0]
+            return head.keys_of(RowBatch([value]))[0]
 
         return own, own
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import pickle
 import struct
 from array import array
@@ -28,6 +29,7 @@ from rayflink.actors.exchange.codec import (
     split_batches,
 )
 from rayflink.common.batches import ArrowBatch, RowBatch
+from rayflink.common.row_columns import Coded, RowColumns
 
 
 class Point(NamedTuple):
@@ -333,3 +335,30 @@ def test_a_damaged_joint_body_is_refused(cut: int) -> None:
     joint = join_batches([encode_batch(RowBatch([1])), encode_batch(RowBatch([2]))])
     with pytest.raises(CodecError, match="told apart|damaged"):
         split_batches(joint[:cut])
+
+
+@pytest.mark.parametrize("edge", [2**7, 2**15, 2**31, 2**63])
+@pytest.mark.parametrize("stamps", [None, [5, 6, 7]])
+def test_columns_of_numbers_shrink_on_the_wire_and_come_back_as_they_were(edge: int, stamps: list[int] | None) -> None:
+    beyond = min(edge, 2**63 - 1), max(-edge - 1, -(2**63))
+    for low, high in ((-edge, edge - 1), (0, edge - 1), (-edge, 0), (0, beyond[0]), (beyond[1], 0)):
+        columns = [np.array([low, high, 0]), np.array([0.5, -0.0, math.nan]), np.array([True, False, True])]
+        batch = RowColumns([*columns, ["a", "", "ü"]], None if stamps is None else np.array(stamps), 3)
+        back = decode_batch(encode_batch(batch))
+        assert isinstance(back, RowColumns)
+        assert [repr(row) for row in back.values] == [repr(row) for row in batch.values]
+        assert (back.timestamps, back.key_column) == (stamps, 3)
+        assert back.columns[0].dtype == np.int64
+
+
+def test_damaged_columns_are_named() -> None:
+    batch = RowColumns([Coded(["a", "b"], np.array([0, 1, 0], np.uint16)), np.array([1, 2, 3])], None, 0)
+    data = encode_batch(batch)
+    assert rows_in(data) == 3
+    for wrong in (data[:-5], data[:8] + struct.pack("<I", 4) + data[12:]):
+        with pytest.raises(CodecError, match="damaged"):
+            decode_batch(wrong)
+    whole = encode_batch(RowColumns([Coded(["a", "b"], np.array([0, 1, 1], np.uint16))]))
+    outside = whole.replace(b"\x00\x01\x01", b"\x00\x01\x02")
+    with pytest.raises(CodecError, match="text 2 of a table of 2"):
+        decode_batch(outside)

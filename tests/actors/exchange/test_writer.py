@@ -27,6 +27,7 @@ from rayflink.common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from rayflink.common.row_columns import RowColumns
 
 UNBOUNDED = PoolLimits(10**9, 10**9)
 
@@ -371,3 +372,48 @@ def test_one_large_row_keeps_its_batch_small_though_small_rows_follow() -> None:
     writer.write(RowBatch(["x" * 400]))
     writer.write(RowBatch(["y"]))
     assert channels(writer) == [[RowBatch(["x" * 400, "y"])]]
+
+
+def keyed_rows(count: int = 300) -> list[tuple[str, int]]:
+    return [(f"w{i % 7}", i) for i in range(count)]
+
+
+def test_keyed_rows_that_become_columns_arrive_in_order_also_between_rows() -> None:
+    """Small batches stay rows, large ones become columns; a channel's order is that of arrival."""
+    writer = writer_of(2, ByKeyGroup(2, lambda row: row[0], 128), max_rows=350)
+    given = [keyed_rows(), keyed_rows(3), keyed_rows(600), [("a", None)] * 300, keyed_rows(5)]
+    for values in given:
+        writer.write(RowBatch(values))
+    writer.flush()
+    got = channels(writer)
+    assert {type(batch) for batches in got for batch in batches} == {RowBatch, RowColumns}
+    channel_of = KeyChannels(2, 128, 100).key
+    for channel, batches in enumerate(got):
+        sent = [row for values in given for row in values if channel_of(row[0]) == channel]
+        assert [row for batch in batches for row in batch.values] == sent
+
+
+def test_columns_of_several_writes_are_encoded_together() -> None:
+    writer = writer_of(1 + 1, ByKeyGroup(2, lambda row: row[0], 128))
+    for _ in range(3):
+        writer.write(RowBatch(keyed_rows()))
+    writer.flush()
+    assert all(len(batches) == 1 and isinstance(batches[0], RowColumns) for batches in channels(writer))
+
+
+def test_what_is_known_of_the_key_does_not_outlive_its_stream() -> None:
+    """An operator that hands on what it was given must not make the next stream believe it has the same key."""
+    keyed = writer_of(2, ByKeyGroup(2, lambda row: row[0], 128))
+    keyed.write(RowBatch(keyed_rows()))
+    keyed.flush()
+    (first, *_), _ = channels(keyed)
+    assert isinstance(first, RowColumns) and first.key_column == 0
+    forward = writer_of(1)
+    forward.write(first)
+    again = writer_of(2, ByKeyGroup(2, lambda row: row[1], 128))
+    again.write(first)
+    for writer in (forward, again):
+        writer.flush()
+        arrived = [batch for batches in channels(writer) for batch in batches]
+        assert sorted(row for batch in arrived for row in batch.values) == sorted(first.values)
+        assert all(getattr(batch, "key_column", None) != 0 for batch in arrived)

@@ -1,0 +1,176 @@
+"""Rows on their way into a keyed stream, as columns: text keys become numbers of a table, channels an array.
+
+Worth it where keys recur and fields are plain (`RowColumns`); other rows stay rows, and are looked at again only after
+a pause that doubles up to 63 batches.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import RowBatch
+from rayflink.common.row_columns import LARGEST_TABLE, Coded, Fields, RowColumns, column_of, fields_of, stamps_of
+
+from .key_channels import LARGEST_REMEMBERED, KeyChannels
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEAST_ROWS = 256
+"""Batches of fewer records are not worth the arrays."""
+_LONGEST_PAUSE = 63
+
+
+class KeyedColumns:
+    """Turns batches into columns with the channel of each row.
+
+    Args:
+        key_of: the user's key selector.
+        channels_of: says the channel of a key.
+    """
+
+    def __init__(self, key_of: Callable[[Any], Any], channels_of: KeyChannels) -> None:
+        self._channels_of = channels_of
+        self._codes = KeyCodes(channels_of)
+        self._position = _field_picked(key_of)
+        self._pause = self._skips = 0
+
+    def fields(self, batch: RowBatch) -> Fields | None:
+        """The fields of the batch, or None where it should stay as it is."""
+        if len(batch) < LEAST_ROWS:
+            return None
+        if self._skips:
+            self._skips -= 1
+            return None
+        fields = fields_of(batch.values)
+        if fields is None:
+            self._failed()
+        return fields
+
+    def keys(self, fields: Fields | None) -> Sequence[Any] | None:
+        """The keys, where the selector picks a field; None: it has to be called."""
+        position = self._position
+        if fields is None or position is None or not position < len(fields.values):
+            return None
+        return fields.values[position]
+
+    def divided(
+        self, fields: Fields, keys: Sequence[Any], timestamps: list[int] | None
+    ) -> tuple[RowColumns, NDArray[np.uint16]] | None:
+        """The rows as columns and the channel of each; None where they cannot be, or should not."""
+        divided = self._divided(fields, keys, timestamps)
+        if divided is None:
+            self._failed()
+        else:
+            self._pause = 0
+        return divided
+
+    def _failed(self) -> None:
+        self._pause = self._skips = min(2 * self._pause + 1, _LONGEST_PAUSE)
+
+    def _divided(
+        self, fields: Fields, keys: Sequence[Any], timestamps: list[int] | None
+    ) -> tuple[RowColumns, NDArray[np.uint16]] | None:
+        position = _position_of(fields, keys)
+        if position is None:
+            return None
+        columns: list[Any] = []
+        channels: NDArray[np.uint16] | None = None
+        for index, (field, kind) in enumerate(zip(fields.values, fields.kinds, strict=True)):
+            column: Any
+            if index == position and kind is str:
+                column = self._codes.coded(keys)
+                if column is None:
+                    return None
+                channels = self._codes.channels[column.codes]
+            else:
+                column = column_of(field, kind)
+                if column is None:
+                    return None
+                if index == position:
+                    channels = self._channels_of.numbers(column)
+            columns.append(column)
+        assert channels is not None, "the position is that of a column"
+        try:
+            stamps = None if timestamps is None else stamps_of(timestamps)
+        except (TypeError, OverflowError):  # reported where rows are written
+            return None
+        return RowColumns(columns, stamps, position), channels
+
+
+class KeyCodes:
+    """Numbers text keys as they come; begins anew when the table is full.
+
+    Args:
+        channels_of: says the channel of a key.
+        entries: most keys in the table, in [1, 65536].
+    """
+
+    def __init__(self, channels_of: KeyChannels, entries: int = LARGEST_TABLE) -> None:
+        self._channels_of, self._entries = channels_of, entries
+        self._begin()
+
+    def _begin(self) -> None:
+        import numpy as np
+
+        self._codes: dict[str, bytes] = {}
+        self._table: list[str] = []  # only ever appended to: what was coded with it stays true
+        self.channels: NDArray[np.uint16] = np.empty(0, np.uint16)
+        """The channel of each key in the table."""
+
+    def coded(self, keys: Sequence[str]) -> Coded | None:
+        """The keys as a column; None when most are new, or one is longer than 1 KB."""
+        import numpy as np
+
+        try:
+            codes = b"".join(map(self._codes.__getitem__, keys))
+        except KeyError:
+            if not self._take_in(keys):
+                return None
+            codes = b"".join(map(self._codes.__getitem__, keys))
+        return Coded(self._table, np.frombuffer(codes, np.uint16))
+
+    def _take_in(self, keys: Sequence[str]) -> bool:
+        import numpy as np
+
+        fresh = list(dict.fromkeys([key for key in keys if key not in self._codes]))
+        if 2 * len(fresh) > len(keys) or len(fresh) > self._entries:
+            return False
+        if len(self._table) + len(fresh) > self._entries:
+            self._begin()
+            fresh = list(dict.fromkeys(keys))
+        if len(fresh) > self._entries or max(map(getsizeof, fresh)) > LARGEST_REMEMBERED:
+            return False
+        channels = self._channels_of.texts(fresh)
+        start = len(self._table)
+        numbers = range(start, start + len(fresh))
+        self._codes.update(zip(fresh, [number.to_bytes(2, sys.byteorder) for number in numbers], strict=True))
+        self._table += fresh
+        self.channels = np.concatenate((self.channels, channels))
+        return True
+
+
+def _field_picked(key_of: Callable[[Any], Any]) -> int | None:
+    """The position that a key selector picks, where that can be seen: `operator.itemgetter(0)`."""
+    if type(key_of) is not itemgetter:
+        return None
+    positions: Any = key_of.__reduce__()[1]
+    return positions[0] if len(positions) == 1 and type(positions[0]) is int and positions[0] >= 0 else None
+
+
+def _position_of(fields: Fields, keys: Sequence[Any]) -> int | None:
+    """Which field the keys are, if they are one of texts or whole numbers."""
+    for position, (field, kind) in enumerate(zip(fields.values, fields.kinds, strict=True)):
+        if kind is not str and kind is not int:
+            continue
+        if keys is field:
+            return position
+        # a key that only equals the field (an Enum with text values, say) is not the field
+        if keys[0] == field[0] and keys == list(field) and list(map(type, keys)).count(kind) == len(keys):
+            return position
+    return None
