@@ -23,11 +23,12 @@ from rayflink.graph.partitioners import (
     Shuffle,
 )
 from rayflink.operators.base import Operator, OperatorContext
-from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
+from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, ElementWriter, OperatorChain
 
 from .exchange import selectors
 from .exchange.frames import PartitionId
 from .exchange.gate import InputGate
+from .exchange.marker_writer import MarkerWriter
 from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
@@ -129,19 +130,22 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
 
 
 def make_chain(
-    deployment: TaskDeployment, writers: list[RecordWriter], is_full: Callable[[], bool], copies: bool
+    deployment: TaskDeployment, writers: list[RecordWriter], is_full: Callable[[], bool], settings: TaskSettings
 ) -> OperatorChain:
     """Operators made by their factories and joined as the job vertex says; not set up yet."""
     log.info("Loading the operators of task %s.", deployment.title)
     links = []
+    ways_out: list[ElementWriter] = list(writers)
+    if settings.latency_interval_ms > 0:
+        ways_out = [MarkerWriter(writer, deployment.subtask) for writer in writers]
     for node in deployment.operators:
         if node.factory is None:
             raise TypeError(f"operator {node.name!r} has no factory; iterations are not run by this version")
         operator: Operator = node.factory()
         edges = tuple(ChainEdge(e.target, e.tag_id, e.input_index) for e in node.chained_outputs)
-        outputs = tuple(ChainOutput(writers[o.dataset], o.tag_id) for o in node.network_outputs)
+        outputs = tuple(ChainOutput(ways_out[o.dataset], o.tag_id) for o in node.network_outputs)
         links.append(ChainLink(operator, edges, outputs))
-    return OperatorChain(links, is_full, copies)
+    return OperatorChain(links, is_full, settings.copy_values)
 
 
 def operator_context(

@@ -301,7 +301,8 @@ MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", M
 
 _M = "Metrics"
 LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
-                           "Time between two latency markers of a source; 0 sends none.",
+                           "Time between two latency markers of a source; 0 sends none. Each operator reports how old "
+                           "they were, in milliseconds, as `latency.source_id.<operator id>.latency`.",
                            test=_NO_NEGATIVE_TIME)
 LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
                           "Latencies a histogram remembers; at least 1.", test=_POSITIVE)

@@ -28,6 +28,7 @@ from ..common.batches import (
     WatermarkStatus,
 )
 from ..common.errors import described
+from .latency import record_latency
 
 SNAPSHOT_VERSION = 1
 
@@ -137,7 +138,8 @@ class Operator(ABC):
         return (status,)
 
     def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
-        """Pass a latency marker on."""
+        """Record how old a latency marker is, and pass it on; user code never sees it."""
+        record_latency(self.ctx, marker)
         return (marker,)
 
     def next_processing_time(self) -> int | None:

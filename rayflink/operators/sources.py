@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from ..common.batches import Element, WatermarkStatus
 from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
 from ..common.watermarks import WatermarkStrategy
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from .latency import LatencyMarks
 from .user_code import UserCode
 from .watermarks import TimestampsAndWatermarksOperator
 
@@ -19,7 +21,8 @@ SPLITS_STATE = "source-splits"
 class ReaderSourceOperator(SourceOperator):
     """Runs the reader of a `Source`.
 
-    It asks the coordinator for a split when it opens and whenever its reader has used up those it had.
+    It asks the coordinator for a split when it opens and whenever its reader has used up those it had. Latency markers
+    it sends by itself, whatever its reader does.
 
     Args:
         source: what to read.
@@ -43,6 +46,7 @@ class ReaderSourceOperator(SourceOperator):
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
+        self._marks = LatencyMarks(ctx)
         if self._timestamps is not None:
             self._timestamps.setup(ctx)
 
@@ -98,10 +102,12 @@ class ReaderSourceOperator(SourceOperator):
             self._open_reader().notify_no_more_splits()
 
     def next_processing_time(self) -> int | None:
-        return None if self._timestamps is None else self._timestamps.next_processing_time()
+        times = (self._marks.next_ms, None if self._timestamps is None else self._timestamps.next_processing_time())
+        return min((due for due in times if due is not None), default=None)
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        return () if self._timestamps is None else self._timestamps.on_processing_time(now_ms)
+        marks = self._marks.due(now_ms)
+        return marks if self._timestamps is None else chain(marks, self._timestamps.on_processing_time(now_ms))
 
     def finish(self) -> Iterable[Element]:
         return () if self._timestamps is None else self._timestamps.finish()
