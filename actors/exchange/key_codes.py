@@ -13,7 +13,16 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import RowBatch
-from rayflink.common.row_columns import LARGEST_TABLE, Coded, Fields, RowColumns, column_of, fields_of, stamps_of
+from rayflink.common.row_columns import (
+    LARGEST_TABLE,
+    Coded,
+    Fields,
+    RowColumns,
+    are_all,
+    column_of,
+    fields_of,
+    stamps_of,
+)
 
 from .key_channels import LARGEST_REMEMBERED, KeyChannels
 
@@ -84,7 +93,7 @@ class KeyedColumns:
         for index, (field, kind) in enumerate(zip(fields.values, fields.kinds, strict=True)):
             column: Any
             if index == position and kind is str:
-                column = self._codes.coded(keys)
+                column = self._codes.coded(field)
                 if column is None:
                     return None
                 channels = self._codes.channels[column.codes]
@@ -124,15 +133,18 @@ class KeyCodes:
         """The channel of each key in the table."""
 
     def coded(self, keys: Sequence[str]) -> Coded | None:
-        """The keys as a column; None when most are new, or one is longer than 1 KB."""
+        """The keys as a column; None when most are new, one is longer than 1 KB or no str itself."""
         import numpy as np
 
+        if not are_all(keys, str):
+            return None
+        look_up = itemgetter(*keys)  # of at least two keys; a little faster than map
         try:
-            codes = b"".join(map(self._codes.__getitem__, keys))
+            codes = b"".join(look_up(self._codes))
         except KeyError:
             if not self._take_in(keys):
                 return None
-            codes = b"".join(map(self._codes.__getitem__, keys))
+            codes = b"".join(look_up(self._codes))
         return Coded(self._table, np.frombuffer(codes, np.uint16))
 
     def _take_in(self, keys: Sequence[str]) -> bool:
@@ -171,6 +183,6 @@ def _position_of(fields: Fields, keys: Sequence[Any]) -> int | None:
         if keys is field:
             return position
         # a key that only equals the field (an Enum with text values, say) is not the field
-        if keys[0] == field[0] and keys == list(field) and list(map(type, keys)).count(kind) == len(keys):
+        if keys[0] == field[0] and keys == list(field) and are_all(keys, kind):
             return position
     return None

@@ -26,6 +26,8 @@ from .selectors import Broadcast, ChannelSelector, RoundRobin
 from .subpartition import Buffer
 
 _FIRST_ROWS = 1024
+_COLUMN_ROWS = 4
+"""Rows held as columns are small: so many times more of them are encoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,8 @@ class RecordWriter:
         limits = self._limits
         if isinstance(part, ArrowBatch):
             row_limit = max(1, limits.max_arrow_bytes // max(1, bytes_per_row(part)))
+        elif isinstance(part, RowColumns):
+            row_limit = max(1, min(_COLUMN_ROWS * limits.max_rows, limits.max_bytes // bytes_per_row(part)))
         else:
             row_limit = min(self._target_rows, max(1, limits.max_bytes // max(1, bytes_per_row(part))))
         now = self._now_ms or 0
@@ -196,7 +200,7 @@ class RecordWriter:
             body = encode_batch(piece)
             count, arrow = len(piece), isinstance(piece, ArrowBatch)
             most = self._limits.max_arrow_bytes if arrow else self._limits.max_bytes
-            if not arrow:
+            if type(piece) is RowBatch:
                 self._learn(len(body), count)
             if len(body) > most and count > 1:
                 self._encode(lane, piece, max(1, count * most // len(body)))

@@ -15,7 +15,7 @@ from ..common.purity import holds_nothing
 from .base import ensure_all_taken, record_at
 from .user_code import FunctionOperator, list_of, timestamps_of
 
-CHUNK_RECORDS = 8192
+CHUNK_RECORDS = 4096
 """Records after which a flat_map hands on what it has; a single result list may exceed it."""
 
 

@@ -38,10 +38,17 @@ def rows(draw: Any, least: int = 1) -> list[Any]:
     return draw(st.lists(st.tuples(*(plain[kind] for kind in kinds)), min_size=least, max_size=9))
 
 
-def held(values: list[Any], stamps: list[int] | None = None) -> RowColumns:
+def columns_of(values: list[Any]) -> list[Any] | None:
     fields = fields_of(values)
-    assert fields is not None
+    if fields is None:
+        return None
     columns = [column_of(field, kind) for field, kind in zip(fields.values, fields.kinds, strict=True)]
+    return None if any(column is None for column in columns) else columns
+
+
+def held(values: list[Any], stamps: list[int] | None = None) -> RowColumns:
+    columns = columns_of(values)
+    assert columns is not None
     return RowColumns(columns, None if stamps is None else np.array(stamps, np.int64))
 
 
@@ -94,6 +101,11 @@ def test_parts_put_together_are_the_whole(values: list[Any], data: Any) -> None:
         [(Color.RED, 1), (Color.RED, 1)],
         [("red", 1), (Color.RED, 1)],
         [("a", None)],
+        [("a", 1), ("a", None)],
+        [("a", 1), ("a", object())],
+        [("a", 1), ("a", np.int64(1)), ("a", None), ("a", None)],
+        [("a", 1.0), ("a", 1)],
+        [("a", True), ("a", 1)],
         [("a", np.int64(1))],
         [("a", [1])],
         [Point(1, 2), Point(1, 2)],
@@ -101,7 +113,7 @@ def test_parts_put_together_are_the_whole(values: list[Any], data: Any) -> None:
     ],
 )
 def test_rows_that_columns_would_change_stay_rows(values: list[Any]) -> None:
-    assert fields_of(values) is None
+    assert columns_of(values) is None
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
@@ -154,3 +166,15 @@ def test_rows_are_made_once() -> None:
     batch = held([("a", 1)], [7])
     assert batch.values is batch.values
     assert batch.timestamps is batch.timestamps
+
+
+odd = st.sampled_from([True, None, 1.0, "i", b"i" * 9, np.int64(1)])
+
+
+@given(st.lists(st.one_of(st.integers(-(2**33), 2**33), odd)))
+def test_numbers_are_told_from_all_else_by_their_bytes(values: list[Any]) -> None:
+    column = column_of(tuple(values), int)
+    if {*map(type, values)} == {int}:
+        assert column is not None and objects(column) == values
+    elif values:
+        assert column is None
