@@ -25,7 +25,7 @@ class Configuration:
 
     >>> config = Configuration().set_string("taskmanager.memory.segment-size", "64 kb")
     >>> from rayflink.common import options
-    >>> config.get(options.SEGMENT_SIZE).bytes, config.get(options.BUFFERS_PER_CHANNEL)
+    >>> config.get(options.BATCH_MAX_BYTES).bytes, config.get(options.BUFFERS_PER_CHANNEL)
     (65536, 2)
     """
 

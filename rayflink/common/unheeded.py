@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from . import options
+from .config_options import ConfigOption
 from .configuration import Configuration
 from .errors import ConfigError
 
@@ -28,6 +30,10 @@ def warn_of_unheeded(configuration: Configuration) -> None:
         warnings.warn("configuration: " + "; ".join(said), UserWarning, stacklevel=2)
 
 
+def _is_set(configuration: Configuration, option: ConfigOption[Any]) -> bool:
+    return any(map(configuration.contains_key, (option.key, *option.fallback_keys)))
+
+
 def _without_effect(configuration: Configuration) -> list[tuple[str, str]]:
     found = []
     if configuration.get(options.CHECKPOINT_INTERVAL) is not None:
@@ -37,4 +43,8 @@ def _without_effect(configuration: Configuration) -> list[tuple[str, str]]:
         found.append((options.RESTART_STRATEGY.key, "never restarts a job"))
     if configuration.get(options.EXIT_ON_OUT_OF_MEMORY):
         found.append((options.EXIT_ON_OUT_OF_MEMORY.key, "fails the task alone on MemoryError"))
+    if _is_set(configuration, options.STATE_BACKEND) and configuration.get(options.STATE_BACKEND).name != "HASHMAP":
+        found.append((options.STATE_BACKEND.key, "keeps keyed state in memory"))
+    if _is_set(configuration, options.MANAGED_FRACTION):
+        found.append((options.MANAGED_FRACTION.key, "has no state backend that would use managed memory"))
     return found

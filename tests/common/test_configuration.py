@@ -45,10 +45,10 @@ def test_configurations_merge_copy_compare_and_pickle():
 def test_a_value_that_does_not_parse_names_key_found_wanted_and_example():
     config = Configuration().set_string("taskmanager.memory.segment-size", "lots")
     with pytest.raises(ConfigError) as caught:
-        config.get(options.SEGMENT_SIZE)
+        config.get(options.BATCH_MAX_BYTES)
     assert str(caught.value) == (
         "option 'taskmanager.memory.segment-size': found 'lots', wanted memory size; "
-        "write for example taskmanager.memory.segment-size: 32 kb or 1 mb"
+        "write for example rayflink.batch.max-bytes: 32 kb or 1 mb"
     )
     with pytest.raises(ConfigError, match="found 'lots'"):
         config.check()

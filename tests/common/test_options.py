@@ -2,6 +2,7 @@
 
 import pytest
 
+from rayflink.actors.settings import TaskSettings
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
@@ -14,9 +15,10 @@ def default(key: str) -> str:
 
 
 @pytest.mark.spec("V01")
-def test_a_network_buffer_is_32_kb():
-    assert options.SEGMENT_SIZE.default.bytes == 32 * 1024
-    assert default("taskmanager.memory.segment-size") == "32 kb"
+def test_flinks_key_sets_the_size_of_a_network_buffer_whose_default_is_larger_than_flinks():
+    assert default("rayflink.batch.max-bytes") == "1 mb"
+    for given, size in (("32 kb", 32 * 1024), ("64 kb", 64 * 1024)):
+        assert TaskSettings.of({"taskmanager.memory.segment-size": given}).max_bytes == size
 
 
 @pytest.mark.spec("V02")
@@ -102,7 +104,6 @@ def test_heartbeats_and_requests_have_timeouts_that_answer_to_the_older_names():
         ("slot.request.timeout", "5 min"),
         ("metrics.latency.interval", "0 ms"),
         ("rayflink.batch.max-rows", "8192"),
-        ("rayflink.batch.max-bytes", "1 mb"),
         ("rayflink.slice.target", "10 ms"),
         ("rayflink.exchange.max-in-flight-calls", "2"),
         ("rayflink.exchange.gap-timeout", "30 s"),

@@ -24,6 +24,9 @@ def run(**given: Any) -> list[int]:
         ({"execution_checkpointing_interval": "1 s"}, "'execution.checkpointing.interval' has no effect: .*takes no"),
         ({"restart__strategy_type": "fixed-delay"}, "'restart-strategy.type' has no effect: .*never restarts"),
         ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' has no effect"),
+        ({"state_backend_type": "rocksdb"}, "'state.backend.type' has no effect: .*keeps keyed state in memory"),
+        ({"state_backend": "rocksdb"}, "'state.backend.type' has no effect"),
+        ({"taskmanager_memory_fraction": 0.7}, "'taskmanager.memory.managed.fraction' has no effect"),
         ({"paralellism_default": 4}, "'paralellism.default' is no option; did you mean 'parallelism.default'"),
     ],
 )
@@ -35,7 +38,7 @@ def test_an_option_without_effect_is_warned_of(given: dict[str, Any], said: str)
 def test_options_with_effect_give_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert run(restart__strategy_type="none", parallelism_default=2) == [1]
+        assert run(restart__strategy_type="none", parallelism_default=2, state_backend_type="hashmap") == [1]
 
 
 def test_a_snapshot_to_start_from_is_refused() -> None:
