@@ -42,7 +42,8 @@ from .commands import (
 )
 from .exchange.frames import TaskAddress
 from .job import CommandLost, JobMaster
-from .messages import TaskReport, ToCoordinator, ToTask
+from .messages import TaskDeployment, TaskReport, ToCoordinator, ToTask
+from .ray_spills import remove_spills_of
 from .reports import read_reports
 from .scheduling import Slot
 from .settings import JobSettings
@@ -91,6 +92,7 @@ class CoordinatorActor:
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
         self._starting: dict[TaskAddress, float] = {}
+        self._spilling: dict[str, list[TaskDeployment]] = {}
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._granted = False
@@ -288,6 +290,8 @@ class CoordinatorActor:
             deployment, bundle = command.deployment, self._bundles[command.slot]
             cpus = int(submission.slot_cpus * command.share * 10_000) / 10_000
             self._nodes[deployment.attempt] = node_of[bundle]
+            if any(output.blocking for output in deployment.outputs):
+                self._spilling.setdefault(node_of[bundle], []).append(deployment)
             self._actors[deployment.attempt] = blueprint.options(
                 name=f"{deployment.job_id}/{deployment.attempt}",
                 namespace=submission.namespace,
@@ -316,6 +320,10 @@ class CoordinatorActor:
         for actor in self._actors.values():
             ray.kill(actor)
         self._actors.clear()
+        left = remove_spills_of(self._spilling)
+        self._spilling.clear()
+        if left:
+            log.warning("spill folders may be left behind: %s", ", ".join(left))
         group, self._group = self._group, None
         if group is not None:
             remove_placement_group(group)

@@ -15,13 +15,15 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 @pytest.mark.spec("X66", "N04")
-def test_golden_jobs_span_two_nodes_with_remote_channels(repository):
+def test_golden_jobs_span_two_nodes_with_remote_channels(repository, tmp_path):
     env = {key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
     env["PYTHONPATH"] = str(repository)
-    command = [sys.executable, two_nodes.__file__]
+    command = [sys.executable, two_nodes.__file__, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=env)
     assert done.returncode == 0, done.stderr
-    jobs = json.loads(done.stdout.splitlines()[-1])
+    told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert told["spilled"] == {"state": "FAILED", "nodes": 2, "folders": 2, "left": []}
+    jobs = told["jobs"]
     assert [job["name"] for job in jobs] == list(two_nodes.WANTED)
     for job in jobs:
         assert job["nodes"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,16 @@ def eventually(condition: Callable[[], Any], within_s: float) -> Any:
     while not (value := condition()) and time.monotonic() < deadline:
         time.sleep(0.1)
     return value
+
+
+def waiter(gate: str) -> Callable[[Any], Any]:
+    """A function for a job that goes on when there is a file `gate`, or after half a minute."""
+
+    def wait(value: Any) -> Any:
+        eventually(lambda: os.path.exists(gate), within_s=30)
+        return value
+
+    return wait
 
 
 def _left() -> list[str]:
