@@ -1,0 +1,75 @@
+"""Bounded jobs with blocking partitions on Ray: the rows of streaming, spilled on the way, and no file afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.common.errors import TaskLost
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+ROWS = 40_000
+
+
+def environment(folder: Path, mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+    options = {
+        "parallelism.default": 2,
+        "rayflink.blocking-partition.memory": "1 kb",
+        "rayflink.batch.max-bytes": "4 kb",
+        "io.tmp.dirs": str(folder),
+    }
+    return StreamExecutionEnvironment(options).set_runtime_mode(mode)
+
+
+def files_in(folder: str) -> int:
+    """How many spill files there are."""
+    return len(list(Path(folder).glob("rayflink-*/*")))
+
+
+def counted(folder: Path, mode: RuntimeExecutionMode) -> tuple[Counter[int], int, Any]:
+    """How often each key came, the most spill files a consumer saw, and the job's vertices."""
+    env, place = environment(folder, mode), str(folder)
+    pairs = env.from_sequence(1, ROWS).map(lambda number: (number % 7, "x" * 10))
+    keyed = pairs.key_by(itemgetter(0)).map(lambda pair: (pair[0], files_in(place) if pair[0] == 0 else 0))
+    keyed.sink_to(CollectSink("keys"))
+    result = env.execute(mode.name)
+    rows = result.get_accumulator_result("keys")
+    return Counter(key for key, _ in rows), max(files for _, files in rows), result.vertices
+
+
+def test_batch_gives_what_streaming_gives_from_files_that_are_gone_afterwards(tmp_path):
+    streamed, seen_while_streaming, _ = counted(tmp_path, RuntimeExecutionMode.STREAMING)
+    batched, seen, (producer, consumer) = counted(tmp_path, RuntimeExecutionMode.BATCH)
+    assert batched == streamed == Counter(number % 7 for number in range(1, ROWS + 1))
+    assert seen_while_streaming == 0 and seen >= 2
+    complete = max(task["timestamps"]["FINISHED"] for task in producer["subtasks"])
+    assert all(task["timestamps"]["SCHEDULED"] >= complete for task in consumer["subtasks"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_task_has_spilled_is_removed_at_the_end_of_its_job(tmp_path):
+    spills, gate = tmp_path / "spills", tmp_path / "gate"
+    spills.mkdir()
+    env = environment(spills, RuntimeExecutionMode.BATCH)
+    env.from_sequence(1, ROWS).key_by(lambda n: n).map(watching.waiter(str(gate))).add_sink(lambda n: None)
+    client = env.execute_async("killed")
+    try:
+        assert watching.eventually(lambda: client.status()["vertices"][1]["states"] == {"RUNNING": 2}, within_s=40)
+        spilled = files_in(str(spills))
+        for task in client.status()["vertices"][0]["subtasks"]:
+            os.kill(task["metrics"]["pid"], signal.SIGKILL)
+    finally:
+        gate.touch()
+    with pytest.raises(TaskLost, match="lost the result of .* before it was read"):
+        client.get_job_execution_result()
+    assert spilled >= 2 and list(spills.iterdir()) == []
