@@ -43,11 +43,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def halt_process(failure: TaskFailure) -> None:
-    """Log the failure as fatal and end this process at once: nothing is closed, no `finally` runs."""
-    log.critical("Encountered fatal error %s - terminating the process", failure.message)
-    logging.shutdown()
-    os._exit(FATAL_EXIT_CODE)
+def halt_process(error: BaseException) -> None:
+    """Log the error as fatal and end this process at once: nothing is closed, no `finally` of the program runs."""
+    try:
+        log.critical("Encountered fatal error %s - terminating the process", described(error))
+        logging.shutdown()
+    finally:
+        os._exit(FATAL_EXIT_CODE)
 
 
 def _user_part(error: BaseException) -> Any:

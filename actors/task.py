@@ -92,7 +92,7 @@ class StreamTask:
         clock: Any,
         mailbox: deque[Envelope | ToTask] | None = None,
         slicer: Slicer | None = None,
-        halt: Callable[[TaskFailure], None] | None = None,
+        halt: Callable[[BaseException], None] | None = None,
     ) -> None:
         self.deployment = deployment
         self.clock = clock
@@ -471,9 +471,9 @@ class StreamTask:
     def _fail(self, error: BaseException) -> None:
         if self.state.is_terminal:
             return
-        failure = describe_failure(error, self.deployment)
         if self._halt is not None and is_out_of_memory(error):
-            self._halt(failure)
+            self._halt(error)
+        failure = describe_failure(error, self.deployment)
         self._abandon(cause=failure.message)
         self._become(ExecutionState.FAILED, failure)
 

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, is_out_of_memory
-from rayflink.actors.messages import TaskFailure
 from rayflink.actors.task import StreamTask
 from rayflink.common.errors import JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
@@ -113,11 +112,11 @@ def out_of_memory(value: object) -> object:
     raise MemoryError("no room for 8 GB")
 
 
-def with_memory_gone(option: str, **more: object) -> list[object]:
+def with_memory_gone(option: str) -> list[BaseException]:
     """Run a task whose function is out of memory; what its runner was asked to halt for."""
-    asked: list[object] = []
+    asked: list[BaseException] = []
     bench = TaskBench([MapOperator(out_of_memory)], config={"taskmanager.jvm-exit-on-oom": option})
-    bench.task = StreamTask(bench.deployment, bench.clock, halt=asked.append, **more)  # type: ignore[arg-type]
+    bench.task = StreamTask(bench.deployment, bench.clock, halt=asked.append)
     bench.start()
     bench.feed(0, 1)
     bench.work()
@@ -127,9 +126,9 @@ def with_memory_gone(option: str, **more: object) -> list[object]:
 
 
 def test_only_where_the_option_is_set_a_runner_is_asked_to_halt_when_memory_has_run_out():
-    [failure] = with_memory_gone("true")
-    assert isinstance(failure, TaskFailure)
-    assert (failure.kind, failure.operator) == ("MemoryError", "Operator 0")
+    [error] = with_memory_gone("true")
+    assert isinstance(error, UserCodeError)
+    assert (type(error.__cause__), error.operator) == (MemoryError, "Operator 0")
     assert with_memory_gone("false") == []
 
 
@@ -146,12 +145,11 @@ def test_a_halted_process_logs_a_fatal_line_and_closes_nothing():
     program = (
         "import atexit, logging\n"
         "from rayflink.actors.failures import halt_process\n"
-        "from rayflink.actors.messages import TaskFailure\n"
         "logging.basicConfig()\n"
         "atexit.register(print, 'closed')\n"
-        "halt_process(TaskFailure('MemoryError', 'no room', ''))\n"
+        "halt_process(MemoryError('no room'))\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ended.returncode == FATAL_EXIT_CODE
-    assert "CRITICAL:rayflink.actors.failures:Encountered fatal error no room - terminating the process" in ended.stderr
+    assert "CRITICAL:rayflink.actors.failures:Encountered fatal error MemoryError: no room - " in ended.stderr
     assert ended.stdout == ""
