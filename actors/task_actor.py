@@ -19,6 +19,7 @@ from ray.exceptions import ActorDiedError
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import ConfigError, TaskLost, described
+from rayflink.operators.base import Operator, UserCodeError
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
@@ -174,8 +175,8 @@ class TaskActor:
         except LostCall as error:
             failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
-        except BaseException as error:  # a defect of ours, or sys.exit() in a user's function
-            failure = describe_failure(error, task.deployment)
+        except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
+            failure = describe_failure(in_its_operator(error), task.deployment)
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         finally:
             self._done.set()
@@ -273,6 +274,26 @@ class TaskActor:
     def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
         call = self._coordinator.printed.remote(texts)
         return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+
+def in_its_operator(error: BaseException) -> BaseException:
+    """The error; one that ends programs (KeyboardInterrupt, SystemExit), as the failure of the operator it came from.
+
+    Operators let such errors pass: in a program's own process they mean the program.
+    """
+    if isinstance(error, Exception):
+        return error
+    blamed: tuple[Operator, str] | None = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        method_of = frame.f_locals.get("self")
+        if isinstance(method_of, Operator):
+            blamed = method_of, frame.f_code.co_name
+    if blamed is None:
+        return error
+    ctx, where = blamed[0].ctx, blamed[1]
+    failure = UserCodeError(ctx.operator_name, ctx.call_site, "", where)
+    failure.__cause__ = error
+    return failure
 
 
 class _Peers(dict[TaskAddress, Any]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from typing import Any
 
@@ -22,6 +21,7 @@ from rayflink.common.errors import (
 )
 from rayflink.common.source import PendingSplits
 from rayflink.connectors.collection import CollectionSource
+from rayflink.datastream import MapFunction
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster import watching
 
@@ -212,11 +212,30 @@ def test_a_bad_folder_for_spill_files_is_an_error_of_its_option():
     assert "importable" not in str(caught.value)
 
 
-def test_a_user_who_ends_the_process_gets_an_error():
-    env = program()
-    env.from_collection([1]).map(lambda value: sys.exit("enough")).print()
-    with pytest.raises(JobExecutionError, match="SystemExit"):
+class Interrupted(MapFunction):
+    """Ends the program, as far as it is up to him."""
+
+    def __init__(self, method: str, error: BaseException) -> None:
+        self.method, self.error = method, error
+
+    def open(self, context: Any) -> None:
+        if self.method == "open":
+            raise self.error
+
+    def map(self, value: int) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize("method, error", [("map", KeyboardInterrupt("enough")), ("open", SystemExit("enough"))])
+def test_a_user_who_ends_the_process_gets_an_error_of_the_operator_in_which_he_did(method, error):
+    env = program().set_parallelism(1)
+    doubled = env.from_collection([1]).map(lambda value: 2 * value).name("double")
+    doubled.map(Interrupted(method, error)).name("interrupt").map(lambda value: value).name("last").print()
+    with pytest.raises(JobFailed, match=f"{type(error).__name__}: enough") as caught:
         env.execute("exit")
+    assert caught.value.operator == "interrupt"
+    assert os.path.basename(__file__) in caught.value.call_site
+    assert "raise self.error" in caught.value.user_traceback
 
 
 def test_a_job_too_large_for_the_cluster_says_so_while_it_waits_and_then_fails(capsys):
