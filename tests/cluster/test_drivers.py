@@ -28,6 +28,7 @@ import json
 import sys
 import time
 from rayflink.datastream.environment import StreamExecutionEnvironment
+from tests.cluster.watching import eventually
 
 def slowly(value):
     time.sleep(0.001)
@@ -37,8 +38,7 @@ options = {"parallelism.default": 1, "pipeline.max-parallelism": 128, **json.loa
 env = StreamExecutionEnvironment(options)
 env.from_sequence(0, 10**12).map(slowly).add_sink(lambda value: None)
 client = env.execute_async("endless")
-while client.status()["vertices"][0]["states"] != {"RUNNING": 1}:
-    time.sleep(0.1)
+assert eventually(lambda: client.status()["vertices"][0]["states"] == {"RUNNING": 1}, within_s=40), client.status()
 said = []
 
 def say(status):
