@@ -228,15 +228,20 @@ def test_a_task_whose_producers_have_finished_begins_a_checkpoint_itself_behind_
     assert bench.states[-1] == "FINISHED"
 
 
-def test_a_trigger_that_comes_when_the_last_records_are_being_worked_waits_for_them():
-    class Slow(Gathers):
-        def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-            for row in rows_of(batch):
-                self.seen.append(row)
-                yield RowBatch([row])
+class GathersOneByOne(Gathers):
+    """Gives each record away as a batch of its own, so that full outputs stop it within a batch."""
 
-    one = {"taskmanager.network.memory.max-buffers-per-channel": "1"}
-    bench = TaskBench([Slow(), Gathers()], config=one).start(credit=0)
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        for row in rows_of(batch):
+            self.seen.append(row)
+            yield RowBatch([row])
+
+
+ONE_BUFFER = {"taskmanager.network.memory.max-buffers-per-channel": "1"}
+
+
+def test_a_trigger_that_comes_when_the_last_records_are_being_worked_waits_for_them():
+    bench = TaskBench([GathersOneByOne(), Gathers()], config=ONE_BUFFER).start(credit=0)
     bench.feed(0, RowBatch([1, 2, 3]))
     bench.end(0)
     assert bench.work() is Progress.BACK_PRESSURED
@@ -247,6 +252,20 @@ def test_a_trigger_that_comes_when_the_last_records_are_being_worked_waits_for_t
     (ack,) = bench.reported(CheckpointAcknowledged)
     assert {snapshot.lists["seen"][1] for snapshot in ack.snapshots.values()} == {(b"1", b"2", b"3")}
     assert bench.output == [1, 2, 3, EndOfData(), BARRIER, EndOfPartition()]
+
+
+def test_a_source_begins_a_checkpoint_when_the_batch_it_gave_is_worked_and_not_within():
+    source = ListSource([RowBatch([1, 2, 3])], ends=False)
+    bench = TaskBench([source, GathersOneByOne()], channels=(), config=ONE_BUFFER).start(credit=0)
+    assert bench.work() is Progress.BACK_PRESSURED
+    bench.task.mail(TriggerCheckpoint(BARRIER))
+    bench.work()
+    assert bench.reported(CheckpointAcknowledged) == []
+    bench.give_credit(100)
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert seen_in(ack) == [1, 2, 3]
+    assert bench.output == [1, 2, 3, BARRIER]
 
 
 def test_a_trigger_is_declined_while_one_producer_still_runs():
