@@ -19,7 +19,7 @@ from rayflink.graph.job_graph import JobGraph
 
 from .commands import JobResult
 from .coordinator_actor import Submission, coordinator_class
-from .ray_connection import connect, job_names, join
+from .ray_connection import ControlService, connect, job_names, join
 from .scheduling import required_slots
 from .terminal import News
 from .user_code import from_bytes, pack
@@ -48,6 +48,7 @@ class JobHandle:
 
     def __init__(self, job_id: str, coordinator: Any, ask_timeout_s: float = ASK_TIMEOUT_S) -> None:
         self.job_id, self._coordinator, self._ask_timeout_s = job_id, coordinator, ask_timeout_s
+        self._control_service = ControlService.joined()
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
@@ -62,10 +63,26 @@ class JobHandle:
         self._ask(self._coordinator.stop.remote(), "stop")
 
     def poll(self, timeout_s: float) -> JobResult | None:
-        """The result, or None when the job still runs after `timeout_s`."""
+        """The result, or None when the job still runs after `timeout_s`.
+
+        Raises:
+            TaskLost: the coordinator is dead.
+            ControlPlaneTimeout: it does not answer.
+            JobExecutionError: the cluster's control service is gone.
+        """
+        self._look_for_control_service()
         asked = self._coordinator.result.remote(timeout_s)
         packed = self._ask(asked, "result", timeout_s + self._ask_timeout_s)
         return None if packed is None else self._read(packed)
+
+    def _look_for_control_service(self) -> None:
+        """Ray would end this process without an error that the program sees."""
+        gone_s = self._control_service.lost_for_s()
+        if gone_s is not None:
+            where = self._control_service.address
+            reason = f"is out of sight: its cluster's control service (GCS) at {where} has been gone for {gone_s:.0f} s"
+            remedy = "see gcs_server.out in the logs of Ray's head node; start the cluster and submit the job again"
+            raise JobExecutionError(self.job_id, reason, remedy)
 
     def _read(self, packed: bytes) -> JobResult:
         try:
@@ -173,6 +190,7 @@ class RayJob(JobHandle):
         Raises:
             TaskLost: the coordinator is dead.
             ControlPlaneTimeout: it does not answer.
+            JobExecutionError: the cluster's control service is gone.
         """
         while True:
             result = self.poll(every_s)
@@ -187,6 +205,7 @@ class RayJob(JobHandle):
         Raises:
             TaskLost: the coordinator is dead.
             ControlPlaneTimeout: it does not answer.
+            JobExecutionError: the cluster's control service is gone.
         """
         self._ended.wait(timeout_s)
         if self._error is not None:
@@ -201,6 +220,7 @@ class RayJob(JobHandle):
     def _follow(self) -> None:
         try:
             while not self._leaving:
+                self._look_for_control_service()
                 asked = self._coordinator.follow.remote(FOLLOW_S)
                 news: News = self._ask(asked, "news", FOLLOW_S + self._ask_timeout_s)
                 self._show(news)

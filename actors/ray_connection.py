@@ -6,13 +6,22 @@ import logging
 import os
 import shutil
 import socket
+import sys
+import time
 from typing import Any
 
 import ray
+from ray._private import worker as ray_worker
 from ray._private.services import find_bootstrap_address
 
 from rayflink.common.errors import ConfigError
 
+RECONNECT_S = 60.0
+"""Ray ends a process whose cluster's control service is gone for so long (RAY_gcs_rpc_server_reconnect_timeout_s)."""
+PATIENCE = 0.75
+"""The part of that time after which the program is told, so that it ends with an error of its own."""
+PROBE_EVERY_S = 1.0
+"""How often the control service is looked for."""
 PROBE_S = 2.0
 """An address that does not accept a connection by then is no running cluster."""
 MOST_OBJECT_STORE_BYTES = 1 << 30
@@ -92,6 +101,43 @@ def answers(address: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+class ControlService:
+    """Whether the control service (GCS) of the cluster this process has joined is there.
+
+    When it is lost, errors that end this process are printed without Ray's help.
+
+    Args:
+        address: its host:port.
+        patience_s: it may be gone for so long; a head node may come back.
+    """
+
+    def __init__(self, address: str, patience_s: float) -> None:
+        self.address, self._patience_s = address, patience_s
+        self._seen = self._looked = time.monotonic()
+
+    @classmethod
+    def joined(cls) -> ControlService:
+        """That of the cluster this process has joined."""
+        reconnect_s = float(os.environ.get("RAY_gcs_rpc_server_reconnect_timeout_s", RECONNECT_S))
+        return cls(ray.get_runtime_context().gcs_address, PATIENCE * reconnect_s)
+
+    def lost_for_s(self) -> float | None:
+        """Seconds for which it has been gone, once that is longer than patience allows; None before."""
+        now = time.monotonic()
+        if now - self._looked < PROBE_EVERY_S:
+            return None
+        self._looked = now
+        if answers(self.address):
+            self._seen = now
+            return None
+        gone_s = now - self._seen
+        if gone_s <= self._patience_s:
+            return None
+        if sys.excepthook is ray_worker.custom_excepthook:  # asks the service before it prints the error
+            sys.excepthook = ray_worker.normal_excepthook
+        return gone_s
 
 
 def object_store_bytes() -> int:
