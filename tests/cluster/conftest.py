@@ -1,4 +1,4 @@
-"""One small Ray for all tests of this folder, and the check that a job leaves nothing on it."""
+"""One small Ray of two nodes for all tests of this folder, and the check that a job leaves nothing on it."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ import pytest
 
 from tests.cluster import watching
 
+NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="session")
 def running_ray() -> Iterator[str]:
-    """The address of a Ray of two CPUs on loopback; programs started by a test join it by RAY_ADDRESS."""
+    """The address of a Ray of two nodes with a CPU each on loopback; programs of a test join it by RAY_ADDRESS."""
     import ray
+    from ray.cluster_utils import Cluster
 
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "RAY_ADDRESS", "RAY_AUTH_MODE")}
     os.environ["PYTHONPATH"] = str(ROOT)
-    context = ray.init(
-        address="local",
-        num_cpus=2,
-        object_store_memory=200 << 20,
-        include_dashboard=False,
-        namespace=watching.NAMESPACE,
-        log_to_driver=False,
-        logging_level="error",
-    )
-    os.environ["RAY_ADDRESS"] = context.address_info["gcs_address"]
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     try:
-        yield context.address_info["gcs_address"]
+        cluster.add_node(**NODE)
+        os.environ["RAY_ADDRESS"] = cluster.address
+        ray.init(address=cluster.address, namespace=watching.NAMESPACE, log_to_driver=False, logging_level="error")
+        cluster.wait_for_nodes()
+        yield cluster.address
     finally:
         ray.shutdown()
+        cluster.shutdown()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

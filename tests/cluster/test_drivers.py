@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from rayflink.actors.ray_cluster import OWNER_TIMEOUT_MS
 from rayflink.actors.states import JobStatus
 from rayflink.common.errors import JobCancelled, JobExecutionError
 from rayflink.launch import attach, list_jobs
@@ -22,11 +21,14 @@ from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
+OWNER_MS = 3_000
+"""The product's is longer; a test need not wait for it."""
 ENDS_WITH_DRIVER = {"execution.shutdown-on-attached-exit": True}
 PROGRAM = """
 import json
 import sys
 import time
+from rayflink.actors import ray_cluster
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster.watching import eventually
 
@@ -34,6 +36,7 @@ def slowly(value):
     time.sleep(0.001)
     return value
 
+ray_cluster.OWNER_TIMEOUT_MS = OWNER_MS
 options = {"parallelism.default": 1, "pipeline.max-parallelism": 128, **json.loads(sys.argv[1])}
 env = StreamExecutionEnvironment(options)
 env.from_sequence(0, 10**12).map(slowly).add_sink(lambda value: None)
@@ -49,7 +52,7 @@ if sys.argv[2] == "wait":
     client.get_job_execution_result(say)
 else:
     say(None)
-"""
+""".replace("OWNER_MS\n", f"{OWNER_MS}\n")
 
 
 @contextmanager
@@ -65,6 +68,13 @@ def driver(then: str = "wait", options: dict[str, Any] | None = None, **environm
             yield process, job_id
         finally:
             process.kill()
+
+
+def laptop() -> dict[str, str]:
+    """The environment of a driver that finds no cluster."""
+    folder = os.environ["RAY_TMPDIR"] + "-laptop"  # Ray notes there which cluster was started last
+    os.makedirs(folder, exist_ok=True)
+    return {"RAY_ADDRESS": "", "RAY_AUTH_MODE": "", "RAY_TMPDIR": folder}
 
 
 def is_gone(job_id: str) -> bool:
@@ -86,7 +96,7 @@ def end(job_id: str) -> None:
 def test_a_killed_driver_takes_its_job_with_it_where_that_is_configured():
     with driver(options=ENDS_WITH_DRIVER) as (process, job_id):
         process.kill()
-        assert watching.eventually(lambda: is_gone(job_id), within_s=OWNER_TIMEOUT_MS / 1000 + 5)
+        assert watching.eventually(lambda: is_gone(job_id), within_s=OWNER_MS / 1000 + 5)
         assert attach(job_id).get_job_status() is JobStatus.CANCELED
         os.kill(watching.pid_of(f"{job_id}/coordinator"), signal.SIGKILL)
 
@@ -122,13 +132,28 @@ def test_a_signal_leaves_the_job_running_otherwise():
 
 
 def test_interrupting_a_program_on_a_laptop_ends_its_job_and_its_ray():
-    with driver(RAY_ADDRESS="", RAY_AUTH_MODE="") as (process, _):
+    with driver(**laptop()) as (process, _):
         started = psutil.Process(process.pid).children(recursive=True)
         assert len(started) > 3
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
         assert "JobCancelled" in stderr
         assert psutil.wait_procs(started, timeout=15)[1] == []
+
+
+def test_the_loss_of_the_control_service_is_an_error_before_ray_ends_the_process():
+    with driver(**laptop(), RAY_gcs_rpc_server_reconnect_timeout_s="8") as (process, _):
+        started = psutil.Process(process.pid).children(recursive=True)
+        actors = [child for child in started if child.name().startswith(("ray::Coordinato", "ray::TaskActor"))]
+        (service,) = [child for child in started if child.name() == "gcs_server"]
+        try:
+            service.kill()
+            _, stderr = process.communicate(timeout=40)
+            assert "JobExecutionError" in stderr and "control service (GCS) at" in stderr and process.returncode == 1
+            assert len(actors) == 2 and psutil.wait_procs(actors, timeout=20)[1] == []
+        finally:
+            for child in psutil.wait_procs(started, timeout=0)[1]:  # agents of Ray, which look for it a while
+                child.kill()
 
 
 def test_an_unknown_job_is_a_clear_error():

@@ -104,14 +104,14 @@ def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
 
 
 def test_a_slow_function_is_no_lost_task():
-    env = program(heartbeat_timeout="1500 ms", heartbeat_interval="300 ms")
-    rows = env.from_collection([1]).map(lambda value: time.sleep(4) or value).execute_and_collect()
+    env = program(heartbeat_timeout="1500 ms", heartbeat_interval="300 ms").set_parallelism(1)
+    rows = env.from_collection([1]).map(lambda value: time.sleep(3) or value).execute_and_collect()
     assert rows == [1]
 
 
 def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
-    client = endless(program())
-    tasks = [process_of(client, vertex, subtask) for vertex in (0, 1) for subtask in (0, 1)]
+    client = endless(program().set_parallelism(1))
+    tasks = [process_of(client, vertex, 0) for vertex in (0, 1)]
     os.kill(watching.pid_of("/coordinator"), signal.SIGKILL)
     began = time.monotonic()
     with pytest.raises(TaskLost, match="coordinator"):
@@ -121,7 +121,7 @@ def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
 
 
 def test_a_coordinator_that_stalls_becomes_an_error():
-    client = endless(program(pekko_ask_timeout="1 s"))
+    client = endless(program(pekko_ask_timeout="1 s").set_parallelism(1))
     pid = watching.pid_of("/coordinator")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -145,7 +145,7 @@ def test_a_function_that_never_returns_is_ended_after_the_cancellation_timeout()
 
 
 def test_cancelling_a_running_job_is_quick():
-    client = endless(program())
+    client = endless(program().set_parallelism(1))
     client.cancel()
     began = time.monotonic()
     with pytest.raises(JobCancelled):
@@ -239,9 +239,9 @@ def test_a_user_who_ends_the_process_gets_an_error_of_the_operator_in_which_he_d
 
 
 def test_a_job_too_large_for_the_cluster_says_so_while_it_waits_and_then_fails(capsys):
-    env = program(slot_request_timeout="4 s").set_parallelism(50)
+    env = program(slot_request_timeout="3 s").set_parallelism(50)
     env.from_sequence(1, 100).print()
     with pytest.raises(NoResourceAvailable, match="the cluster has 2 CPUs") as caught:
         env.execute("too large")
-    assert 4000 <= caught.value.waited_ms < 4000 + 1000 * DEATH_IS_SEEN_S
+    assert 3000 <= caught.value.waited_ms < 3000 + 1000 * DEATH_IS_SEEN_S
     assert "waiting for 50 slots of 1 CPU; the cluster has 2 CPUs, 2 of them free" in capsys.readouterr().err

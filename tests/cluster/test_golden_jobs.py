@@ -1,4 +1,4 @@
-"""The golden jobs give their answers on Ray actors."""
+"""The golden jobs give their answers on Ray actors; those of `test_two_nodes` do so there."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import pytest
 
 from rayflink.actors.ray_cluster import RayJob, RayOptions
 from tests.cluster import watching
+from tests.cluster.test_two_nodes import SPREAD_OUT
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
-@pytest.mark.parametrize("golden", GOLDEN_JOBS, ids=lambda golden: golden.name.replace(" ", "_"))
+PACKED = [golden for golden in GOLDEN_JOBS if golden.name not in SPREAD_OUT]
+
+
+@pytest.mark.parametrize("golden", PACKED, ids=lambda golden: golden.name.replace(" ", "_"))
 def test_gives_its_answer_on_ray(golden: GoldenJob):
     job = RayJob(golden.graph(), RayOptions(slot_cpus=0.25))
     if golden.cancelled_midway:

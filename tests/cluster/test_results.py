@@ -21,4 +21,5 @@ def test_vertices_tell_records_in_and_out_and_their_rates():
     source, sink = env.execute("counts").vertices
     assert (source["numRecordsOut"], sink["numRecordsIn"]) == (5_000, 5_000)
     assert source["numRecordsOutPerSecond"] > 0 and sink["numRecordsInPerSecond"] > 0
-    assert sink["numBytesIn"] == sum(task["metrics"]["numBytesInLocal"] for task in sink["subtasks"])
+    received = [task["metrics"]["numBytesInLocal"] + task["metrics"]["numBytesInRemote"] for task in sink["subtasks"]]
+    assert sink["numBytesIn"] == sum(received) and all(received)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
-from tests.cluster import two_nodes
+from rayflink.actors.ray_cluster import RayJob, RayOptions
+from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+SPREAD_OUT = ("word count", "windowed count", "rebalance 2 to 3")
 
 
 @pytest.mark.spec("X66", "N04")
-def test_golden_jobs_span_two_nodes_with_remote_channels(repository, tmp_path):
-    env = {key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
-    env["PYTHONPATH"] = str(repository)
-    command = [sys.executable, two_nodes.__file__, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=env)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
-    assert told["spilled"] == {"state": "FAILED", "nodes": 2, "folders": 2, "left": []}
-    jobs = told["jobs"]
-    assert [job["name"] for job in jobs] == list(two_nodes.WANTED)
+def test_golden_jobs_span_two_nodes_with_remote_channels():
+    jobs = [spread_out(golden) for golden in GOLDEN_JOBS if golden.name in SPREAD_OUT]
+    assert len(jobs) == len(SPREAD_OUT)
     for job in jobs:
         assert job["nodes"] == 2
         assert job["numBytesInRemote"] > 0
         assert job["numBytesInLocal"] + job["numBytesInRemote"] == job["numBytesIn"]
     assert sum(job["numBytesInLocal"] for job in jobs) > 0
+
+
+def spread_out(golden: GoldenJob) -> dict[str, int]:
+    """On how many nodes the subtasks of a job were, and what they received from their own and from the other."""
+    graph = golden.graph({"parallelism.default": 2})
+    widest = max(vertex.parallelism for vertex in graph.vertices)
+    result = RayJob(graph, RayOptions(slot_cpus=2 / (widest + widest % 2), placement="SPREAD")).wait()
+    golden.check(result)
+    metrics = [subtask["metrics"] for vertex in result.vertices for subtask in vertex["subtasks"]]
+    sums = {name: sum(task[name] for task in metrics) for name in ("numBytesInLocal", "numBytesInRemote", "numBytesIn")}
+    return {"nodes": len({task["node"] for task in metrics}), **sums}
