@@ -31,7 +31,7 @@ from .commands import (
 )
 from .exchange.frames import Envelope, TaskAddress
 from .job import JobMaster
-from .messages import CancelTask, ToCoordinator, ToTask
+from .messages import ToCoordinator, ToTask
 from .task import Progress, StreamTask
 from .wiring import spill_folder
 
@@ -146,13 +146,14 @@ class InProcessCluster:
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
         """A task dies without a word; what it spilled goes with it."""
-        task = self.tasks.pop(attempt, None)
-        if task is None:
-            return
-        folder = spill_folder(task.deployment)
+        if attempt in self.tasks:
+            self._drop(attempt)
+            self.post(TaskGone(attempt, reason))
+
+    def _drop(self, attempt: TaskAddress) -> None:
+        folder = spill_folder(self.tasks.pop(attempt).deployment)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        self.post(TaskGone(attempt, reason))
 
     def _handle_events(self) -> bool:
         active = bool(self._events)
@@ -174,8 +175,8 @@ class InProcessCluster:
             elif isinstance(command, KillTask):
                 self.kill(command.attempt, "it did not stop in time")
             elif isinstance(command, EndJob):
-                for attempt in self.tasks:
-                    self.tell(attempt, CancelTask())
+                for attempt in list(self.tasks):  # finished and not fetched, or never heard of again
+                    self._drop(attempt)
         for task in deployed:
             self.start_task(task)
 

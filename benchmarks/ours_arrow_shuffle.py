@@ -26,8 +26,6 @@ from .starting_gun import HeldBack, starting_gun
 BATCH_ROWS = 1 << 16
 CASES = {"int64x4": 128_000_000, "string_int64": 64_000_000}
 """Kind of batch -> rows, rounded up to whole batches."""
-WHOLE_BATCHES = {"rayflink.batch.max-rows": BATCH_ROWS, "rayflink.batch.max-bytes": "4mb"}
-"""Options that let a batch of `BATCH_ROWS` go to a channel undivided."""
 _TARGETS = {"int64x4": 20.0, "string_int64": 8.0}
 _STRINGS = 1_000_000
 _VARIANTS = 16
@@ -158,7 +156,7 @@ def run(data_path: str | None, parallelism: int = 2, share: float = 1.0, **optio
     for kind, rows in CASES.items():
         batches = -int(-rows * share // BATCH_ROWS)
         with bounded_ray(parallelism):
-            given = {"execution.target": "ray", **WHOLE_BATCHES, **options}
+            given = {"execution.target": "ray", **options}
             numbers, result = shuffle(kind, batches, parallelism, given)
         ready = ready or ready_ms(result.vertices) / 1000
         cases[kind] = {**numbers, "target_m_rows_per_second": _TARGETS[kind]}

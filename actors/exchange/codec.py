@@ -8,7 +8,8 @@ a slice that drags its parent's buffers along; rows held as columns go as column
 
 Layout: kind (1 byte), 7 bytes of padding, number of rows (uint32), bytes of timestamps (uint32, 0 where there are
 none), the timestamps (int64, little endian), the values. The values start at a multiple of 8. Several batches in one
-body: J, 3 bytes of padding, their number (uint32), their lengths (uint32 each), then one behind the other.
+body: J, 3 bytes of padding, their number (uint32), their lengths (uint32 each) and, where their number is odd, 4 bytes
+of padding, then one behind the other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pickle
 import struct
 import sys
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
@@ -41,21 +43,30 @@ class CodecError(Exception):
     """Bytes from a channel are not a batch, or a record cannot be written; names what was found."""
 
 
+Pieces = Sequence[Any]
+"""One encoded batch in parts that have bytes, not yet copied together."""
+
+
 def encode_batch(batch: Batch) -> bytes:
     """The batch as bytes.
 
     Raises:
         CodecError: a record cannot be pickled, or a timestamp is no int64; names what was found and the remedy.
     """
+    return b"".join(encode_pieces(batch))
+
+
+def encode_pieces(batch: Batch) -> Pieces:
+    """The batch as bytes in pieces; raises as `encode_batch` does."""
     if isinstance(batch, ArrowBatch):
         return _encode_arrow(batch)
     if isinstance(batch, RowColumns):
         stamps = b"" if batch.stamps is None else batch.stamps.astype("<i8", copy=False).tobytes()
-        return b"".join((_HEAD.pack(b"C", len(batch), len(stamps)), stamps, encode_columns(batch)))
+        return _HEAD.pack(b"C", len(batch), len(stamps)), stamps, encode_columns(batch)
     values = batch.values
     body = _pickled(values)
     stamps = b"" if batch.timestamps is None else _stamp_bytes(batch.timestamps)
-    return b"".join((_HEAD.pack(b"P", len(values), len(stamps)), stamps, body))
+    return _HEAD.pack(b"P", len(values), len(stamps)), stamps, body
 
 
 def decode_batch(data: bytes | memoryview) -> Batch:
@@ -89,17 +100,19 @@ def decode_batch(data: bytes | memoryview) -> Batch:
     return RowBatch(values, _stamps(data, stamp_bytes).tolist() if stamp_bytes else None)
 
 
-def join_batches(bodies: list[bytes]) -> bytes:
+def join_batches(batches: Sequence[Pieces]) -> bytes:
     """Encoded batches as one body; a single one as it is."""
-    if len(bodies) == 1:
-        return bodies[0]
-    lengths = struct.pack(f"<{len(bodies)}I", *map(len, bodies))
-    return b"".join((_JOINT.pack(b"J", len(bodies)), lengths, *bodies))
+    pieces = [piece for batch in batches for piece in batch]
+    count = len(batches)
+    if count == 1:
+        return b"".join(pieces)
+    lengths = struct.pack(f"<{count}I", *[sum(map(len, batch)) for batch in batches])
+    return b"".join((_JOINT.pack(b"J", count), lengths, bytes(4 * (count % 2)), *pieces))
 
 
 def joint_bytes(count: int) -> int:
     """How much longer than `count` batches their joint body is."""
-    return _JOINT.size + 4 * count if count > 1 else 0
+    return _JOINT.size + 4 * (count + count % 2) if count > 1 else 0
 
 
 def split_batches(body: bytes) -> list[bytes | memoryview]:
@@ -115,7 +128,7 @@ def split_batches(body: bytes) -> list[bytes | memoryview]:
         lengths = struct.unpack_from(f"<{count}I", body, _JOINT.size)
     except struct.error as error:
         raise CodecError(f"found {len(body)} bytes of several batches that cannot be told apart: {error}") from error
-    start = _JOINT.size + 4 * count
+    start = joint_bytes(count)
     if start + sum(lengths) != len(body):
         wanted = start + sum(lengths)
         raise CodecError(f"found {len(body)} bytes, wanted {wanted} for {count} batches; they were damaged")
@@ -193,7 +206,7 @@ def _culprit(values: list[Any], error: Exception) -> CodecError:
     return CodecError(f"a batch of {len(values)} records cannot be pickled: {error}")
 
 
-def _encode_arrow(batch: ArrowBatch) -> bytes:
+def _encode_arrow(batch: ArrowBatch) -> Pieces:
     import pyarrow as pa
 
     stamps = b"" if batch.timestamps is None else batch.timestamps.astype("<i8").tobytes()
@@ -201,7 +214,7 @@ def _encode_arrow(batch: ArrowBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, data.schema) as writer:
         writer.write_batch(data)
-    return b"".join((_HEAD.pack(b"A", len(batch), len(stamps)), stamps, sink.getvalue()))
+    return _HEAD.pack(b"A", len(batch), len(stamps)), stamps, sink.getvalue()
 
 
 def _decode_arrow(body: memoryview, data: bytes | memoryview, stamp_bytes: int, count: int) -> ArrowBatch:

@@ -1,7 +1,8 @@
 """Credit at the receiver: which buffers a channel has, and when it asks the gate for more. Pure counting, no memory.
 
 One credit is one free buffer (a batch of at most `rayflink.batch.max-bytes`). Every channel owns `exclusive` buffers;
-the gate's pool lends floating ones to whichever channel's sender has a backlog.
+the gate's pool lends floating ones to whichever channel's sender has a backlog. A buffer that is free again is
+announced once the sender is left with less than half of what it should have: a call costs more than the wait.
 
 Source: apache/flink RemoteInputChannel and BufferManager (AvailableBufferQueue), credit-based flow control.
 """
@@ -72,7 +73,7 @@ class ChannelCredit:
     Args:
         exclusive: buffers that are always the channel's own, >= 1; they are its initial credit.
         pool: where floating buffers come from.
-        credit_due: called whenever there is credit to announce where there was none.
+        credit_due: called when there is credit that should be announced, once until it is.
     """
 
     def __init__(self, exclusive: int, pool: FloatingPool, credit_due: Callable[[], None] = lambda: None) -> None:
@@ -87,6 +88,7 @@ class ChannelCredit:
         self._required = exclusive
         self._waiting = False
         self._released = False
+        self._due = False
         self.unannounced = 0
 
     @property
@@ -104,6 +106,7 @@ class ChannelCredit:
             self._taken.append(False)
         else:
             return False
+        self._look()
         return True
 
     def backlog(self, backlog: int) -> None:
@@ -118,6 +121,7 @@ class ChannelCredit:
             else:
                 self._waiting = True
                 self.pool.wait(self)
+        self._look()
 
     def buffer_available(self) -> None:
         """A floating buffer came back to the pool while we waited for one."""
@@ -155,12 +159,18 @@ class ChannelCredit:
 
     def _owe(self) -> None:
         self.unannounced += 1
-        if self.unannounced == 1:
+        self._look()
+
+    def _look(self) -> None:
+        """Ask for an announcement if one is due."""
+        known = self.free - self.unannounced  # what the sender has left
+        if self.unannounced and not self._due and 2 * known < self._required:
+            self._due = True
             self._credit_due()
 
     def announce(self) -> int:
         """Credit to tell the sender now; resets the count."""
-        credit, self.unannounced = self.unannounced, 0
+        credit, self.unannounced, self._due = self.unannounced, 0, False
         return credit
 
     def release(self) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.row_columns import Coded, Column, RowColumns, concatenated
 
+from .codec import Pieces
+
 
 class OpenBatch:
     """What has been written to a channel since its last buffer went: encoded batches, and records still to be encoded.
@@ -16,12 +18,13 @@ class OpenBatch:
     """
 
     __slots__ = (
-        "arrow", "columns", "row_limit", "rows", "sealed", "sealed_bytes", "sealed_rows", "since_ms", "stamps",
-        "values",
+        "arrow", "columns", "row_limit", "rows", "sealed", "sealed_arrow", "sealed_bytes", "sealed_rows", "since_ms",
+        "stamps", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.sealed: list[bytes] = []
+        self.sealed: list[Pieces] = []
+        self.sealed_arrow = False
         self.sealed_bytes = self.sealed_rows = 0
         self.since_ms = 0
         self._empty()
@@ -80,11 +83,12 @@ class OpenBatch:
         self._empty()
         return batch
 
-    def seal(self, body: bytes, rows: int) -> None:
-        """Add an encoded batch behind those that are here."""
-        self.sealed.append(body)
-        self.sealed_bytes += len(body)
+    def seal(self, encoded: Pieces, size: int, rows: int, arrow: bool) -> None:
+        """Add an encoded batch of `size` bytes behind those that are here, which are all Arrow or none."""
+        self.sealed.append(encoded)
+        self.sealed_bytes += size
         self.sealed_rows += rows
+        self.sealed_arrow = arrow
 
     def _batch(self) -> Batch:
         if self.columns:

@@ -19,13 +19,17 @@ from dataclasses import dataclass
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 from rayflink.common.row_columns import RowColumns
 
-from .codec import encode_batch, join_batches, joint_bytes
+from .codec import encode_pieces, join_batches, joint_bytes
 from .open_batch import OpenBatch, bytes_per_row
 from .partition import ResultPartition
 from .selectors import Broadcast, ChannelSelector, RoundRobin
 from .subpartition import Buffer
 
 _FIRST_ROWS = 1024
+_ARROW_HEADER = 64
+"""One part in so many of an Arrow buffer is left for what is not columns."""
+_ARROW_BYTES = 1 << 20
+"""So much of Arrow columns is encoded together, where it did not come in larger pieces."""
 _COLUMN_ROWS = 4
 """Rows held as columns are small: so many times more of them are encoded together."""
 
@@ -45,7 +49,7 @@ class BatchLimits:
     max_rows: int = 8192
     max_bytes: int = 1 << 20
     timeout_ms: int = 100
-    max_arrow_bytes: int = 4 << 20
+    max_arrow_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
         least = min(self.max_bytes, self.max_arrow_bytes)
@@ -167,20 +171,26 @@ class RecordWriter:
         held = self._open[lane]
         if not held.fits(part):
             self._seal(lane)
-        limits = self._limits
-        if isinstance(part, ArrowBatch):
-            row_limit = max(1, limits.max_arrow_bytes // max(1, bytes_per_row(part)))
-        elif isinstance(part, RowColumns):
-            row_limit = max(1, min(_COLUMN_ROWS * limits.max_rows, limits.max_bytes // bytes_per_row(part)))
-        else:
-            row_limit = min(self._target_rows, max(1, limits.max_bytes // max(1, bytes_per_row(part))))
+        row_limit, enough = self._row_limits(part)
+        if held.rows + len(part) > min(held.row_limit, row_limit) and type(part) is not RowBatch:
+            self._seal(lane)  # dividing columns would copy them once more
         now = self._now_ms or 0
         held.add(part, row_limit, now)
         self._pending += len(part)
-        if held.rows >= held.row_limit:
+        if held.rows >= min(enough, held.row_limit):
             self._seal(lane)
         if self._oldest_ms is None and held.holds:
             self._oldest_ms = now
+
+    def _row_limits(self, part: Batch) -> tuple[int, int]:
+        """How many rows like these may be encoded together at most, and how many are enough."""
+        limits, width = self._limits, max(1, bytes_per_row(part))
+        if isinstance(part, ArrowBatch):
+            most = max(1, (limits.max_arrow_bytes - limits.max_arrow_bytes // _ARROW_HEADER) // width)
+            return most, max(1, min(most, _ARROW_BYTES // width))
+        rows = _COLUMN_ROWS * limits.max_rows if isinstance(part, RowColumns) else self._target_rows
+        most = min(rows, max(1, limits.max_bytes // width))
+        return most, most
 
     def _close(self, lane: int) -> None:
         """Encode what is still to be encoded, and hand everything over."""
@@ -197,18 +207,19 @@ class RecordWriter:
         held, rows = self._open[lane], len(batch)
         for start in range(0, rows, row_limit):
             piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
-            body = encode_batch(piece)
-            count, arrow = len(piece), isinstance(piece, ArrowBatch)
+            encoded = encode_pieces(piece)
+            size, count, arrow = sum(map(len, encoded)), len(piece), isinstance(piece, ArrowBatch)
             most = self._limits.max_arrow_bytes if arrow else self._limits.max_bytes
             if type(piece) is RowBatch:
-                self._learn(len(body), count)
-            if len(body) > most and count > 1:
-                self._encode(lane, piece, max(1, count * most // len(body)))
+                self._learn(size, count)
+            if size > most and count > 1:
+                self._encode(lane, piece, max(1, count * most // size))
                 continue
-            if held.sealed_bytes + len(body) + joint_bytes(len(held.sealed) + 1) > most:
+            joint = held.sealed_bytes + size + joint_bytes(len(held.sealed) + 1)
+            if joint > most or held.sealed_arrow is not arrow:
                 self._ship(lane)
-            held.seal(body, count)
-            if arrow or held.sealed_bytes * 2 > most:
+            held.seal(encoded, size, count, arrow)
+            if held.sealed_bytes + size > most:
                 self._ship(lane)
 
     def _ship(self, lane: int) -> None:

@@ -312,7 +312,7 @@ BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
                           "Size of one network buffer of rows, the unit of credit; a larger record goes alone. Flink's "
                           "32 kb would make 32 times as many calls between actors.",
                           ("taskmanager.memory.segment-size",), test=_NOT_EMPTY)
-BATCH_MAX_ARROW_BYTES = _option(_R, "rayflink.batch.max-arrow-bytes", MEMORY, _kb(4096),
+BATCH_MAX_ARROW_BYTES = _option(_R, "rayflink.batch.max-arrow-bytes", MEMORY, _kb(8192),
                                 "Bytes after which an Arrow batch is sent, whatever its rows.", test=_NOT_EMPTY)
 SLICE_TARGET = _option(_R, "rayflink.slice.target", DURATION, _ms(10),
                        "Time a task works on records before it looks at mail, timers and barriers.",

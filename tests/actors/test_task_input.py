@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.exchange.codec import encode_batch, join_batches
+from rayflink.actors.exchange.codec import encode_pieces, join_batches
 from rayflink.actors.exchange.frames import BufferResponse, TaskAddress
 from rayflink.common.batches import (
     CancelCheckpointMarker,
@@ -96,7 +96,7 @@ class CountsPerKey(KeyedProcessFunction):
 
 
 def buffer(channel: int, sequence: int, *batches: list[Any]) -> BufferResponse:
-    return BufferResponse(channel, sequence, 0, join_batches([encode_batch(RowBatch(rows)) for rows in batches]))
+    return BufferResponse(channel, sequence, 0, join_batches([encode_pieces(RowBatch(rows)) for rows in batches]))
 
 
 @pytest.mark.spec("L18")

@@ -23,6 +23,7 @@ from rayflink.actors.exchange.codec import (
     CodecError,
     decode_batch,
     encode_batch,
+    encode_pieces,
     join_batches,
     joint_bytes,
     rows_in,
@@ -325,14 +326,14 @@ def test_dates_times_and_decimals_keep_their_types() -> None:
 def test_batches_joined_in_one_body_come_apart_again(batches: list[list[int]], stamped: bool) -> None:
     given_batches = [RowBatch(values, list(range(len(values))) if stamped else None) for values in batches]
     bodies = list(map(encode_batch, given_batches))
-    joint = join_batches(bodies)
+    joint = join_batches([[body] for body in bodies])
     assert len(joint) == sum(map(len, bodies)) + joint_bytes(len(bodies))
     assert [decode_batch(part) for part in split_batches(joint)] == given_batches
 
 
 @pytest.mark.parametrize("cut", [3, 9, -1])
 def test_a_damaged_joint_body_is_refused(cut: int) -> None:
-    joint = join_batches([encode_batch(RowBatch([1])), encode_batch(RowBatch([2]))])
+    joint = join_batches([encode_pieces(RowBatch([1])), encode_pieces(RowBatch([2]))])
     with pytest.raises(CodecError, match="told apart|damaged"):
         split_batches(joint[:cut])
 

@@ -89,8 +89,31 @@ def test_credit_that_is_due_is_signalled_once_until_it_is_announced() -> None:
     credit.take()
     credit.backlog(0)
     assert signals == ["due"]
-    credit.backlog(4)
+    credit.recycle()
+    for _ in range(4):
+        credit.take()
+        credit.backlog(4)
     assert signals == ["due", "due"]
+
+
+@pytest.mark.parametrize("exclusive", [1, 2, 3, 8])
+def test_a_free_buffer_is_announced_once_the_sender_has_less_than_half_left(exclusive: int) -> None:
+    signals: list[str] = []
+    credit = ChannelCredit(exclusive, FloatingPool(0), lambda: signals.append("due"))
+    left, announced = exclusive, []
+    for _ in range(4 * exclusive):
+        assert left, "the sender is never left without credit while buffers are free"
+        left -= 1
+        credit.take()
+        credit.recycle()
+        if signals:
+            assert 2 * left < exclusive
+            announced.append(credit.announce())
+            left += announced[-1]
+            signals.clear()
+        else:
+            assert 2 * left >= exclusive
+    assert set(announced) == {exclusive // 2 + 1}
 
 
 def test_without_a_free_buffer_nothing_can_be_taken() -> None:

@@ -174,7 +174,7 @@ def test_credit_follows_the_backlog_and_is_announced_once() -> None:
 
 @pytest.mark.spec("M11", "P02")
 def test_a_buffer_is_credit_again_only_when_its_batch_has_been_worked() -> None:
-    gate = gate_of(1)
+    gate = gate_of(1, exclusive=1)
     gate.receive(data(0, 0))
     gate.next()
     assert gate.announcements() == []

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange import writer as writer_module
-from rayflink.actors.exchange.codec import decode_batch, encode_batch, split_batches
+from rayflink.actors.exchange.codec import decode_batch, encode_pieces, split_batches
 from rayflink.actors.exchange.frames import BufferResponse, PartitionId, TaskAddress
 from rayflink.actors.exchange.key_channels import KeyChannels
 from rayflink.actors.exchange.partition import PoolLimits, ResultPartition
@@ -198,9 +198,9 @@ def test_what_goes_to_every_channel_is_encoded_once(monkeypatch: pytest.MonkeyPa
 
     def counting(batch: Batch) -> bytes:
         encoded.append(batch)
-        return encode_batch(batch)
+        return encode_pieces(batch)
 
-    monkeypatch.setattr(writer_module, "encode_batch", counting)
+    monkeypatch.setattr(writer_module, "encode_pieces", counting)
     writer = writer_of(16, Broadcast(16))
     writer.write(RowBatch([1, 2]))
     writer.write(RowBatch([3]))
