@@ -62,8 +62,9 @@ def _rows_taken(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) 
 
 
 def taken(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
-    """The rows with these numbers, copied."""
+    """The rows with these numbers, each in [0, len(batch)), copied."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from rayflink.common.batches import ArrowBatch
 
@@ -71,7 +72,7 @@ def taken(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
     indices = pa.array(rows)
     data = batch.data
     if all(_can_take(kind) for kind in data.schema.types):
-        return ArrowBatch(data.take(indices), stamps)
+        return ArrowBatch(pc.take(data, indices, boundscheck=False), stamps)
     columns = [_take_column(column, indices) for column in data.columns]
     return ArrowBatch(pa.RecordBatch.from_arrays(columns, schema=data.schema), stamps)
 
