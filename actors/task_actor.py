@@ -24,7 +24,7 @@ from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
 from .exchange.frames import Envelope, TaskAddress
-from .failures import describe_failure
+from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .reports import pack_reports
 from .states import ExecutionState
@@ -145,7 +145,8 @@ class TaskActor:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
             operators = unpack(program).vertex(deployment.vertex_id).operators
-            return StreamTask(replace(deployment, operators=operators), SystemClock(), self._mailbox)
+            whole = replace(deployment, operators=operators)
+            return StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
         except ConfigError as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
             self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])

@@ -41,8 +41,9 @@ def _without_effect(configuration: Configuration) -> list[tuple[str, str]]:
     restart = configuration.get(options.RESTART_STRATEGY)
     if restart is not None and restart.name not in _NEVER_RESTART:
         found.append((options.RESTART_STRATEGY.key, "never restarts a job"))
-    if configuration.get(options.EXIT_ON_OUT_OF_MEMORY):
-        found.append((options.EXIT_ON_OUT_OF_MEMORY.key, "fails the task alone on MemoryError"))
+    if configuration.get(options.EXIT_ON_OUT_OF_MEMORY) and configuration.get(options.TARGET) is options.Target.LOCAL:
+        what = "fails the task alone on MemoryError where execution.target is local"
+        found.append((options.EXIT_ON_OUT_OF_MEMORY.key, what))
     if _is_set(configuration, options.STATE_BACKEND) and configuration.get(options.STATE_BACKEND).name != "HASHMAP":
         found.append((options.STATE_BACKEND.key, "keeps keyed state in memory"))
     if _is_set(configuration, options.MANAGED_FRACTION):

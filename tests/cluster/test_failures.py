@@ -91,6 +91,20 @@ def test_a_killed_task_process_fails_the_job_and_is_named():
     assert str(killed) in caught.value.place
 
 
+def out_of_memory(value: int) -> None:
+    raise MemoryError("no room")
+
+
+@pytest.mark.spec("L07", "V23")
+@pytest.mark.parametrize("exits", [True, False])
+def test_where_it_is_asked_for_a_process_without_memory_ends_itself(exits: bool) -> None:
+    env = program(taskmanager_jvm__exit__on__oom=exits).set_parallelism(1)
+    env.from_collection([1]).map(out_of_memory).print()
+    with pytest.raises(TaskLost if exits else JobFailed) as caught:
+        env.execute("out of memory")
+    assert exits or "MemoryError: no room" in str(caught.value)
+
+
 def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
     client = endless(program(heartbeat_timeout="2 s", heartbeat_interval="500 ms"))
     stalled = process_of(client, 1, 1)
