@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 256
 """Batches of fewer records are not worth the arrays."""
+MOST_ROWS = 1 << 14
+"""A larger batch is divided first: turning it takes an iterator a row, all at once."""
 _LONGEST_PAUSE = 63
 
 
@@ -182,7 +184,7 @@ def _position_of(fields: Fields, keys: Sequence[Any]) -> int | None:
             continue
         if keys is field:
             return position
-        # a key that only equals the field (an Enum with text values, say) is not the field
-        if keys[0] == field[0] and keys == list(field) and are_all(keys, kind):
+        # of one type first: a key that only equals the field (an Enum with text values, say) is not the field
+        if type(keys[0]) is kind and keys[0] == field[0] and are_all(keys, kind) and keys == list(field):
             return position
     return None

@@ -18,7 +18,7 @@ from rayflink.state.errors import InvalidKeyError
 
 from .arrow_slices import scattered, taken
 from .key_channels import KeyChannels
-from .key_codes import KeyedColumns
+from .key_codes import MOST_ROWS, KeyedColumns
 
 Split = Sequence[tuple[int, Batch]]
 
@@ -159,6 +159,9 @@ class ByKeyGroup:
                 columns = [batch.data.column(name) for name in self._columns]
                 return scattered(batch, self._channels_of.columns(columns), self.channels)
             batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
+        if len(batch) > MOST_ROWS:
+            pieces = [batch.slice(at, min(at + MOST_ROWS, len(batch))) for at in range(0, len(batch), MOST_ROWS)]
+            return [part for piece in pieces for part in self.split(piece)]
         fields = self._by_columns.fields(batch)
         keys: Sequence[Any] | None = self._by_columns.keys(fields)
         if keys is None:

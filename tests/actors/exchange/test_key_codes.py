@@ -7,14 +7,15 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange.codec import decode_batch, encode_batch
 from rayflink.actors.exchange.key_channels import KeyChannels
-from rayflink.actors.exchange.key_codes import LEAST_ROWS, KeyCodes
-from rayflink.actors.exchange.selectors import ByKeyGroup, KeyExtractionError
+from rayflink.actors.exchange.key_codes import LEAST_ROWS, MOST_ROWS, KeyCodes
+from rayflink.actors.exchange.selectors import ByKeyGroup, KeyExtractionError, RefusedKeyError
 from rayflink.common.batches import RowBatch
 from rayflink.common.row_columns import RowColumns
 from rayflink.state.key_groups import key_group, subtask_of
@@ -117,6 +118,22 @@ def test_a_key_that_equals_a_field_but_is_of_another_type_is_not_the_field() -> 
     values = [("red", 1)] * LEAST_ROWS
     assert is_columns(ByKeyGroup(PARALLEL, lambda row: row[0], GROUPS), values)
     assert not is_columns(ByKeyGroup(PARALLEL, lambda row: Color(row[0]), GROUPS), values)
+
+
+@pytest.mark.parametrize("key", [np.array([1, 2]), ["unhashable"]])
+def test_keys_that_can_be_no_keys_are_refused_with_their_record(key: Any) -> None:
+    for key_of in (lambda row: key, lambda row: row[0] if row[1] else key, lambda row: key if row[1] == 9 else row[0]):
+        with pytest.raises(RefusedKeyError):
+            ByKeyGroup(PARALLEL, key_of, GROUPS).split(RowBatch(MANY))
+
+
+def test_a_large_batch_is_divided_and_keeps_its_order() -> None:
+    values = [(f"w{i % 7}", i) for i in range(2 * MOST_ROWS + 300)]
+    parts = ByKeyGroup(PARALLEL, itemgetter(0), GROUPS).split(RowBatch(values, [i for _, i in values]))
+    assert max(len(part) for _, part in parts) <= MOST_ROWS
+    for channel in range(PARALLEL):
+        got = [row for to, part in parts if to == channel for row in part.values]
+        assert got == [row for row in values if channel_of(row[0]) == channel]
 
 
 def test_few_rows_stay_rows() -> None:
