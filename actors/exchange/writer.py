@@ -14,7 +14,7 @@ Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 from rayflink.common.row_columns import RowColumns
@@ -30,6 +30,8 @@ _ARROW_HEADER = 64
 """One part in so many of an Arrow buffer is left for what is not columns."""
 _ARROW_BYTES = 1 << 20
 """So much of Arrow columns is encoded together, where it did not come in larger pieces."""
+_OPEN_ARROW_BYTES = 64 << 20
+"""What open Arrow buffers of all channels may hold together; many channels have smaller ones, down to 1 MB."""
 _COLUMN_ROWS = 4
 """Rows held as columns are small: so many times more of them are encoded together."""
 
@@ -75,7 +77,9 @@ class RecordWriter:
         width = len(partition.subpartitions)
         self.partition = partition
         self._selector = RoundRobin(width) if selector is None else selector
-        self._limits = BatchLimits() if limits is None else limits
+        limits = BatchLimits() if limits is None else limits
+        shared = max(_ARROW_BYTES, _OPEN_ARROW_BYTES // width)
+        self._limits = replace(limits, max_arrow_bytes=min(limits.max_arrow_bytes, shared))
         if self._selector.channels != width:
             raise ValueError(
                 f"the selector is for {self._selector.channels} channels, the partition has {width} subpartitions"

@@ -417,3 +417,17 @@ def test_what_is_known_of_the_key_does_not_outlive_its_stream() -> None:
         arrived = [batch for batches in channels(writer) for batch in batches]
         assert sorted(row for batch in arrived for row in batch.values) == sorted(first.values)
         assert all(getattr(batch, "key_column", None) != 0 for batch in arrived)
+
+
+@pytest.mark.parametrize(("width", "most"), [(1, 8 << 20), (8, 8 << 20), (32, 2 << 20), (200, 1 << 20)])
+def test_arrow_buffers_are_the_smaller_the_more_channels_share_the_memory(width: int, most: int) -> None:
+    writer = writer_of(width, SingleChannel(width), max_rows=10**9, timeout_ms=-1)
+    batch = ArrowBatch(pa.record_batch({"a": np.arange(1 << 16)}))
+    for _ in range(20):
+        writer.write(batch)
+    sizes = [entry.body for entry in bodies(writer.partition.subpartitions[0])]
+    assert all(most // 3 < len(body) <= most for body in sizes) and sizes
+
+
+def bodies(sub: Subpartition) -> list[Any]:
+    return [frame for frame in iter(sub.poll, None) if isinstance(frame, BufferResponse)]
