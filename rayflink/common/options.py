@@ -313,8 +313,8 @@ BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
                           "32 kb would make 32 times as many calls between actors.",
                           ("taskmanager.memory.segment-size",), test=_NOT_EMPTY)
 BATCH_MAX_ARROW_BYTES = _option(_R, "rayflink.batch.max-arrow-bytes", MEMORY, _kb(8192),
-                                "Size of one network buffer of Arrow data; smaller where more than 8 channels share 64 mb, "
-                                "not below 1 mb.", test=_NOT_EMPTY)
+                                "Size of one network buffer of Arrow data; smaller where more than 8 channels share "
+                                "64 mb, but not below 1 mb.", test=_NOT_EMPTY)
 SLICE_TARGET = _option(_R, "rayflink.slice.target", DURATION, _ms(10),
                        "Time a task works on records before it looks at mail, timers and barriers.",
                        test=_LONGER_THAN_ZERO)
