@@ -26,7 +26,7 @@ import sys
 import ray
 
 runtime_env = {sys.argv[1]: sys.argv[2] if sys.argv[1] == "working_dir" else [sys.argv[2]]}
-ray.init(num_cpus=1, object_store_memory=100_000_000, include_dashboard=False, log_to_driver=False,
+ray.init(address="local", num_cpus=1, object_store_memory=100_000_000, include_dashboard=False, log_to_driver=False,
          runtime_env=runtime_env)
 
 @ray.remote
