@@ -49,11 +49,11 @@ class ChainLife:
             quiet: the task has failed or was cancelled already; what is raised now is only counted.
         """
         opened, self._opened = self._opened, 0
-        first: Exception | None = None
+        first: Exception | SystemExit | None = None
         for link in self._links[len(self._links) - opened :]:
             try:
                 link.operator.close()
-            except Exception as error:  # the others must be closed as well; the first error is kept
+            except (Exception, SystemExit) as error:  # the others must be closed as well; the first error is kept
                 self._closing_failed()
                 first = first or error
         if first is not None and not quiet:

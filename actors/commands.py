@@ -35,6 +35,20 @@ class TaskGone:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandLost:
+    """The call that carried a command to an attempt failed: whether the command was obeyed is not known.
+
+    Args:
+        what: name of the command.
+        reason: how the call failed.
+    """
+
+    attempt: TaskAddress
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CancelRequested:
     """Somebody wants the job cancelled; `by` names him."""
 
@@ -51,7 +65,7 @@ class Tick:
     """Time has passed."""
 
 
-Signal = SlotsGranted | SlotsRefused | TaskGone | CancelRequested | StopRequested | Tick
+Signal = SlotsGranted | SlotsRefused | TaskGone | CommandLost | CancelRequested | StopRequested | Tick
 
 # job -> shell
 

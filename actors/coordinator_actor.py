@@ -27,6 +27,7 @@ from rayflink.state.clock import SystemClock
 from .commands import (
     CancelRequested,
     Command,
+    CommandLost,
     DeployTask,
     EndJob,
     JobResult,
@@ -41,7 +42,7 @@ from .commands import (
     Tick,
 )
 from .exchange.frames import TaskAddress
-from .job import CommandLost, JobMaster
+from .job import JobMaster
 from .messages import TaskDeployment, TaskReport, ToCoordinator, ToTask
 from .ray_spills import remove_spills_of
 from .reports import read_reports
@@ -88,7 +89,7 @@ class CoordinatorActor:
 
     def __init__(self) -> None:
         self._clock = SystemClock()
-        self._events: queue.Queue[ToCoordinator | Signal | CommandLost] = queue.Queue()
+        self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
         self._starting: dict[TaskAddress, float] = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from rayflink.common.errors import described
 from rayflink.common.logs import get_logger
-from rayflink.operators.base import UserCodeError
+from rayflink.operators.base import Operator, UserCodeError
 
 from .messages import TaskDeployment, TaskFailure
 
@@ -21,6 +21,7 @@ FATAL_EXIT_CODE = 255
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
     """The error as a value that any process can read."""
+    error = in_its_operator(error)
     if isinstance(error, UserCodeError):
         cause = error.__cause__ or error
         text = "".join(traceback.format_exception(type(cause), cause, _user_part(cause)))
@@ -29,6 +30,26 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
     text = "".join(traceback.format_exception(error))
     head = deployment.operators[0]
     return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
+
+
+def in_its_operator(error: BaseException) -> BaseException:
+    """The error; one that ends programs (KeyboardInterrupt, SystemExit), as the failure of the operator it came from.
+
+    Operators let such errors pass: in a program's own process they mean the program.
+    """
+    if isinstance(error, Exception):
+        return error
+    blamed: tuple[Operator, str] | None = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        method_of = frame.f_locals.get("self")
+        if isinstance(method_of, Operator):
+            blamed = method_of, frame.f_code.co_name
+    if blamed is None:
+        return error
+    ctx, where = blamed[0].ctx, blamed[1]
+    failure = UserCodeError(ctx.operator_name, ctx.call_site, "", where)
+    failure.__cause__ = error
+    return failure
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 from .commands import (
     CancelRequested,
     Command,
+    CommandLost,
     DeployTask,
     EndJob,
     JobResult,
@@ -75,20 +76,6 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandLost:
-    """The call that carried a command to an attempt failed: whether the command was obeyed is not known.
-
-    Args:
-        what: name of the command.
-        reason: how the call failed.
-    """
-
-    attempt: TaskAddress
-    what: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class ExceptionEntry:
     """One failure in the job's history."""
 
@@ -139,7 +126,7 @@ class JobMaster:
         self._slots_asked_ms = now_ms
         return [RequestSlots(required_slots(self.graph))]
 
-    def handle(self, event: ToCoordinator | Signal | CommandLost, now_ms: int) -> list[Command]:
+    def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
         if self.status.is_terminal:
             return []
@@ -275,7 +262,7 @@ class JobMaster:
         return [KillTask(execution.attempt)]
 
     def _after_its_end(
-        self, execution: Execution, event: ToCoordinator | Signal | CommandLost, now_ms: int
+        self, execution: Execution, event: ToCoordinator | Signal, now_ms: int
     ) -> list[Command]:
         """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
         if not isinstance(event, TaskGone) or execution.state is not ExecutionState.FINISHED:

@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 import ray
-from ray._private import worker as ray_worker
 from ray._private.services import find_bootstrap_address
 
 from rayflink.common.errors import ConfigError
@@ -135,8 +134,8 @@ class ControlService:
         gone_s = now - self._seen
         if gone_s <= self._patience_s:
             return None
-        if sys.excepthook is ray_worker.custom_excepthook:  # asks the service before it prints the error
-            sys.excepthook = ray_worker.normal_excepthook
+        if sys.excepthook.__module__.startswith("ray."):  # it asks the service before it prints the error
+            sys.excepthook = sys.__excepthook__
         return gone_s
 
 

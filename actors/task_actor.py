@@ -19,7 +19,6 @@ from ray.exceptions import ActorDiedError
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import ConfigError, TaskLost, described
-from rayflink.operators.base import Operator, UserCodeError
 from rayflink.state.clock import SystemClock
 
 from .envelopes import join_envelope, split_envelope
@@ -177,7 +176,7 @@ class TaskActor:
             failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
-            failure = describe_failure(in_its_operator(error), task.deployment)
+            failure = describe_failure(error, task.deployment)
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         finally:
             self._done.set()
@@ -275,26 +274,6 @@ class TaskActor:
     def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
         call = self._coordinator.printed.remote(texts)
         return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
-
-
-def in_its_operator(error: BaseException) -> BaseException:
-    """The error; one that ends programs (KeyboardInterrupt, SystemExit), as the failure of the operator it came from.
-
-    Operators let such errors pass: in a program's own process they mean the program.
-    """
-    if isinstance(error, Exception):
-        return error
-    blamed: tuple[Operator, str] | None = None
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        method_of = frame.f_locals.get("self")
-        if isinstance(method_of, Operator):
-            blamed = method_of, frame.f_code.co_name
-    if blamed is None:
-        return error
-    ctx, where = blamed[0].ctx, blamed[1]
-    failure = UserCodeError(ctx.operator_name, ctx.call_site, "", where)
-    failure.__cause__ = error
-    return failure
 
 
 class _Peers(dict[TaskAddress, Any]):

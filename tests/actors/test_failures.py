@@ -5,14 +5,16 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, is_out_of_memory
+from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, in_its_operator, is_out_of_memory
 from rayflink.actors.task import StreamTask
 from rayflink.common.errors import JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.operators.base import UserCodeError
+from rayflink.operators.base import Operator, UserCodeError
 from rayflink.operators.stateless import MapOperator
 from rayflink.testing import OperatorHarness
 from tests.actors.task_bench import Logged, TaskBench
@@ -153,3 +155,45 @@ def test_a_halted_process_logs_a_fatal_line_and_closes_nothing():
     assert ended.returncode == FATAL_EXIT_CODE
     assert "CRITICAL:rayflink.actors.failures:Encountered fatal error MemoryError: no room - " in ended.stderr
     assert ended.stdout == ""
+
+
+class Ending(Operator):
+    """Its function ends the program, as far as it is up to it."""
+
+    def process(self, batch: Any, input_index: int) -> Any:
+        yield self.function()
+
+    def function(self) -> Any:
+        raise KeyboardInterrupt("enough")
+
+
+def test_what_ends_a_program_is_the_failure_of_the_innermost_operator_it_came_through() -> None:
+    operator = Ending()
+    operator.ctx = SimpleNamespace(operator_name="interrupt", call_site="job.py:7")  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt) as caught:
+        next(operator.process(None, 0))
+    found = in_its_operator(caught.value)
+    assert isinstance(found, UserCodeError) and found.__cause__ is caught.value
+    assert (found.operator, found.call_site, found.where) == ("interrupt", "job.py:7", "function")
+
+
+def test_other_errors_and_those_of_no_operator_are_left_as_they_are() -> None:
+    for error in (ValueError("of an operator or not"), KeyboardInterrupt("of no operator")):
+        assert in_its_operator(error) is error
+
+
+class Quitting(Operator):
+    """Its `close` ends the program, as far as it is up to it."""
+
+    def close(self) -> None:
+        raise SystemExit("enough")
+
+
+def test_a_close_that_exits_fails_its_operator_and_the_others_are_closed_all_the_same():
+    log: list[str] = []
+    bench = TaskBench([Logged(log, "head"), Quitting(), Logged(log, "tail")]).start()
+    bench.end(0)
+    bench.work()
+    failure = bench.failure
+    assert (failure.kind, failure.operator, failure.call_site) == ("SystemExit", "Operator 1", "job.py:2")
+    assert [line for line in log if line.endswith("close")] == ["head.close", "tail.close"]

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.commands import KillTask, TaskGone
+from rayflink.actors.commands import CommandLost, KillTask, TaskGone
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.job import CommandLost
 from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
 from rayflink.actors.reports import read_reports
 from rayflink.actors.states import ExecutionState, JobStatus
