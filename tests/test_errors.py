@@ -6,7 +6,6 @@ import pytest
 
 from rayflink.common import errors
 from rayflink.common.errors import (
-    ChannelGap,
     ConfigError,
     ControlPlaneTimeout,
     InvalidTypesError,
@@ -24,7 +23,6 @@ from rayflink.common.errors import (
 
 JOB = "0" * 32
 SAMPLES = [
-    ChannelGap("map#1 -> sum#0", 7, 9, 30_000),
     ConfigError("parallelism.default", "'x'", "int", "write for example parallelism.default: 4"),
     ControlPlaneTimeout("cancel", "coordinator", 10_000),
     InvalidTypesError("'x' is no type", "use Types.STRING()", "job.py:3"),

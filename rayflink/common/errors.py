@@ -8,7 +8,6 @@ from __future__ import annotations
 from rayflink.state.errors import RayflinkError
 
 __all__ = [
-    "ChannelGap",
     "ConfigError",
     "ControlPlaneTimeout",
     "InvalidTypesError",
@@ -189,20 +188,6 @@ class NoResourceAvailable(RayflinkError):
     def __str__(self) -> str:
         return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.found}; {self.remedy}"
 
-
-class ChannelGap(RayflinkError):
-    """A channel misses a call that did not arrive before the deadline."""
-
-    def __init__(self, channel: str, wanted_seq: int, found_seq: int, waited_ms: int) -> None:
-        super().__init__(channel, wanted_seq, found_seq, waited_ms)
-        self.channel, self.wanted_seq, self.found_seq, self.waited_ms = channel, wanted_seq, found_seq, waited_ms
-        self.remedy = "let the job restart; if the network is only slow, raise rayflink.exchange.gap-timeout"
-
-    def __str__(self) -> str:
-        return (
-            f"channel {self.channel}: sequence number {self.wanted_seq} missing for {self.waited_ms} ms, "
-            f"found {self.found_seq}; {self.remedy}"
-        )
 
 
 class ControlPlaneTimeout(RayflinkError):
