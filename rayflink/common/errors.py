@@ -189,7 +189,6 @@ class NoResourceAvailable(RayflinkError):
         return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.found}; {self.remedy}"
 
 
-
 class ControlPlaneTimeout(RayflinkError):
     """A request to the coordinator or a task had no answer in time."""
 
