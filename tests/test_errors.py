@@ -52,7 +52,7 @@ def test_an_error_survives_pickling_whole_and_names_its_remedy(error):
 
 
 def test_a_failed_job_shows_operator_record_traceback_and_line():
-    text = str(SAMPLES[6])
+    text = str(next(sample for sample in SAMPLES if isinstance(sample, JobFailed)))
     for part in (JOB, "'parse'", "subtask 1", "record: 'a,b'", "ValueError: bad", "job.py:7"):
         assert part in text
 
