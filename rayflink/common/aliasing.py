@@ -25,27 +25,8 @@ from .errors import RayflinkError
 from .immutability import IMMUTABLE_TYPES, is_immutable
 
 
-class FanOutError(RayflinkError):
-    """Records go to several operators, each of which may change its own, and one of them cannot be copied.
-
-    Args:
-        kind: type of the record.
-        reason: why the copy failed.
-    """
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(kind, reason)
-        self.kind, self.reason = kind, reason
-
-    def __str__(self) -> str:
-        return (
-            f"a record of type {self.kind} goes to several operators and cannot be copied ({self.reason}); let records "
-            "hold plain values only, or give the type a __deepcopy__"
-        )
-
-
-class AliasingError(RayflinkError):
-    """A function hands out an object that it keeps, and the object cannot be copied.
+class CopyError(RayflinkError):
+    """An object has to be copied and cannot be.
 
     Args:
         kind: type of the object.
@@ -55,6 +36,20 @@ class AliasingError(RayflinkError):
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(kind, reason)
         self.kind, self.reason = kind, reason
+
+
+class FanOutError(CopyError):
+    """A record that cannot be copied goes to several operators, each of which may change its own."""
+
+    def __str__(self) -> str:
+        return (
+            f"a record of type {self.kind} goes to several operators and cannot be copied ({self.reason}); let records "
+            "hold plain values only, or give the type a __deepcopy__"
+        )
+
+
+class AliasingError(CopyError):
+    """An object that cannot be copied is handed out by a function that keeps it."""
 
     def __str__(self) -> str:
         return (
