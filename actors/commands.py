@@ -35,6 +35,14 @@ class TaskGone:
 
 
 @dataclass(frozen=True, slots=True)
+class DeploymentFailed:
+    """An attempt could not be deployed, or its process did not accept it: whether it runs is not known."""
+
+    attempt: TaskAddress
+    failure: TaskFailure
+
+
+@dataclass(frozen=True, slots=True)
 class CommandLost:
     """The call that carried a command to an attempt failed: whether the command was obeyed is not known.
 
@@ -65,7 +73,9 @@ class Tick:
     """Time has passed."""
 
 
-Signal = SlotsGranted | SlotsRefused | TaskGone | CommandLost | CancelRequested | StopRequested | Tick
+Signal = (
+    SlotsGranted | SlotsRefused | TaskGone | DeploymentFailed | CommandLost | CancelRequested | StopRequested | Tick
+)
 
 # job -> shell
 

@@ -17,17 +17,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from rayflink.common.errors import described
 from rayflink.state.clock import SystemClock
 
+from .acceptance import Appointment
 from .commands import (
     CancelRequested,
     Command,
     CommandLost,
+    DeploymentFailed,
     DeployTask,
     EndJob,
     JobResult,
@@ -41,9 +43,11 @@ from .commands import (
     TaskGone,
     Tick,
 )
+from .deployment import announce
+from .deployment_calls import DeploymentCalls, could_not_deploy
 from .exchange.frames import TaskAddress
 from .job import JobMaster
-from .messages import TaskDeployment, TaskReport, ToCoordinator, ToTask
+from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_spills import remove_spills_of
 from .reports import read_reports
 from .scheduling import Slot
@@ -92,7 +96,7 @@ class CoordinatorActor:
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
-        self._starting: dict[TaskAddress, float] = {}
+        self._leader_id = os.urandom(16).hex()
         self._spilling: dict[str, list[TaskDeployment]] = {}
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
@@ -119,6 +123,7 @@ class CoordinatorActor:
         self._submission = submission
         self._program = ray.put(submission.program)
         self._settings = JobSettings.of(graph.configuration)
+        self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
         self._me = ray.get_runtime_context().current_actor
         limit = submission.owner_timeout_ms
@@ -170,7 +175,7 @@ class CoordinatorActor:
     def report(self, reports: bytes) -> None:
         """What a task has to say: a list of messages."""
         for item in read_reports(reports):
-            self._starting.pop(item.attempt, None)
+            self._calls.answered(item.attempt)
             self._events.put(item)
 
     @ray.method(concurrency_group="prints")
@@ -212,9 +217,10 @@ class CoordinatorActor:
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
 
     def _tick(self, now: float) -> None:
-        for attempt, since in list(self._starting.items()):  # Ray tells when a process cannot start
-            if now - since < self._settings.slot_timeout_ms / 1000:
-                self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
+        for failed in self._calls.overdue(now):
+            self._events.put(failed)
+        for attempt in self._calls.waiting():  # Ray tells when a process cannot start
+            self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
             self._events.put(SlotsRefused(self._resources()))
         elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
@@ -282,32 +288,61 @@ class CoordinatorActor:
 
     def _deploy(self, deploys: list[DeployTask]) -> None:
         """Make all actors first, so that each can be told its peers."""
-        blueprint = actor_class()
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
         node_of = placement_group_table(group)["bundles_to_node_id"]
-        submission = self._submission
+        host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
+        made = []
         for command in deploys:
-            deployment, bundle = command.deployment, self._bundles[command.slot]
-            cpus = int(submission.slot_cpus * command.share * 10_000) / 10_000
-            self._nodes[deployment.attempt] = node_of[bundle]
-            if any(output.blocking for output in deployment.outputs):
-                self._spilling.setdefault(node_of[bundle], []).append(deployment)
-            self._actors[deployment.attempt] = blueprint.options(
+            try:
+                node = node_of[self._bundles[command.slot]]
+                announce(command.deployment, host_of.get(node, node))
+                self._make_actor(group, command, node)
+            except Exception as error:  # whatever Ray refuses
+                self._events.put(could_not_deploy(command.deployment, error))
+            else:
+                made.append((command.deployment, host_of.get(node, node)))
+        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
+        namespace = self._submission.namespace
+        around = ray.put(Surroundings(self._actors, self._nodes, self._me, self._leader_id, namespace, report_ms))
+        for deployment, host in made:
+            self._calls.made(deployment, host, time.monotonic())
+            self._submit(deployment, around)
+
+    def _make_actor(self, group: PlacementGroup, command: DeployTask, node: str) -> None:
+        deployment, bundle, submission = command.deployment, self._bundles[command.slot], self._submission
+        self._actors[deployment.attempt] = (
+            actor_class()
+            .options(
                 name=f"{deployment.job_id}/{deployment.attempt}",
                 namespace=submission.namespace,
-                num_cpus=cpus,
+                num_cpus=int(submission.slot_cpus * command.share * 10_000) / 10_000,
                 max_restarts=0,
                 scheduling_strategy=PlacementGroupSchedulingStrategy(group, bundle),
-            ).remote()
-        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
-        around = ray.put(Surroundings(self._actors, self._nodes, self._me, submission.namespace, report_ms))
-        for command in deploys:
-            deployment = replace(command.deployment, operators=())
-            actor = self._actors[deployment.attempt]
-            self._starting[deployment.attempt] = time.monotonic()
-            running = actor.run.remote(self._program, deployment, around)
-            self._watch(running, deployment.attempt)
+            )
+            .remote(Appointment(deployment.job_id, deployment.attempt, self._leader_id))
+        )
+        self._nodes[deployment.attempt] = node
+        if any(output.blocking for output in deployment.outputs):
+            self._spilling.setdefault(node, []).append(deployment)
+
+    def _submit(self, deployment: TaskDeployment, around: Any) -> None:
+        attempt, actor = deployment.attempt, self._actors[deployment.attempt]
+
+        def is_there(call: Future[Any]) -> None:
+            if call.exception() is None:
+                self._calls.reached(attempt, time.monotonic())
+
+        def submitted(call: Future[None]) -> None:
+            self._calls.answered(attempt)
+            error = call.exception()
+            if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
+                self._events.put(DeploymentFailed(attempt, refusal(error)))
+
+        actor.__ray_ready__.remote().future().add_done_callback(is_there)
+        submission = actor.submit.remote(self._program, replace(deployment, operators=()), around)
+        submission.future().add_done_callback(submitted)
+        self._watch(actor.run.remote(), attempt)
 
     def _watch(self, running: Any, attempt: TaskAddress) -> None:
         def ended(future: Any) -> None:
@@ -340,6 +375,13 @@ class CoordinatorActor:
     def _raise_fault(self) -> None:
         if self._fault is not None:
             raise RuntimeError(self._fault)
+
+
+def refusal(error: BaseException) -> TaskFailure:
+    """Why a call that was to deploy an attempt failed, as a value that any process can read."""
+    if isinstance(error, RayTaskError):
+        return TaskFailure(type(error.cause).__name__, str(error.cause), str(error))
+    return TaskFailure(type(error).__name__, cause_of_death(error), "")
 
 
 def cause_of_death(error: BaseException) -> str:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from rayflink.common.logs import get_logger
 from rayflink.graph.execution_graph import execution_graph
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
 from .exchange.frames import PartitionId, TaskAddress
 from .exchange.gate import ChannelSpec
 from .messages import OutputSpec, TaskDeployment
+
+log = get_logger(__name__)
+
+
+def announce(deployment: TaskDeployment, host: str) -> None:
+    """Log what is about to be deployed where."""
+    log.info("Deploying %s to %s", deployment.title, host)
 
 
 class Deployer:

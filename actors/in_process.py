@@ -29,6 +29,7 @@ from .commands import (
     TaskGone,
     Tick,
 )
+from .deployment import announce
 from .exchange.frames import Envelope, TaskAddress
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
@@ -167,6 +168,7 @@ class InProcessCluster:
             if isinstance(command, RequestSlots):
                 self._events.append(SlotsGranted())
             elif isinstance(command, DeployTask):
+                announce(command.deployment, "localhost")
                 task = self.make_task(command)
                 self.tasks[command.deployment.attempt] = task
                 deployed.append(task)

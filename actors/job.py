@@ -17,6 +17,7 @@ from .commands import (
     CancelRequested,
     Command,
     CommandLost,
+    DeploymentFailed,
     DeployTask,
     EndJob,
     JobResult,
@@ -146,6 +147,8 @@ class JobMaster:
             return [] if execution is None else self._after_its_end(execution, event, now_ms)
         if isinstance(event, CommandLost):
             return self._command_lost(execution, event, now_ms)
+        if isinstance(event, DeploymentFailed):
+            return self._kill(execution) + self._ended_by(execution, event.failure, now_ms)
         execution.last_seen_ms = now_ms
         if isinstance(event, TaskStateChanged):
             return self._task_changed(execution, event, now_ms)
@@ -241,12 +244,16 @@ class JobMaster:
         return self._settle(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:
+        message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
+        return self._ended_by(execution, TaskFailure("TaskLost", message, ""), now_ms)
+
+    def _ended_by(self, execution: Execution, failure: TaskFailure, now_ms: int) -> list[Command]:
+        """An attempt has ended without a word of its own; one that was to be cancelled is."""
         if execution.state is ExecutionState.CANCELING:
             execution.become(ExecutionState.CANCELED, now_ms)
             return self._settle(now_ms)
         execution.become(ExecutionState.FAILED, now_ms)
-        message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
-        return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
+        return self._fail(execution.name, execution.subtask, failure, now_ms)
 
     def _command_lost(self, execution: Execution, event: CommandLost, now_ms: int) -> list[Command]:
         """An attempt that may wait for ever for what it was to be told is ended."""

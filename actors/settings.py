@@ -69,6 +69,7 @@ class JobSettings:
     heartbeat_timeout_ms: int = 50_000
     slot_timeout_ms: int = 300_000
     cancellation_timeout_ms: int = 180_000
+    ask_timeout_ms: int = 10_000
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> JobSettings:
@@ -83,4 +84,5 @@ class JobSettings:
             heartbeat_timeout_ms=get(options.HEARTBEAT_TIMEOUT).to_millis(),
             slot_timeout_ms=get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
             cancellation_timeout_ms=get(options.CANCELLATION_TIMEOUT).to_millis(),
+            ask_timeout_ms=get(options.ASK_TIMEOUT).to_millis(),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import queue
 import sys
 import threading
 import time
@@ -11,7 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -21,6 +22,7 @@ from ray.util import get_node_ip_address as node_address
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.state.clock import SystemClock
 
+from .acceptance import Acceptance, Appointment, TaskSubmissionError, with_operators
 from .envelopes import join_envelope, split_envelope
 from .exchange.frames import Envelope, TaskAddress
 from .failures import describe_failure, halt_process
@@ -29,7 +31,7 @@ from .reports import pack_reports
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed, PrintedStream, Text
-from .user_code import from_bytes, unpack
+from .user_code import from_bytes
 
 SWITCH_INTERVAL_S = 0.001
 """How long the task's thread may hold the interpreter while a call waits."""
@@ -47,6 +49,7 @@ class Surroundings:
         actors: of the attempts deployed so far.
         nodes: where they run.
         coordinator: takes reports.
+        leader_id: of that coordinator.
         namespace: Ray namespace of all actors of the job.
         report_ms: time between two heartbeats.
     """
@@ -54,6 +57,7 @@ class Surroundings:
     actors: Mapping[TaskAddress, Any]
     nodes: Mapping[TaskAddress, str]
     coordinator: Any
+    leader_id: str
     namespace: str
     report_ms: int
 
@@ -72,8 +76,10 @@ class LostCall(ConnectionError):
 class TaskActor:
     """Shell around `StreamTask`; `actor_class()` makes the Ray class."""
 
-    def __init__(self) -> None:
+    def __init__(self, appointment: Appointment) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self._acceptance = Acceptance(appointment)
+        self._accepted: queue.SimpleQueue[tuple[bytes, TaskDeployment, Surroundings]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._mailbox: deque[Envelope | ToTask] = deque()
         self._returned: deque[TaskAddress] = deque()
@@ -111,13 +117,24 @@ class TaskActor:
         frames = sys._current_frames()
         return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
 
+    @ray.method(concurrency_group="control")
+    def submit(self, program: bytes, deployment: TaskDeployment, around: Surroundings) -> None:
+        """Take over an attempt, which `run` then runs.
+
+        Raises:
+            TaskSubmissionError: it is none that this process may run.
+        """
+        self._acceptance.accept(deployment, around.leader_id)
+        self._accepted.put((program, deployment, around))
+
     @ray.method(concurrency_group="life")
-    def run(self, program: bytes, deployment: TaskDeployment, around: Surroundings) -> None:
-        """Run the attempt to its end; returns when it is in a terminal state and everything has been sent.
+    def run(self) -> None:
+        """Run the attempt, once it is submitted, to its end: in a terminal state, and everything has been sent.
 
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
+        program, deployment, around = self._accepted.get()
         here = ray.get_runtime_context().get_node_id()
         self._coordinator = around.coordinator
         self._peers = _Peers(deployment.job_id, around.namespace, around.actors)
@@ -143,22 +160,19 @@ class TaskActor:
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
-            operators = unpack(program).vertex(deployment.vertex_id).operators
-            whole = replace(deployment, operators=operators)
+            whole = with_operators(program, deployment)
             return StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
-        except ConfigError as error:
+        except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
-            self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
-            return None
         except Exception as error:  # whatever a module of the program raises when it is imported here
-            kind, host = type(error).__name__, self._place["host"]
-            message = (
-                f"{deployment.name} could not load the program on {host}: {described(error)}; every module it uses "
-                "must be importable on all nodes (working_dir or py_modules of `ray job submit`)"
+            refusal = TaskSubmissionError(
+                deployment.title,
+                f"could not deserialize the job or task information on {self._place['host']}: {described(error)}",
+                "every module it uses must be importable on all nodes (working_dir or py_modules of `ray job submit`)",
             )
-            failure = TaskFailure(kind, message, traceback.format_exc())
-            self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
-            return None
+            failure = TaskFailure(type(refusal).__name__, str(refusal), traceback.format_exc())
+        self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
+        return None
 
     def _put(self, message: Envelope | ToTask) -> None:
         self._mailbox.append(message)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.acceptance import Appointment
 from rayflink.actors.commands import CommandLost, KillTask, TaskGone
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
@@ -155,16 +156,16 @@ class Idle:
 
 def shell(module: Any, monkeypatch: pytest.MonkeyPatch, task: Idle, *answers: BaseException | None) -> tuple[Any, Any]:
     """A TaskActor that runs `task`, and the coordinator's `report`, which answers so."""
-    actor, report = module.TaskActor(), Method(*answers)
-    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "space", 1000)
-    deployment = SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)")
+    actor, report = module.TaskActor(Appointment("job", ME, "leader")), Method(*answers)
+    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", "space", 1000)
+    actor.submit(b"", SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)"), around)
     monkeypatch.setattr(actor, "_load", lambda program, deployment: task)
     context = SimpleNamespace(get_node_id=lambda: "node")
     monkeypatch.setattr(module.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(module, "node_address", lambda: "127.0.0.1")
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # `run` puts others there
-    return lambda: actor.run(b"", deployment, around), report
+    return actor.run, report
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.acceptance import Appointment
 from rayflink.actors.envelopes import split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
 
@@ -44,7 +45,7 @@ def test_a_peer_unknown_at_deployment_is_found_by_its_name_and_then_known(
 
 @pytest.mark.spec("N04", "X66")
 def test_bytes_from_the_same_node_and_from_another_are_told_apart(module: Any) -> None:
-    actor = module.TaskActor()
+    actor = module.TaskActor(Appointment("job", TaskAddress("0" * 32), "leader"))
     actor._near = frozenset({NEAR})
     for sender, size in ((NEAR, 10), (FAR, 300), (FAR, 4)):
         frames = (BufferResponse(0, 0, 0, b"x" * size),)

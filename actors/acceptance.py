@@ -1,0 +1,85 @@
+"""What the process of a task checks of a deployment before it runs it.
+
+Source: apache/flink TaskExecutor.submitTask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rayflink.state.errors import RayflinkError
+
+from .exchange.frames import TaskAddress
+from .messages import TaskDeployment
+from .user_code import unpack
+
+DEFECT = "this is a defect of the runtime, please report it"
+
+
+class TaskSubmissionError(RayflinkError):
+    """The process that was to run an attempt refuses its deployment."""
+
+    def __init__(self, task: str, problem: str, remedy: str) -> None:
+        super().__init__(task, problem, remedy)
+        self.task, self.problem, self.remedy = task, problem, remedy
+
+    def __str__(self) -> str:
+        return f"could not submit task {self.task}: {self.problem}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Appointment:
+    """What a process was made for.
+
+    Args:
+        job_id: whose tasks it may run.
+        attempt: the only one it runs.
+        leader_id: of the coordinator that made it; each life of a coordinator has an id of its own.
+    """
+
+    job_id: str
+    attempt: TaskAddress
+    leader_id: str
+
+
+class Acceptance:
+    """Accepts the one deployment a process was made for, once."""
+
+    def __init__(self, appointment: Appointment) -> None:
+        self._appointment = appointment
+        self._accepted = False
+
+    def accept(self, deployment: TaskDeployment, leader_id: str) -> None:
+        """Take the deployment that the coordinator `leader_id` asks for.
+
+        Raises:
+            TaskSubmissionError: it is of another job, coordinator or attempt, or was accepted before.
+        """
+        mine, remedy = self._appointment, DEFECT
+        if deployment.job_id != mine.job_id:
+            problem = f"this process has no coordinator of job {deployment.job_id}, it is of job {mine.job_id}"
+        elif leader_id != mine.leader_id:
+            problem = f"the coordinator's leader id {leader_id} does not match the expected leader id {mine.leader_id}"
+            remedy = "a coordinator deploys to processes of its own making only"
+        elif deployment.attempt != mine.attempt:
+            problem = f"no slot is allocated here for attempt {deployment.attempt}, only for attempt {mine.attempt}"
+        elif self._accepted:
+            problem = f"this process already contains a task for id {mine.attempt}"
+        else:
+            self._accepted = True
+            return
+        raise TaskSubmissionError(deployment.title, problem, remedy)
+
+
+def with_operators(program: bytes, deployment: TaskDeployment) -> TaskDeployment:
+    """The deployment with its operators, which travel in the program and not with each attempt.
+
+    Raises:
+        TaskSubmissionError: the program is another job's.
+        Exception: whatever unpickling the program raises here.
+    """
+    graph = unpack(program)
+    if graph.id != deployment.job_id:
+        found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
+        raise TaskSubmissionError(deployment.title, found, DEFECT)
+    return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators)
