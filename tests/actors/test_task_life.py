@@ -24,14 +24,15 @@ from rayflink.operators.stateless import MapOperator
 from tests.actors.task_bench import ListSource, Logged, TaskBench
 
 
-def two(log: list[str], **fails: str) -> TaskBench:
-    return TaskBench([Logged(log, name, fails.get(name, "")) for name in "ab"])
+def two(**fails: str) -> tuple[TaskBench, list[str]]:
+    """A task of the operators a and b in a row, each with the call in which it fails, and the log of their calls."""
+    log: list[str] = []
+    return TaskBench([Logged(log, name, fails.get(name, "")) for name in "ab"]), log
 
 
 @pytest.mark.spec("L01", "L02", "L09", "K08", "L14")
 def test_a_task_goes_through_its_life_in_order():
-    log: list[str] = []
-    bench = two(log)
+    bench, log = two()
     bench.start()
     bench.feed(0, "x", Watermark(5))
     bench.end(0)
@@ -70,8 +71,7 @@ def test_a_task_is_finished_when_its_output_was_fetched_and_not_before():
 @pytest.mark.spec("L05", "L11", "L08")
 @pytest.mark.parametrize("moment", ["created", "started", "after a record"])
 def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
-    log: list[str] = []
-    bench = two(log)
+    bench, log = two()
     if moment == "created":
         bench.task.mail(CancelTask())
         assert bench.work() is Progress.DONE
@@ -93,8 +93,7 @@ def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
 @pytest.mark.parametrize("where", ["initialize_state", "open", "process", "process_watermark", "finish"])
 @pytest.mark.parametrize("who", ["a", "b"])
 def test_a_failure_closes_once_what_was_opened(where, who):
-    log: list[str] = []
-    bench = two(log, **{who: where})
+    bench, log = two(**{who: where})
     bench.start()
     bench.feed(0, "x", Watermark(1))
     bench.end(0)
@@ -108,8 +107,7 @@ def test_a_failure_closes_once_what_was_opened(where, who):
 @pytest.mark.spec("L08")
 def test_all_are_closed_even_when_one_raises_while_closing():
     for end in ("input", "cancel"):
-        log: list[str] = []
-        bench = two(log, a="close")
+        bench, log = two(a="close")
         bench.start()
         if end == "input":
             bench.end(0)
@@ -121,11 +119,15 @@ def test_all_are_closed_even_when_one_raises_while_closing():
         assert bench.task.metrics.close_errors == 1
 
 
-class DueAtOnce(Logged):
-    """Has a timer that is due from the first moment on."""
+class Due(Logged):
+    """Has a timer that is due from the first moment on, and another one after each of its `firings` but the last."""
+
+    def __init__(self, log: list[str], firings: int) -> None:
+        super().__init__(log)
+        self.firings = firings
 
     def next_processing_time(self) -> int | None:
-        return None if "op.on_processing_time" in self.log else 0
+        return 0 if self.log.count("op.on_processing_time") < self.firings else None
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         self._says("on_processing_time")
@@ -135,7 +137,7 @@ class DueAtOnce(Logged):
 @pytest.mark.spec("L02")
 def test_no_timer_fires_before_the_operators_are_open():
     log: list[str] = []
-    bench = TaskBench([DueAtOnce(log)])
+    bench = TaskBench([Due(log, firings=1)])
     bench.feed(0, "x")
     assert log == []
     bench.start()
@@ -145,8 +147,7 @@ def test_no_timer_fires_before_the_operators_are_open():
 
 
 def test_completed_and_aborted_checkpoints_are_told_to_every_operator():
-    log: list[str] = []
-    bench = two(log)
+    bench, log = two()
     bench.start()
     bench.task.mail(CheckpointComplete(3))
     bench.task.mail(CheckpointAborted(4))
@@ -159,8 +160,7 @@ def test_completed_and_aborted_checkpoints_are_told_to_every_operator():
 
 @pytest.mark.spec("E27", "U07")
 def test_latency_markers_and_statuses_go_through_the_operators():
-    log: list[str] = []
-    bench = two(log)
+    bench, log = two()
     bench.start()
     marker = LatencyMarker(7, "0" * 32, 0)
     bench.feed(0, marker, WatermarkStatus(True))
@@ -243,35 +243,14 @@ def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
     assert {("producer 0", "CancelPartitionRequest"), ("consumer", "ErrorResponse")} <= said
 
 
-class Ticking(Operator):
-    """Wants a timer every millisecond, and notes what is called after its end."""
-
-    def __init__(self) -> None:
-        self.finished = False
-        self.late_firings = 0
-
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        return (batch,)
-
-    def next_processing_time(self) -> int:
-        return 0
-
-    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        self.late_firings += self.finished
-        return ()
-
-    def finish(self) -> Iterable[Element]:
-        self.finished = True
-        return ()
-
-
 def test_no_timer_of_processing_time_fires_after_the_end_of_input():
-    operator = Ticking()
-    bench = TaskBench([operator]).start()
+    log: list[str] = []
+    bench = TaskBench([Due(log, firings=1_000)]).start()
     bench.feed(0, "x")
     bench.end(0)
     for _ in range(50):
         bench.task.step()
-    assert operator.finished
-    assert operator.late_firings == 0
+    before, after = log[: log.index("op.finish")], log[log.index("op.finish") + 1 :]
+    assert "op.on_processing_time" in before
+    assert after == ["op.close"]
     assert bench.task.deadline_ms() is None
