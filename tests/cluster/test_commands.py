@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
-def slowly(value: int) -> int:
-    time.sleep(0.001)
-    return value
-
-
 def test_a_job_is_listed_shown_and_cancelled(capsys):
     env = StreamExecutionEnvironment({"parallelism.default": 1})
-    env.from_sequence(0, 10**12).map(slowly).key_by(lambda n: n % 3).map(lambda n: n).add_sink(lambda n: None)
+    numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
+    numbers.key_by(lambda n: n % 3).map(lambda n: n).add_sink(lambda n: None)
     client = env.execute_async("endless")
     job = str(client.get_job_id())
 
@@ -37,7 +32,7 @@ def test_a_job_is_listed_shown_and_cancelled(capsys):
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"endless  {job}  RUNNING"
     source, mapped = shown[4:6]
-    assert source.startswith("Source: Sequence Source -> Map")
+    assert source.startswith("Source: Numbers")
     assert int(mapped.split("Unnamed")[1].split()[1].replace(",", "")) > 0
 
     assert main(["cancel", job[:8]]) == 0

@@ -27,19 +27,16 @@ ENDS_WITH_DRIVER = {"execution.shutdown-on-attached-exit": True}
 PROGRAM = """
 import json
 import sys
-import time
 from rayflink.actors import ray_cluster
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster.watching import eventually
-
-def slowly(value):
-    time.sleep(0.001)
-    return value
 
 ray_cluster.OWNER_TIMEOUT_MS = OWNER_MS
 options = {"parallelism.default": 1, "pipeline.max-parallelism": 128, **json.loads(sys.argv[1])}
 env = StreamExecutionEnvironment(options)
-env.from_sequence(0, 10**12).map(slowly).add_sink(lambda value: None)
+numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
+numbers.add_sink(lambda value: None)
 client = env.execute_async("endless")
 assert eventually(lambda: client.status()["vertices"][0]["states"] == {"RUNNING": 1}, within_s=40), client.status()
 said = []

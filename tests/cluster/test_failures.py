@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from typing import Any
 
@@ -20,7 +21,8 @@ from rayflink.common.errors import (
     TaskLost,
 )
 from rayflink.common.source import PendingSplits
-from rayflink.connectors.collection import CollectionSource
+from rayflink.connectors.collection import CollectionSource, CollectSink
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import MapFunction
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster import watching
@@ -37,16 +39,11 @@ def program(**options: Any) -> StreamExecutionEnvironment:
 
 def endless(env: StreamExecutionEnvironment) -> Any:
     """A job that runs until somebody ends it: one source vertex, one keyed vertex."""
-    numbers = env.from_sequence(0, 10**12).map(slowly)
+    numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
     numbers.key_by(lambda value: value % 10).map(lambda value: value).add_sink(lambda value: None)
     client = env.execute_async("endless")
     assert watching.eventually(lambda: all_running(client), within_s=40)
     return client
-
-
-def slowly(value: int) -> int:
-    time.sleep(0.001)
-    return value
 
 
 def all_running(client: Any) -> bool:
@@ -117,10 +114,17 @@ def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
     assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=15)
 
 
-def test_a_slow_function_is_no_lost_task():
+def test_a_function_that_takes_twice_the_heartbeat_timeout_is_no_lost_task(tmp_path):
+    called, gate, wait = tmp_path / "called", tmp_path / "gate", watching.waiter(str(tmp_path / "gate"))
     env = program(heartbeat_timeout="1500 ms", heartbeat_interval="300 ms").set_parallelism(1)
-    rows = env.from_collection([1]).map(lambda value: time.sleep(3) or value).execute_and_collect()
-    assert rows == [1]
+    env.from_collection([1]).map(lambda value: called.touch() or wait(value)).sink_to(CollectSink("rows"))
+    client = env.execute_async("slow")
+    try:
+        assert watching.eventually(called.exists, within_s=40)
+        assert not watching.eventually(lambda: client.get_job_status() is not JobStatus.RUNNING, within_s=2 * 1.5)
+    finally:
+        gate.touch()
+    assert client.get_job_execution_result().get_accumulator_result("rows") == [1]
 
 
 def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
@@ -145,9 +149,13 @@ def test_a_coordinator_that_stalls_becomes_an_error():
         os.kill(pid, signal.SIGKILL)
 
 
+def never_returns(value: int) -> None:
+    threading.Event().wait()  # nobody else has it to set it
+
+
 def test_a_function_that_never_returns_is_ended_after_the_cancellation_timeout():
     env = program(task_cancellation_timeout="1 s")
-    env.from_collection([1]).map(lambda value: time.sleep(10_000)).print()
+    env.from_collection([1]).map(never_returns).print()
     client = env.execute_async("blocked")
     blocked = {"FINISHED": 1, "RUNNING": 1}
     assert watching.eventually(lambda: client.status()["vertices"][1]["states"] == blocked, within_s=40)

@@ -6,7 +6,7 @@ RAYFLINK_FLAT_MEMORY_S sets how long the job is watched; the full proof takes 60
 from __future__ import annotations
 
 import os
-import time
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,10 @@ BUFFERS_RECEIVED = CHANNELS * 2 + 8
 """Exclusive buffers of each channel and the floating ones of the gate, of a sink."""
 ALLOWED = {"source": BUFFERS_SENT * BATCH_BYTES, "sink": BUFFERS_RECEIVED * BATCH_BYTES}
 SLACK = 1.2
+SINK_TAKES_S = 0.0005
+"""A record, in the sink: a hundred times what it costs the source, so that all buffers between the two are full."""
+NEVER = threading.Event()
+"""Nobody sets it: waiting for it takes a sink its time and none of the CPUs the sources need."""
 
 
 def kilobyte(number: int) -> str:
@@ -35,7 +39,7 @@ def kilobyte(number: int) -> str:
 
 
 def slow(value: str) -> None:
-    time.sleep(0.0005)
+    NEVER.wait(timeout=SINK_TAKES_S)
 
 
 @dataclass
@@ -67,13 +71,11 @@ def watched(client: Any) -> tuple[dict[int, Seen], dict]:
     """What each task's process held over the time of the test, and the job's last status."""
     assert watching.eventually(lambda: consumed(client.status()), within_s=60)
     seen: dict[int, Seen] = {}
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in watching.moments(for_s=SECONDS, every_s=0.5):
         for kind, vertex in zip(("source", "sink"), client.status()["vertices"], strict=True):
             for subtask in vertex["subtasks"]:
                 pid = subtask["metrics"]["pid"]
                 seen.setdefault(pid, Seen(kind)).resident.append(private_bytes(pid))
-        time.sleep(0.5)
     return seen, client.status()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 NAMESPACE = "rayflink"
@@ -36,10 +36,19 @@ def leftovers(within_s: float) -> list[str]:
 
 def eventually(condition: Callable[[], Any], within_s: float) -> Any:
     """The first true value of `condition`, or its last one when `within_s` seconds have passed."""
-    deadline = time.monotonic() + within_s
-    while not (value := condition()) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    for _ in moments(within_s):
+        if value := condition():
+            break
     return value
+
+
+def moments(for_s: float, every_s: float = 0.1) -> Iterator[None]:
+    """Now, then every `every_s` seconds until `for_s` seconds have passed."""
+    until = time.monotonic() + for_s
+    yield
+    while time.monotonic() < until:
+        time.sleep(every_s)
+        yield
 
 
 def waiter(gate: str) -> Callable[[Any], Any]:
