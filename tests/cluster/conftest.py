@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from tests.cluster import watching
 
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 ROOT = Path(__file__).resolve().parent.parent.parent
+ADDRESS = pytest.StashKey[str]()
 
 
-@pytest.fixture(scope="session")
-def running_ray() -> Iterator[str]:
-    """The address of a Ray of two nodes with a CPU each on loopback; programs of a test join it by RAY_ADDRESS."""
+@contextmanager
+def two_nodes() -> Iterator[str]:
+    """A Ray of two nodes with a CPU each on loopback; programs of a test join it by RAY_ADDRESS."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -37,6 +39,21 @@ def running_ray() -> Iterator[str]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@pytest.fixture
+def running_ray(request: pytest.FixtureRequest) -> str:
+    """The address of the folder's Ray; it starts with the first test that asks and ends with the last of the folder.
+
+    Scope "package" would do that only where the folder is a Python package; elsewhere it is that of the session.
+    """
+    folder = request.node.getparent(pytest.Directory)
+    if ADDRESS not in folder.stash:
+        with ExitStack() as starting:
+            folder.stash[ADDRESS] = starting.enter_context(two_nodes())
+            starting.callback(folder.stash.__delitem__, ADDRESS)
+            folder.addfinalizer(starting.pop_all().close)
+    return folder.stash[ADDRESS]
 
 
 @pytest.fixture
