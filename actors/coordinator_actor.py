@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from rayflink.common.errors import described
 from rayflink.state.clock import SystemClock
 
-from .acceptance import Appointment
+from .acceptance import Appointment, TaskSubmissionError
 from .commands import (
     CancelRequested,
     Command,
@@ -292,12 +292,15 @@ class CoordinatorActor:
         assert group is not None, "tasks are deployed to slots that are there"
         node_of = placement_group_table(group)["bundles_to_node_id"]
         host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
-        made = []
+        blueprint, made = actor_class(), []
         for command in deploys:
             try:
                 node = node_of[self._bundles[command.slot]]
                 announce(command.deployment, host_of.get(node, node))
-                self._make_actor(group, command, node)
+                self._make_actor(blueprint, group, command)
+                self._nodes[command.deployment.attempt] = node
+                if any(output.blocking for output in command.deployment.outputs):
+                    self._spilling.setdefault(node, []).append(command.deployment)
             except Exception as error:  # whatever Ray refuses
                 self._events.put(could_not_deploy(command.deployment, error))
             else:
@@ -309,22 +312,15 @@ class CoordinatorActor:
             self._calls.made(deployment, host, time.monotonic())
             self._submit(deployment, around)
 
-    def _make_actor(self, group: PlacementGroup, command: DeployTask, node: str) -> None:
-        deployment, bundle, submission = command.deployment, self._bundles[command.slot], self._submission
-        self._actors[deployment.attempt] = (
-            actor_class()
-            .options(
-                name=f"{deployment.job_id}/{deployment.attempt}",
-                namespace=submission.namespace,
-                num_cpus=int(submission.slot_cpus * command.share * 10_000) / 10_000,
-                max_restarts=0,
-                scheduling_strategy=PlacementGroupSchedulingStrategy(group, bundle),
-            )
-            .remote(Appointment(deployment.job_id, deployment.attempt, self._leader_id))
-        )
-        self._nodes[deployment.attempt] = node
-        if any(output.blocking for output in deployment.outputs):
-            self._spilling.setdefault(node, []).append(deployment)
+    def _make_actor(self, blueprint: Any, group: PlacementGroup, command: DeployTask) -> None:
+        job_id, attempt = command.deployment.job_id, command.deployment.attempt
+        self._actors[attempt] = blueprint.options(
+            name=f"{job_id}/{attempt}",
+            namespace=self._submission.namespace,
+            num_cpus=int(self._submission.slot_cpus * command.share * 10_000) / 10_000,
+            max_restarts=0,
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[command.slot]),
+        ).remote(Appointment(job_id, attempt, self._leader_id))
 
     def _submit(self, deployment: TaskDeployment, around: Any) -> None:
         attempt, actor = deployment.attempt, self._actors[deployment.attempt]
@@ -337,7 +333,7 @@ class CoordinatorActor:
             self._calls.answered(attempt)
             error = call.exception()
             if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
-                self._events.put(DeploymentFailed(attempt, refusal(error)))
+                self._events.put(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
         actor.__ray_ready__.remote().future().add_done_callback(is_there)
         submission = actor.submit.remote(self._program, replace(deployment, operators=()), around)
@@ -377,11 +373,12 @@ class CoordinatorActor:
             raise RuntimeError(self._fault)
 
 
-def refusal(error: BaseException) -> TaskFailure:
-    """Why a call that was to deploy an attempt failed, as a value that any process can read."""
-    if isinstance(error, RayTaskError):
-        return TaskFailure(type(error.cause).__name__, str(error.cause), str(error))
-    return TaskFailure(type(error).__name__, cause_of_death(error), "")
+def refusal(task: str, error: BaseException) -> TaskFailure:
+    """Why the call that was to deploy `task` failed, as a value that any process can read."""
+    cause = error.cause if isinstance(error, RayTaskError) else error
+    refused = isinstance(cause, TaskSubmissionError)
+    message = str(cause) if refused else f"could not submit task {task}: {cause_of_death(error)}"
+    return TaskFailure(type(cause).__name__, message, str(error))
 
 
 def cause_of_death(error: BaseException) -> str:
