@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions import CoFlatMapFunction, CoMapFunction, KeyedCoProcessFunction, RuntimeContext
+from rayflink.common.functions import CoFlatMapFunction, CoMapFunction
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
+from rayflink.operators.factory import Factory, Typed
+from rayflink.operators.keyed_functions import keyed_co_flat_map, keyed_co_map
 from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator
 
-from .step import Factory, Typed, as_type
+from .step import as_type
 from .streams import DataStream
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class ConnectedStreams:
         ['1', '2', 'A']
         """
         if self._is_keyed and isinstance(func, CoMapFunction):
-            return self._two_input("Co-Map", Factory(_keyed_co_map, *self._keys, func), output_type)
+            return self._two_input("Co-Map", Factory(keyed_co_map, *self._keys, func), output_type)
         return self._two_input("Co-Map", Factory(CoMapOperator, func), output_type)
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
@@ -71,7 +73,7 @@ class ConnectedStreams:
             func: a CoFlatMapFunction or a pair of callables.
         """
         if self._is_keyed and isinstance(func, CoFlatMapFunction):
-            return self._two_input("Co-Flat Map", Factory(_keyed_co_flat_map, *self._keys, func), output_type)
+            return self._two_input("Co-Flat Map", Factory(keyed_co_flat_map, *self._keys, func), output_type)
         return self._two_input("Co-Flat Map", Factory(CoFlatMapOperator, func), output_type)
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
@@ -97,52 +99,6 @@ class ConnectedStreams:
         env = self.get_execution_environment()
         env.add(step)
         return DataStream(env, step)
-
-
-class _KeyedCoMap(KeyedCoProcessFunction):
-    def __init__(self, function: CoMapFunction) -> None:
-        self._function = function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._function.open(runtime_context)
-
-    def close(self) -> None:
-        self._function.close()
-
-    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
-        return _unless_none(self._function.map1(value))
-
-    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
-        return _unless_none(self._function.map2(value))
-
-
-class _KeyedCoFlatMap(KeyedCoProcessFunction):
-    def __init__(self, function: CoFlatMapFunction) -> None:
-        self._function = function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._function.open(runtime_context)
-
-    def close(self) -> None:
-        self._function.close()
-
-    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
-        return self._function.flat_map1(value)
-
-    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
-        return self._function.flat_map2(value)
-
-
-def _unless_none(result: Any) -> Any:
-    return None if result is None else (result,)
-
-
-def _keyed_co_map(key_selector1: Any, key_selector2: Any, function: CoMapFunction) -> KeyedCoProcessOperator:
-    return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoMap(function))
-
-
-def _keyed_co_flat_map(key_selector1: Any, key_selector2: Any, function: CoFlatMapFunction) -> KeyedCoProcessOperator:
-    return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoFlatMap(function))
 
 
 __all__ = ["ConnectedStreams"]

@@ -23,7 +23,7 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
-from rayflink.operators.sources import ReaderSourceOperator
+from rayflink.operators.factory import SourceFactory
 
 from .step import as_type
 from .streams import DataStream
@@ -163,7 +163,7 @@ class StreamExecutionEnvironment:
             raise TypeError(
                 f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists"
             )
-        factory = _SourceFactory(source, watermark_strategy)
+        factory = SourceFactory(source, watermark_strategy)
         stream = DataStream(self, graph.Source(factory, name=f"Source: {source_name}", output_type=type_info))
         widest = source.max_parallelism
         return stream if widest is None else stream.set_parallelism(widest)
@@ -264,12 +264,3 @@ class StreamExecutionEnvironment:
         """Register a step that has an operator; front ends call it."""
         self._sinks.append(transformation)
 
-
-class _SourceFactory:
-    """Makes a source's operator; has `source`, from which the coordinator makes the enumerator."""
-
-    def __init__(self, source: Source, strategy: WatermarkStrategy | None) -> None:
-        self.source, self._strategy = source, strategy
-
-    def __call__(self) -> ReaderSourceOperator:
-        return ReaderSourceOperator(self.source, self._strategy)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions import (
-    FilterFunction,
-    FlatMapFunction,
-    Function,
-    KeyedProcessFunction,
-    MapFunction,
-    RuntimeContext,
-)
+from rayflink.common.functions import FilterFunction, FlatMapFunction, MapFunction
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
+from rayflink.operators.factory import Factory
 from rayflink.operators.keyed import KeyedReduceOperator, keyed_aggregation
+from rayflink.operators.keyed_functions import keyed_filter, keyed_flat_map, keyed_map
 from rayflink.operators.keyed_process import KeyedProcessOperator
 
-from .step import Factory
 from .streams import SAME_TYPE, DataStream
 
 if TYPE_CHECKING:
@@ -45,19 +39,19 @@ class KeyedStream(DataStream):
     def map(self, func: Any, output_type: Any = None) -> DataStream:
         """One result for each record; a MapFunction may use the state of the record's key."""
         if isinstance(func, MapFunction):
-            return self._keyed("Map", Factory(_keyed_map, self.key_selector, func), output_type)
+            return self._keyed("Map", Factory(keyed_map, self.key_selector, func), output_type)
         return super().map(func, output_type)
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
         """Any number of results for each record; a FlatMapFunction may use the state of the record's key."""
         if isinstance(func, FlatMapFunction):
-            return self._keyed("Flat Map", Factory(_keyed_flat_map, self.key_selector, func), output_type)
+            return self._keyed("Flat Map", Factory(keyed_flat_map, self.key_selector, func), output_type)
         return super().flat_map(func, output_type)
 
     def filter(self, func: Any) -> DataStream:
         """The records for which `func` is true; a FilterFunction may use the state of the record's key."""
         if isinstance(func, FilterFunction):
-            return self._keyed("Filter", Factory(_keyed_filter, self.key_selector, func), SAME_TYPE)
+            return self._keyed("Filter", Factory(keyed_filter, self.key_selector, func), SAME_TYPE)
         return super().filter(func)
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
@@ -121,45 +115,3 @@ class KeyedStream(DataStream):
         raise PlanError(problem, "leave one of the two out", graph.call_site())
 
 
-class _WithLifeCycle(KeyedProcessFunction):
-    def __init__(self, function: Any) -> None:
-        self._function: Function = function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._function.open(runtime_context)
-
-    def close(self) -> None:
-        self._function.close()
-
-
-class _Map(_WithLifeCycle):
-    _function: MapFunction
-
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
-        return (self._function.map(value),)
-
-
-class _FlatMap(_WithLifeCycle):
-    _function: FlatMapFunction
-
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
-        return self._function.flat_map(value)
-
-
-class _Filter(_WithLifeCycle):
-    _function: FilterFunction
-
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
-        return (value,) if self._function.filter(value) else None
-
-
-def _keyed_map(key_selector: Any, function: MapFunction) -> KeyedProcessOperator:
-    return KeyedProcessOperator(key_selector, _Map(function))
-
-
-def _keyed_flat_map(key_selector: Any, function: FlatMapFunction) -> KeyedProcessOperator:
-    return KeyedProcessOperator(key_selector, _FlatMap(function))
-
-
-def _keyed_filter(key_selector: Any, function: FilterFunction) -> KeyedProcessOperator:
-    return KeyedProcessOperator(key_selector, _Filter(function))

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayflink.common.errors import NotSerializable
-from rayflink.common.functions import Function
 from rayflink.common.type_base import TypeInformation
 from rayflink.common.type_hints import to_type_info
 from rayflink.graph import transformations as graph
 from rayflink.graph.attributes import ChainingStrategy
 from rayflink.graph.errors import PlanError
-from rayflink.operators.triggers import Trigger
-from rayflink.operators.typed import typed
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
@@ -25,37 +18,6 @@ S = TypeVar("S", bound="Step")
 _LOGICAL = (graph.Partition, graph.Union, graph.SideOutput)
 
 
-class Factory:
-    """Makes an operator from its class and arguments; pickles as those.
-
-    Each subtask works with functions of its own, on every runner: what holds state is copied for it.
-
-    Args:
-        operator: called with the arguments, once a subtask.
-    """
-
-    def __init__(self, operator: Callable[..., Any], *arguments: Any) -> None:
-        self._operator, self._arguments = operator, arguments
-
-    def __call__(self) -> Any:
-        return self._operator(*map(_own, self._arguments))
-
-
-class Typed:
-    """Makes another factory's operator, held to the type that the program declared for its results.
-
-    Args:
-        factory: makes the operator.
-        output_type: a TypeInformation.
-    """
-
-    def __init__(self, factory: Factory, output_type: TypeInformation) -> None:
-        self._factory, self._output_type = factory, output_type
-
-    def __call__(self) -> Any:
-        return typed(self._factory(), self._output_type)
-
-
 def as_type(given: Any) -> TypeInformation | None:
     """A declared type: a TypeInformation, or a Python type that stands for one; None stays None.
 
@@ -63,19 +25,6 @@ def as_type(given: Any) -> TypeInformation | None:
         InvalidTypesError: it is no type.
     """
     return given if given is None or isinstance(given, TypeInformation) else to_type_info(given)
-
-
-def _own(argument: Any) -> Any:
-    """A copy of a function object that may hold state, anything else as it is."""
-    if inspect.isroutine(argument) or inspect.isclass(argument) or isinstance(argument, Factory):
-        return argument
-    if not (isinstance(argument, Function | Trigger) or callable(argument)):
-        return argument
-    try:
-        return copy.deepcopy(argument)
-    except Exception as error:  # __deepcopy__ and __reduce__ of a user's class may raise anything
-        what = f"function {type(argument).__name__}"
-        raise NotSerializable(what, f"{type(error).__name__}: {error}", graph.call_site()) from error
 
 
 class Step:
@@ -186,4 +135,4 @@ class Step:
         return step
 
 
-__all__ = ["Factory", "Step", "Typed", "as_type"]
+__all__ = ["Step", "as_type"]

@@ -15,13 +15,14 @@ from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.columnar import MapBatchesOperator
+from rayflink.operators.factory import Factory, Typed
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .selectors import field_selector
-from .step import Factory, Step, Typed, as_type
+from .step import Step, as_type
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from rayflink.common.callables import life_cycle_of
-from rayflink.common.functions import AllWindowFunction, NullByteKeySelector, ProcessAllWindowFunction
+from rayflink.common.functions import NullByteKeySelector
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import to_millis
 from rayflink.graph.errors import PlanError
 from rayflink.operators.assigners import Length, WindowAssigner
+from rayflink.operators.factory import Factory
 from rayflink.operators.triggers import Trigger
 from rayflink.operators.window_functions import (
-    WindowContents,
-    WindowEvaluation,
+    WithoutKey,
     aggregating,
     built_in,
     collecting,
     reducing,
 )
-from rayflink.operators.windows import WindowRules, window_operator
+from rayflink.operators.windows import window_operator_of
 
 from .keyed import KeyedStream
-from .step import Factory
 from .streams import DataStream
 
 W = TypeVar("W", bound="WindowedStream")
@@ -139,7 +137,7 @@ class WindowedStream:
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id
         settings = (self._assigner, self._trigger, self._lateness_ms, late)
-        factory = Factory(_window_operator, self._keyed.key_selector, contents, function, *settings)
+        factory = Factory(window_operator_of, self._keyed.key_selector, contents, function, *settings)
         return self._keyed._keyed(factory().name, factory, output_type)
 
 
@@ -155,43 +153,8 @@ class AllWindowedStream(WindowedStream):
         super().__init__(stream.key_by(NullByteKeySelector()), assigner)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
-        adapted = function if function is None else _WithoutKey(function)
+        adapted = function if function is None else WithoutKey(function)
         return super()._applied(contents, adapted, output_type).force_non_parallel()
-
-
-class _WithoutKey:
-    """A window function of a stream without keys in the form of one with keys."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self.__name__ = str(getattr(function, "__name__", type(function).__name__))
-        self.open, self.close = life_cycle_of(function)
-        if isinstance(function, ProcessAllWindowFunction):
-            self.process, self.clear = self._process, function.clear
-        elif isinstance(function, AllWindowFunction):
-            self.apply = self._apply
-        elif callable(function):
-            self.apply = self._call
-        else:
-            wanted = "a ProcessAllWindowFunction, an AllWindowFunction or a callable of window and records"
-            raise TypeError(f"{wanted} is wanted, got {function!r:.100}")
-
-    def _process(self, key: Any, context: Any, records: Any) -> Any:
-        return self._function.process(context, records)
-
-    def _apply(self, key: Any, window: Any, records: Any) -> Any:
-        return self._function.apply(window, records)
-
-    def _call(self, key: Any, window: Any, records: Any) -> Any:
-        return self._function(window, records)
-
-
-def _window_operator(
-    key_selector: Any, contents: Factory, function: Any, assigner: WindowAssigner, *settings: Any
-) -> Any:
-    gathered: WindowContents = contents()
-    evaluation = None if function is None else WindowEvaluation(function)
-    return window_operator(key_selector, assigner, gathered, evaluation, WindowRules(*settings))
 
 
 __all__ = ["AllWindowedStream", "WindowedStream"]

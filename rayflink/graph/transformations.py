@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rayflink.common.call_sites import call_site
 from rayflink.state.key_groups import MAX_MAX_PARALLELISM
 
 from .attributes import ChainingStrategy, ExchangeMode, ResourceSpec
-from .call_sites import call_site
 from .errors import MissingTypeError, PlanError
 from .partitioners import Partitioner
 

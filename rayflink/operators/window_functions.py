@@ -10,7 +10,7 @@ from typing import Any
 from rayflink.state.isolation import isolated
 
 from ..common.callables import life_cycle_of
-from ..common.functions import as_reduce
+from ..common.functions import AllWindowFunction, ProcessAllWindowFunction, as_reduce
 from ..common.runtime_context import RuntimeContext
 from .aggregations import Position, aggregation
 
@@ -128,3 +128,30 @@ def life_cycle(functions: Iterable[Any]) -> tuple[Callable[[RuntimeContext], Non
 
 def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+class WithoutKey:
+    """A window function of a stream without keys, in the form of one with keys."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.__name__ = str(getattr(function, "__name__", type(function).__name__))
+        self.open, self.close = life_cycle_of(function)
+        if isinstance(function, ProcessAllWindowFunction):
+            self.process, self.clear = self._process, function.clear
+        elif isinstance(function, AllWindowFunction):
+            self.apply = self._apply
+        elif callable(function):
+            self.apply = self._call
+        else:
+            wanted = "a ProcessAllWindowFunction, an AllWindowFunction or a callable of window and records"
+            raise TypeError(f"{wanted} is wanted, got {function!r:.100}")
+
+    def _process(self, key: Any, context: Any, records: Any) -> Any:
+        return self._function.process(context, records)
+
+    def _apply(self, key: Any, window: Any, records: Any) -> Any:
+        return self._function.apply(window, records)
+
+    def _call(self, key: Any, window: Any, records: Any) -> Any:
+        return self._function(window, records)

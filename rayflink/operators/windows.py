@@ -12,7 +12,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 from typing import Any, cast
@@ -79,6 +79,14 @@ def window_operator(
         return WindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
     trigger = chosen.trigger or assigner.get_default_trigger()
     return TriggeredWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
+
+
+def window_operator_of(
+    key_selector: Any, contents: Callable[[], WindowContents], function: Any, assigner: WindowAssigner, *rules: Any
+) -> BaseWindowOperator:
+    """As `window_operator`, from what travels in a program: `contents` makes them, `function` evaluates, or None."""
+    evaluation = None if function is None else WindowEvaluation(function)
+    return window_operator(key_selector, assigner, contents(), evaluation, WindowRules(*rules))
 
 
 class BaseWindowOperator(KeyedOperator):

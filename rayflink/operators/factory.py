@@ -1,0 +1,82 @@
+"""What makes an operator in the process that runs it, as it travels in a program."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..common.call_sites import call_site
+from ..common.errors import NotSerializable, described
+from ..common.functions import Function
+from .triggers import Trigger
+
+if TYPE_CHECKING:
+    from ..common.source import Source
+    from ..common.type_base import TypeInformation
+    from ..common.watermarks import WatermarkStrategy
+    from .sources import ReaderSourceOperator
+
+
+class Factory:
+    """Makes an operator from its class and arguments; pickles as those.
+
+    Each subtask works with functions of its own, on every runner: what holds state is copied for it.
+
+    Args:
+        operator: called with the arguments, once a subtask.
+    """
+
+    def __init__(self, operator: Callable[..., Any], *arguments: Any) -> None:
+        self._operator, self._arguments = operator, arguments
+
+    def __call__(self) -> Any:
+        return self._operator(*map(_own, self._arguments))
+
+
+class Typed:
+    """Makes another factory's operator, held to the type that the program declared for its results.
+
+    Args:
+        factory: makes the operator.
+        output_type: a TypeInformation.
+    """
+
+    def __init__(self, factory: Factory, output_type: TypeInformation) -> None:
+        self._factory, self._output_type = factory, output_type
+
+    def __call__(self) -> Any:
+        from .typed import typed
+
+        return typed(self._factory(), self._output_type)
+
+
+class SourceFactory:
+    """Makes a source's operator; has `source`, from which the coordinator makes the enumerator.
+
+    Args:
+        source: what to read.
+        strategy: gives the records timestamps and makes the watermarks; None: the source does.
+    """
+
+    def __init__(self, source: Source, strategy: WatermarkStrategy | None) -> None:
+        self.source, self._strategy = source, strategy
+
+    def __call__(self) -> ReaderSourceOperator:
+        from .sources import ReaderSourceOperator
+
+        return ReaderSourceOperator(self.source, self._strategy)
+
+
+def _own(argument: Any) -> Any:
+    """A copy of a function object that may hold state, anything else as it is."""
+    if inspect.isroutine(argument) or inspect.isclass(argument) or isinstance(argument, Factory):
+        return argument
+    if not (isinstance(argument, Function | Trigger) or callable(argument)):
+        return argument
+    try:
+        return copy.deepcopy(argument)
+    except Exception as error:  # __deepcopy__ and __reduce__ of a user's class may raise anything
+        what = f"function {type(argument).__name__}"
+        raise NotSerializable(what, described(error), call_site()) from error
