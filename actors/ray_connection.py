@@ -11,7 +11,10 @@ import time
 from typing import Any
 
 import ray
+from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
 from ray._private.services import find_bootstrap_address
+from ray._raylet import GcsClient  # type: ignore[attr-defined]
+from ray.exceptions import AuthenticationError, RpcError
 
 from rayflink.common.errors import ConfigError
 
@@ -27,6 +30,12 @@ MOST_OBJECT_STORE_BYTES = 1 << 30
 """Shared memory of a Ray started here: exchanges are bounded by credit and need far less."""
 LEAST_OBJECT_STORE_BYTES = 80 << 20
 """Ray takes no less than 75 MB."""
+_TOKEN = (
+    "the token of the cluster",
+    "`ray get-auth-token` on its head node prints the token, which is read from RAY_AUTH_TOKEN, "
+    "RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token",
+)
+"""What is wanted of a process that has to prove itself, and where it takes it from."""
 
 _started_here = False
 
@@ -36,7 +45,7 @@ def connect(slots: int, namespace: str) -> bool:
 
     Returns: whether Ray was started by this process and ends with it.
     Raises:
-        ConfigError: RAY_ADDRESS names a cluster that does not answer.
+        ConfigError: RAY_ADDRESS names a cluster that does not answer, or a cluster refuses this process.
     """
     global _started_here
     if ray.is_initialized():
@@ -62,8 +71,11 @@ def connect(slots: int, namespace: str) -> bool:
 def join(namespace: str) -> bool:
     """Join the cluster that $RAY_ADDRESS or `ray start` on this machine names; False when there is none.
 
+    With a cluster found on this machine, Ray takes a token that is there for granted; with an address it wants
+    RAY_AUTH_MODE=token said, and so does this: a token is not sent wherever an address points.
+
     Raises:
-        ConfigError: RAY_ADDRESS names a cluster that does not answer.
+        ConfigError: RAY_ADDRESS names a cluster that does not answer, or the cluster refuses this process.
     """
     if ray.is_initialized():
         return True
@@ -77,11 +89,40 @@ def join(namespace: str) -> bool:
         if named in ("", "auto"):
             return False  # the file of a cluster that crashed
         raise _no_cluster(f"{address}, where nothing answers")
+    if "://" not in address and named not in ("", "auto") and not admitted(address):
+        raise _no_cluster(f"{address}, where something else than Ray answers")
     try:
         _init(namespace)
     except ConnectionError as error:
         if named not in ("", "auto"):
             raise _no_cluster(f"{address} ({error})") from error
+        admitted(address)
+        return False
+    return True
+
+
+def admitted(address: str) -> bool:
+    """Ask the cluster at host:port whether it lets this process in; False when no control service of Ray answers.
+
+    Where a token is missing or wrong, `ray.init` would try for 20 s and then name no cause.
+
+    Raises:
+        ConfigError: it wants a token, and this process sends none, or another.
+    """
+    mode = os.environ.get("RAY_AUTH_MODE", "")
+    try:
+        ensure_token_if_auth_enabled(create_token_if_missing=False)  # first: a client without its token aborts
+    except AuthenticationError as error:
+        raise ConfigError("RAY_AUTH_TOKEN", "no token, with RAY_AUTH_MODE=token", *_TOKEN) from error
+    try:
+        GcsClient(address=address)
+    except AuthenticationError as error:
+        if mode.lower() == "token":
+            raise ConfigError("RAY_AUTH_TOKEN", f"a token that the cluster at {address} refuses", *_TOKEN) from error
+        found = f"{mode or 'no value'}, and authentication failed: the cluster at {address} wants its token"
+        remedy = f"export RAY_AUTH_MODE=token; {_TOKEN[1]}"
+        raise ConfigError("RAY_AUTH_MODE", found, "token", remedy) from error
+    except RpcError:
         return False
     return True
 

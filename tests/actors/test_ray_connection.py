@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from rayflink.common.errors import ConfigError
+
 pytestmark = pytest.mark.slow  # imports Ray
 
 
@@ -58,3 +60,70 @@ def test_patience_is_shorter_than_that_of_ray(monkeypatch: pytest.MonkeyPatch) -
         assert watched.lost_for_s() is None
         moment[0] = last + 1
         assert watched.lost_for_s() == last + 1
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module, beside a cluster that accepts connections and lets nobody in."""
+    from ray.exceptions import AuthenticationError
+
+    from rayflink.actors import ray_connection
+
+    def client(address: str) -> None:
+        raise AuthenticationError(f"InvalidAuthToken at {address}")
+
+    monkeypatch.setattr(ray_connection, "answers", lambda address: True)
+    monkeypatch.setattr(ray_connection, "ensure_token_if_auth_enabled", lambda create_token_if_missing: None)
+    monkeypatch.setattr(ray_connection, "GcsClient", client)
+    monkeypatch.setattr(ray_connection, "_init", lambda namespace: pytest.fail("Ray is tried for 20 s"))
+    monkeypatch.setattr(ray_connection.ray, "is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    return ray_connection
+
+
+def test_a_cluster_that_wants_a_token_is_refused_at_once_with_the_variable_to_set(refusing: Any) -> None:
+    with pytest.raises(ConfigError, match="'RAY_AUTH_MODE'.*authentication.*10.0.0.1:6379.*export RAY_AUTH_MODE=token"):
+        refusing.join("tests")
+
+
+def test_a_wrong_token_is_told_from_a_missing_one(refusing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray.exceptions import AuthenticationError
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with pytest.raises(ConfigError, match="found a token that the cluster at 10.0.0.1:6379 refuses.*get-auth-token"):
+        refusing.join("tests")
+
+    def none(create_token_if_missing: bool) -> None:
+        raise AuthenticationError("no token")
+
+    monkeypatch.setattr(refusing, "ensure_token_if_auth_enabled", none)
+    monkeypatch.setattr(refusing, "GcsClient", lambda address: pytest.fail("it would abort the process"))
+    with pytest.raises(ConfigError, match="found no token, with RAY_AUTH_MODE=token.*~/.ray/auth_token"):
+        refusing.join("tests")
+
+
+def test_a_cluster_on_this_machine_that_refuses_its_user_is_not_replaced_by_another(
+    refusing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(namespace: str) -> None:
+        raise ConnectionError("Failed to connect")
+
+    monkeypatch.delenv("RAY_ADDRESS")
+    monkeypatch.setattr(refusing, "started_cluster", lambda: "10.0.0.1:6379")
+    monkeypatch.setattr(refusing, "_init", init)
+    with pytest.raises(ConfigError, match="authentication failed"):
+        refusing.join("tests")
+    monkeypatch.setattr(refusing, "GcsClient", lambda address: None)
+    assert refusing.join("tests") is False
+
+
+def test_what_answers_and_is_no_cluster_is_said_to_be_none(refusing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray.exceptions import RpcError
+
+    def client(address: str) -> None:
+        raise RpcError("Timed out while waiting for GCS to become available.")
+
+    monkeypatch.setattr(refusing, "GcsClient", client)
+    with pytest.raises(ConfigError, match="'RAY_ADDRESS': found 10.0.0.1:6379, where something else than Ray answers"):
+        refusing.join("tests")
