@@ -11,6 +11,7 @@ from rayflink.state.errors import RayflinkError
 
 from .exchange.frames import TaskAddress
 from .messages import TaskDeployment
+from .scheduling import Slot
 from .user_code import unpack
 
 DEFECT = "this is a defect of the runtime, please report it"
@@ -33,27 +34,27 @@ class Appointment:
 
     Args:
         job_id: whose tasks it may run.
-        attempt: the only one it runs.
+        slot: whose subtasks it may run.
         leader_id: of the coordinator that made it; each life of a coordinator has an id of its own.
     """
 
     job_id: str
-    attempt: TaskAddress
+    slot: Slot
     leader_id: str
 
 
 class Acceptance:
-    """Accepts the one deployment a process was made for, once."""
+    """Accepts the deployments a process was made for, each once."""
 
     def __init__(self, appointment: Appointment) -> None:
         self._appointment = appointment
-        self._accepted = False
+        self._accepted: set[TaskAddress] = set()
 
-    def accept(self, deployment: TaskDeployment, leader_id: str) -> None:
-        """Take the deployment that the coordinator `leader_id` asks for.
+    def accept(self, deployment: TaskDeployment, slot: Slot, leader_id: str) -> None:
+        """Take the deployment to `slot` that the coordinator `leader_id` asks for.
 
         Raises:
-            TaskSubmissionError: it is of another job, coordinator or attempt, or was accepted before.
+            TaskSubmissionError: it is of another job, coordinator or slot, or was accepted before.
         """
         mine, remedy = self._appointment, DEFECT
         if deployment.job_id != mine.job_id:
@@ -61,12 +62,12 @@ class Acceptance:
         elif leader_id != mine.leader_id:
             problem = f"the coordinator's leader id {leader_id} does not match the expected leader id {mine.leader_id}"
             remedy = "a coordinator deploys to processes of its own making only"
-        elif deployment.attempt != mine.attempt:
-            problem = f"no slot is allocated here for attempt {deployment.attempt}, only for attempt {mine.attempt}"
-        elif self._accepted:
-            problem = f"this process already contains a task for id {mine.attempt}"
+        elif slot != mine.slot:
+            problem = f"no slot {slot} is allocated here for attempt {deployment.attempt}, only {mine.slot}"
+        elif deployment.attempt in self._accepted:
+            problem = f"this process already contains a task for id {deployment.attempt}"
         else:
-            self._accepted = True
+            self._accepted.add(deployment.attempt)
             return
         raise TaskSubmissionError(deployment.title, problem, remedy)
 

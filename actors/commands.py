@@ -89,11 +89,10 @@ class RequestSlots:
 
 @dataclass(frozen=True, slots=True)
 class DeployTask:
-    """Run this attempt in this slot; `share` is its part of the slot's CPU."""
+    """Run this attempt in this slot."""
 
     slot: Slot
     deployment: TaskDeployment
-    share: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,11 @@ from .exchange.frames import TaskAddress
 from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_spills import remove_spills_of
+from .ray_task import Surroundings
 from .reports import read_reports
-from .scheduling import Slot
+from .scheduling import Slot, most_tenants
 from .settings import JobSettings
-from .task_actor import Surroundings, actor_class
+from .slot_actor import actor_class
 from .terminal import News, Terminal, Text
 from .user_code import to_bytes, unpack
 
@@ -94,6 +95,7 @@ class CoordinatorActor:
     def __init__(self) -> None:
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
+        self._slots: dict[Slot, Any] = {}
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
         self._leader_id = os.urandom(16).hex()
@@ -125,6 +127,7 @@ class CoordinatorActor:
         self._settings = JobSettings.of(graph.configuration)
         self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
+        self._blueprint = actor_class(most_tenants(graph))
         self._me = ray.get_runtime_context().current_actor
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
@@ -182,6 +185,11 @@ class CoordinatorActor:
     def printed(self, texts: list[Text]) -> None:
         """What a task has printed; returns when there is room for more."""
         self._terminal.put(texts)
+
+    @ray.method(concurrency_group="events")
+    def process_of(self, attempt: TaskAddress) -> Any:
+        """The actor in which an attempt runs, for a peer that was deployed before it."""
+        return self._actors[attempt]
 
     # the deciding thread
 
@@ -266,7 +274,7 @@ class CoordinatorActor:
             if error is not None:
                 self._events.put(CommandLost(attempt, what, cause_of_death(error)))
 
-        actor.command.remote(to_bytes(message)).future().add_done_callback(returned)
+        actor.command.remote(attempt, to_bytes(message)).future().add_done_callback(returned)
 
     # slots, actors
 
@@ -287,43 +295,46 @@ class CoordinatorActor:
                 return
 
     def _deploy(self, deploys: list[DeployTask]) -> None:
-        """Make all actors first, so that each can be told its peers."""
+        """Make all processes first, so that each task can be told its peers."""
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
         node_of = placement_group_table(group)["bundles_to_node_id"]
         host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
-        blueprint, made = actor_class(), []
+        made = []
         for command in deploys:
+            slot, deployment = command.slot, command.deployment
             try:
-                node = node_of[self._bundles[command.slot]]
-                announce(command.deployment, host_of.get(node, node))
-                self._make_actor(blueprint, group, command)
-                self._nodes[command.deployment.attempt] = node
-                if any(output.blocking for output in command.deployment.outputs):
-                    self._spilling.setdefault(node, []).append(command.deployment)
+                node = node_of[self._bundles[slot]]
+                announce(deployment, host_of.get(node, node))
+                if slot not in self._slots:
+                    self._slots[slot] = self._make_actor(slot, group)
             except Exception as error:  # whatever Ray refuses
-                self._events.put(could_not_deploy(command.deployment, error))
-            else:
-                made.append((command.deployment, host_of.get(node, node)))
+                self._events.put(could_not_deploy(deployment, error))
+                continue
+            self._actors[deployment.attempt], self._nodes[deployment.attempt] = self._slots[slot], node
+            if any(output.blocking for output in deployment.outputs):
+                self._spilling.setdefault(node, []).append(deployment)
+            made.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
-        namespace = self._submission.namespace
-        around = ray.put(Surroundings(self._actors, self._nodes, self._me, self._leader_id, namespace, report_ms))
-        for deployment, host in made:
-            self._calls.made(deployment, host, time.monotonic())
-            self._submit(deployment, around)
+        around = ray.put(Surroundings(self._actors, self._nodes, self._me, self._leader_id, report_ms))
+        for command, host in made:
+            self._calls.made(command.deployment, host, time.monotonic())
+            self._submit(command, around)
 
-    def _make_actor(self, blueprint: Any, group: PlacementGroup, command: DeployTask) -> None:
-        job_id, attempt = command.deployment.job_id, command.deployment.attempt
-        self._actors[attempt] = blueprint.options(
-            name=f"{job_id}/{attempt}",
-            namespace=self._submission.namespace,
-            num_cpus=int(self._submission.slot_cpus * command.share * 10_000) / 10_000,
+    def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
+        job_id, submission = self._job.graph.id, self._submission
+        blueprint = self._blueprint.options(
+            name=f"{job_id}/{slot}",
+            namespace=submission.namespace,
+            num_cpus=submission.slot_cpus,
             max_restarts=0,
-            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[command.slot]),
-        ).remote(Appointment(job_id, attempt, self._leader_id))
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
+        )
+        return blueprint.remote(Appointment(job_id, slot, self._leader_id))
 
-    def _submit(self, deployment: TaskDeployment, around: Any) -> None:
-        attempt, actor = deployment.attempt, self._actors[deployment.attempt]
+    def _submit(self, command: DeployTask, around: Any) -> None:
+        deployment, actor = command.deployment, self._slots[command.slot]
+        attempt = deployment.attempt
 
         def is_there(call: Future[Any]) -> None:
             if call.exception() is None:
@@ -336,9 +347,9 @@ class CoordinatorActor:
                 self._events.put(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
         actor.__ray_ready__.remote().future().add_done_callback(is_there)
-        submission = actor.submit.remote(self._program, replace(deployment, operators=()), around)
+        submission = actor.submit.remote(self._program, replace(deployment, operators=()), command.slot, around)
         submission.future().add_done_callback(submitted)
-        self._watch(actor.run.remote(), attempt)
+        self._watch(actor.run.remote(attempt), attempt)
 
     def _watch(self, running: Any, attempt: TaskAddress) -> None:
         def ended(future: Any) -> None:
@@ -349,8 +360,9 @@ class CoordinatorActor:
         running.future().add_done_callback(ended)
 
     def _release(self) -> None:
-        for actor in self._actors.values():
+        for actor in self._slots.values():
             ray.kill(actor)
+        self._slots.clear()
         self._actors.clear()
         left = remove_spills_of(self._spilling)
         self._spilling.clear()
@@ -393,6 +405,7 @@ def cause_of_death(error: BaseException) -> str:
     named = [line for line in lines[1:] if re.match(r"(class_name|actor_id|pid|name|namespace|ip): ", line)]
     place = " ".join(line for line in named if line.startswith(("pid", "ip")))
     said = " ".join(line for line in lines[1:] if line not in named) or lines[0]
+    said = said.partition(" Some common causes include")[0]
     return f"its process{f' ({place})' if place else ''} died: {said}"
 
 

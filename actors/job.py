@@ -45,7 +45,7 @@ from .messages import (
     TaskStateChanged,
     ToCoordinator,
 )
-from .scheduling import required_slots, shares, slot_of
+from .scheduling import required_slots, slot_of
 from .settings import JobSettings
 from .states import ExecutionState, IllegalTransition, JobStatus
 
@@ -112,7 +112,6 @@ class JobMaster:
         self.executions: dict[TaskAddress, Execution] = {
             attempt: Execution(attempt, vertex, subtask, 0) for vertex, subtask, attempt in self._deployer.attempts()
         }
-        self._shares = shares(graph)
         self._failure: TaskFailure | None = None
         self._failed_subtask = 0
         self._slots_asked_ms = 0
@@ -180,7 +179,7 @@ class JobMaster:
             execution.last_seen_ms = now_ms
             slot = slot_of(execution.vertex, execution.subtask)
             deployment = self._deployer.deployment(execution.vertex, execution.subtask, execution.number)
-            commands.append(DeployTask(slot, deployment, self._shares[slot]))
+            commands.append(DeployTask(slot, deployment))
         return commands
 
     def _deploy_ready_consumers(self, now_ms: int) -> list[Command]:

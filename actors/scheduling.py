@@ -22,6 +22,9 @@ class Slot:
     group: str
     index: int
 
+    def __str__(self) -> str:
+        return f"{self.group}/{self.index}"
+
 
 def slot_of(vertex: JobVertex, subtask: int) -> Slot:
     """Where a subtask runs."""
@@ -36,10 +39,6 @@ def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
     return tuple(Slot(group, index) for group, width in sorted(widest.items()) for index in range(width))
 
 
-def shares(graph: JobGraph) -> dict[Slot, float]:
-    """For each slot the part of its CPU one of its subtasks gets: 1 / number of subtasks in it."""
-    tenants: Counter[Slot] = Counter()
-    for vertex in graph.vertices:
-        for subtask in range(vertex.parallelism):
-            tenants[slot_of(vertex, subtask)] += 1
-    return {slot: 1 / count for slot, count in tenants.items()}
+def most_tenants(graph: JobGraph) -> int:
+    """How many subtasks the fullest slot of a job holds."""
+    return max(Counter(vertex.slot_sharing_group for vertex in graph.vertices).values())

@@ -27,6 +27,7 @@ from rayflink.actors.messages import (
     TriggerCheckpoint,
 )
 from rayflink.actors.reports import read_reports
+from rayflink.actors.scheduling import Slot
 from rayflink.actors.settings import JobSettings
 from rayflink.actors.user_code import pack, to_bytes
 from rayflink.common.batches import CheckpointBarrier
@@ -75,7 +76,7 @@ class Processes:
         return self
 
     def remote(self, appointment: Appointment) -> Any:
-        if appointment.attempt == self._refused:
+        if str(appointment.slot) == self._refused:
             raise ValueError(f"the name {self._name} is taken")
         methods = {"submit": Calls(self._submit), "run": Calls(None), "command": Calls(None)}
         actor = SimpleNamespace(__ray_ready__=Calls(lambda: True), appointment=appointment, **methods)
@@ -90,7 +91,6 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
 
     def made(processes: Processes, job: Job) -> Any:
         commands = deploy_commands(job)
-        monkeypatch.setattr(module, "actor_class", lambda: processes)
         table = {"bundles_to_node_id": {0: "0f", 1: "0f"}}
         monkeypatch.setattr(module, "placement_group_table", lambda group: table)
         nodes = [{"NodeID": "0f", "NodeManagerHostname": "node-7"}]
@@ -98,6 +98,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         monkeypatch.setattr(module, "ray", cluster)
         monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
         coordinator: Any = module.CoordinatorActor()
+        coordinator._job, coordinator._blueprint = job.master, processes
         coordinator._submission, coordinator._settings = module.Submission(b""), JobSettings()
         coordinator._calls = DeploymentCalls(60_000, 10_000)
         coordinator._group, coordinator._me, coordinator._program = object(), object(), b"program"
@@ -116,34 +117,35 @@ def said(coordinator: Any) -> list[Any]:
 
 
 @pytest.mark.spec("J16", "J20")
-def test_each_process_is_made_for_its_attempt_and_told_its_deployment(
+def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     shell: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     processes, job = Processes(lambda *given: None), Job(three_vertices())
     with caplog.at_level(logging.INFO):
         coordinator = shell(processes, job)
     assert "Deploying Map (2/2) (attempt #0) to node-7" in [record.getMessage() for record in caplog.records]
-    attempt = job.execution(MAP_2).attempt
-    actor = processes.made[f"{job.master.graph.id}/{attempt}"]
-    assert actor.appointment == Appointment(job.master.graph.id, attempt, coordinator._leader_id)
-    [(program, deployment, around)] = actor.submit.given
-    assert (program, deployment.name, deployment.operators) == (b"program", MAP_2, ())
+    job_id, attempt = job.master.graph.id, job.execution(MAP_2).attempt
+    assert list(processes.made) == [f"{job_id}/default/0", f"{job_id}/default/1"]
+    full, actor = processes.made.values()
+    assert actor.appointment == Appointment(job_id, Slot("default", 1), coordinator._leader_id)
+    [(program, deployment, slot, around)] = actor.submit.given
+    assert (program, deployment.name, deployment.operators, slot) == (b"program", MAP_2, (), Slot("default", 1))
     assert (around.leader_id, set(around.actors)) == (coordinator._leader_id, set(job.master.executions))
-    assert actor.run.given == [()]
+    assert actor.run.given == [(attempt,)] and coordinator.process_of(attempt) is actor
+    assert [given[1].name for given in full.submit.given] == [SOURCE, MAP_1, SINK]
     assert (said(coordinator), coordinator._calls.waiting()) == ([], [])
 
 
 @pytest.mark.spec("J05")
 def test_an_execution_that_could_not_be_deployed_names_itself_and_the_cause(shell: Any) -> None:
     job = Job(three_vertices())
-    refused = job.execution(MAP_2).attempt
-    processes = Processes(lambda *given: None, refused)
+    processes = Processes(lambda *given: None, refused="default/1")
     [failed] = said(shell(processes, job))
-    assert isinstance(failed, DeploymentFailed) and failed.attempt == refused
-    cause = f"ValueError: the name {job.master.graph.id}/{refused} is taken"
+    assert isinstance(failed, DeploymentFailed) and failed.attempt == job.execution(MAP_2).attempt
+    cause = f"ValueError: the name {job.master.graph.id}/default/1 is taken"
     assert failed.failure.message == f"Could not deploy execution Map (2/2) (attempt #0). Cause: {cause}"
     assert "Traceback" in failed.failure.traceback and failed.failure.kind == "ValueError"
-    assert len(processes.made) == 3
+    assert list(processes.made) == [f"{job.master.graph.id}/default/0"]
 
 
 @pytest.mark.spec("J18", "J19")
@@ -152,7 +154,7 @@ def test_a_refused_deployment_fails_its_attempt_with_what_the_process_says(shell
 
     failed_call: Any = exceptions.RayTaskError
 
-    def refuse(program: bytes, deployment: TaskDeployment, around: Any) -> None:
+    def refuse(program: bytes, deployment: TaskDeployment, slot: Slot, around: Any) -> None:
         if deployment.name == MAP_1:
             cause = TaskSubmissionError(deployment.title, "it is full", "wait")
             raise failed_call("submit", "Traceback: ...", cause)
@@ -197,14 +199,14 @@ def task_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The task's shell in this process, which is left as it was."""
     import ray
 
-    from rayflink.actors import task_actor
+    from rayflink.actors import slot_actor
 
     interval = sys.getswitchinterval()
     monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
-    monkeypatch.setattr(task_actor, "node_address", lambda: "127.0.0.1")
+    monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
     for stream in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # `run` puts others there
-    yield task_actor
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
+    yield slot_actor
     sys.setswitchinterval(interval)
     gc.unfreeze()
     gc.enable()
@@ -216,23 +218,23 @@ def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[
     job, told = Job(graph), []
     [command] = deploy_commands(job)
     deployment = replace(command.deployment, operators=(), **changes)
-    actor = module.TaskActor(Appointment(deployment.job_id, deployment.attempt, LEADER))
+    actor = module.SlotActor(Appointment(deployment.job_id, command.slot, LEADER))
 
     def report(reports: bytes) -> None:
         for item in read_reports(reports):
             told.append(item)
             for answer in job.on(item):
                 if isinstance(answer, SendToTask):
-                    actor.command(to_bytes(answer.message))
+                    actor.command(answer.attempt, to_bytes(answer.message))
             if isinstance(item, SplitRequest) and sum(isinstance(said, SplitRequest) for said in told) == 1:
-                actor.command(to_bytes(TriggerCheckpoint(CheckpointBarrier(7, 0))))
+                actor.command(deployment.attempt, to_bytes(TriggerCheckpoint(CheckpointBarrier(7, 0))))
 
-    around = module.Surroundings({}, {}, SimpleNamespace(report=Calls(report)), LEADER, "space", 60_000)
-    actor.submit(program, deployment, around)
+    around = module.Surroundings({}, {}, SimpleNamespace(report=Calls(report)), LEADER, 60_000)
+    actor.submit(program, deployment, command.slot, around)
     assert told == []  # the answer does not wait for the task
     with pytest.raises(TaskSubmissionError, match="already contains a task"):
-        actor.submit(program, deployment, around)
-    actor.run()
+        actor.submit(program, deployment, command.slot, around)
+    actor.run(deployment.attempt)
     return job, told
 
 

@@ -67,8 +67,8 @@ def test_eager_deploys_everything_in_topological_order(job):
     commands = job.on(SlotsGranted())
     assert names(commands) == ALL
     assert all(isinstance(command, DeployTask) for command in commands)
-    assert [(c.slot.index, c.share, c.deployment.attempt_number) for c in commands] == [
-        (0, 1 / 3, 0), (0, 1 / 3, 0), (1, 1.0, 0), (0, 1 / 3, 0),
+    assert [(c.slot.index, c.deployment.attempt_number) for c in commands] == [
+        (0, 0), (0, 0), (1, 0), (0, 0),
     ]  # fmt: skip
     assert job.master.status is JobStatus.RUNNING
     assert set(job.states().values()) == {"DEPLOYING"}

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.acceptance import Appointment
 from rayflink.actors.commands import CommandLost, KillTask, TaskGone
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
 from rayflink.actors.reports import read_reports
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import Progress
+from rayflink.actors.terminal import Printed
 from rayflink.common.errors import TaskLost
 from rayflink.launch import checked
 from tests.actors.job_events import Job, failure, three_vertices
@@ -116,9 +116,9 @@ def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
 @pytest.fixture
 def module() -> Iterator[Any]:
     interval = sys.getswitchinterval()
-    from rayflink.actors import task_actor
+    from rayflink.actors import ray_task
 
-    yield task_actor
+    yield ray_task
     sys.setswitchinterval(interval)
 
 
@@ -155,17 +155,14 @@ class Idle:
 
 
 def shell(module: Any, monkeypatch: pytest.MonkeyPatch, task: Idle, *answers: BaseException | None) -> tuple[Any, Any]:
-    """A TaskActor that runs `task`, and the coordinator's `report`, which answers so."""
-    actor, report = module.TaskActor(Appointment("job", ME, "leader")), Method(*answers)
-    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", "space", 1000)
-    actor.submit(b"", SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)"), around)
-    monkeypatch.setattr(actor, "_load", lambda program, deployment: task)
-    context = SimpleNamespace(get_node_id=lambda: "node")
-    monkeypatch.setattr(module.ray, "get_runtime_context", lambda: context)
-    monkeypatch.setattr(module, "node_address", lambda: "127.0.0.1")
-    for stream in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # `run` puts others there
-    return actor.run, report
+    """What runs `task` to its end, and the coordinator's `report`, which answers so."""
+    report = Method(*answers)
+    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 1000)
+    premises = module.Premises({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
+    deployment = SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)")
+    shell = module.RayTask(b"", deployment, around, premises)
+    monkeypatch.setattr(shell, "_load", lambda program, deployment: task)
+    return shell.run, report
 
 
 @pytest.mark.slow

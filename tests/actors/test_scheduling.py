@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.scheduling import Slot, required_slots, shares, slot_of
+from rayflink.actors.scheduling import Slot, most_tenants, required_slots, slot_of
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.datastream import StreamExecutionEnvironment
@@ -46,13 +46,8 @@ def test_each_slot_sharing_group_needs_its_own_slots():
     assert required_slots(graph) == (
         Slot("default", 0), Slot("default", 1), Slot("heavy", 0), Slot("heavy", 1), Slot("heavy", 2),
     )  # fmt: skip
-    found = shares(graph)
-    assert found[Slot("default", 1)] == 1.0
-    assert found[Slot("heavy", 0)] == 0.5, "the map and the sink share it"
-    assert found[Slot("heavy", 2)] == 1.0
+    assert most_tenants(graph) == 2, "the map and the sink share slot 0 of their group"
 
 
-def test_the_tenants_of_a_slot_share_its_cpu():
-    graph = figure_3_2()
-    found = shares(graph)
-    assert [found[Slot("default", i)] for i in range(4)] == [1 / 5, 1 / 5, 1 / 3, 1 / 3]
+def test_the_fullest_slot_holds_a_subtask_of_every_vertex_of_its_group():
+    assert most_tenants(figure_3_2()) == 5

@@ -12,12 +12,12 @@ import pytest
 from rayflink.actors.acceptance import Acceptance, Appointment, TaskSubmissionError, with_operators
 from rayflink.actors.commands import DeploymentFailed, DeployTask, KillTask, SlotsGranted
 from rayflink.actors.deployment_calls import DeploymentCalls
-from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import (
     CancelTask,
     TaskDeployment,
 )
+from rayflink.actors.scheduling import Slot
 from rayflink.actors.settings import JobSettings
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.user_code import pack
@@ -45,18 +45,15 @@ def deployment() -> TaskDeployment:
 
 
 def accepting(deployment: TaskDeployment) -> Acceptance:
-    return Acceptance(Appointment(deployment.job_id, deployment.attempt, LEADER))
+    return Acceptance(Appointment(deployment.job_id, SLOT, LEADER))
 
 
 OTHER = "f" * 32
+SLOT, ELSEWHERE = Slot("default", 1), Slot("default", 3)
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "job": ({"job_id": OTHER}, LEADER, f"this process has no coordinator of job {OTHER}, it is of job {{job_id}}"),
     "leader": ({}, OTHER, f"the coordinator's leader id {OTHER} does not match the expected leader id {LEADER}"),
-    "attempt": (
-        {"attempt": TaskAddress(OTHER), "attempt_number": 3},
-        LEADER,
-        f"no slot is allocated here for attempt {OTHER}, only for attempt {{attempt}}",
-    ),
+    "slot": ({}, LEADER, "no slot default/3 is allocated here for attempt {attempt}, only default/1"),
 }
 
 
@@ -68,18 +65,18 @@ def test_a_process_refuses_what_it_was_not_made_for_and_still_takes_what_it_was(
     changes, leader, problem = WRONG[wrong]
     acceptance, other = accepting(deployment), replace(deployment, **changes)
     with pytest.raises(TaskSubmissionError) as caught:
-        acceptance.accept(other, leader)
+        acceptance.accept(other, ELSEWHERE if wrong == "slot" else SLOT, leader)
     assert caught.value.problem == problem.format(job_id=deployment.job_id, attempt=deployment.attempt)
     assert str(caught.value).startswith(f"could not submit task {other.title}: {caught.value.problem}; ")
-    acceptance.accept(deployment, LEADER)
+    acceptance.accept(deployment, SLOT, LEADER)
 
 
 @pytest.mark.spec("J19")
-def test_a_process_refuses_a_second_deployment_of_its_attempt(deployment: TaskDeployment) -> None:
+def test_a_process_refuses_a_second_deployment_of_an_attempt(deployment: TaskDeployment) -> None:
     acceptance = accepting(deployment)
-    acceptance.accept(deployment, LEADER)
+    acceptance.accept(deployment, SLOT, LEADER)
     with pytest.raises(TaskSubmissionError, match=f"already contains a task for id {deployment.attempt}"):
-        acceptance.accept(deployment, LEADER)
+        acceptance.accept(deployment, SLOT, LEADER)
 
 
 @pytest.mark.spec("J19")

@@ -141,7 +141,7 @@ def test_interrupting_a_program_on_a_laptop_ends_its_job_and_its_ray():
 def test_the_loss_of_the_control_service_is_an_error_before_ray_ends_the_process():
     with driver(**laptop(), RAY_gcs_rpc_server_reconnect_timeout_s="8") as (process, _):
         started = psutil.Process(process.pid).children(recursive=True)
-        actors = [child for child in started if child.name().startswith(("ray::Coordinato", "ray::TaskActor"))]
+        actors = [child for child in started if child.name().startswith(("ray::Coordinato", "ray::SlotActor"))]
         (service,) = [child for child in started if child.name() == "gcs_server"]
         try:
             service.kill()

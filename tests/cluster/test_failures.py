@@ -83,8 +83,8 @@ def test_a_killed_task_process_fails_the_job_and_is_named():
     with pytest.raises(TaskLost) as caught:
         client.get_job_execution_result()
     assert time.monotonic() - began < DEATH_IS_SEEN_S
-    name = client.status()["vertices"][1]["name"]
-    assert caught.value.task == f"{name} (1/2)"
+    in_its_slot = [f"{vertex['name']} (1/2)" for vertex in client.status()["vertices"]]
+    assert caught.value.task in in_its_slot
     assert str(killed) in caught.value.place
 
 

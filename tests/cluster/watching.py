@@ -17,7 +17,7 @@ def actors(alive: bool = True) -> list[dict[str, Any]]:
 
     found = []
     for actor in known().values():
-        if actor["ActorClassName"] in ("TaskActor", "CoordinatorActor") and (actor["State"] != "DEAD") == alive:
+        if actor["ActorClassName"] in ("SlotActor", "CoordinatorActor") and (actor["State"] != "DEAD") == alive:
             found.append(actor)
     return found
 

@@ -1,40 +1,33 @@
-"""One subtask as a Ray actor: a thread that steps the task, one thread for data calls, one for control calls."""
+"""One attempt in the process of its slot: a thread that steps the task, and what it has to do with Ray."""
 
 from __future__ import annotations
 
 import gc
-import os
-import queue
-import sys
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError
-from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.state.clock import SystemClock
 
-from .acceptance import Acceptance, Appointment, TaskSubmissionError, with_operators
-from .envelopes import join_envelope, split_envelope
-from .exchange.frames import Envelope, TaskAddress
+from .acceptance import TaskSubmissionError, with_operators
+from .envelopes import split_envelope
+from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .reports import pack_reports
 from .states import ExecutionState
 from .task import Progress, StreamTask
-from .terminal import Printed, PrintedStream, Text
-from .user_code import from_bytes
+from .terminal import Printed
 
-SWITCH_INTERVAL_S = 0.001
-"""How long the task's thread may hold the interpreter while a call waits."""
 LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
 COLLECT_EVERY_S = 10.0
@@ -46,11 +39,10 @@ class Surroundings:
     """Who else there is.
 
     Args:
-        actors: of the attempts deployed so far.
+        actors: processes of the attempts deployed so far.
         nodes: where they run.
         coordinator: takes reports.
-        leader_id: of that coordinator.
-        namespace: Ray namespace of all actors of the job.
+        leader_id: of this life of the coordinator.
         report_ms: time between two heartbeats.
     """
 
@@ -58,8 +50,58 @@ class Surroundings:
     nodes: Mapping[TaskAddress, str]
     coordinator: Any
     leader_id: str
-    namespace: str
     report_ms: int
+
+
+class Premises:
+    """What the tasks of one process share.
+
+    Args:
+        place: pid, node and host of the process, for reports.
+        printed: what the process has printed.
+    """
+
+    def __init__(self, place: Mapping[str, Any], printed: Printed) -> None:
+        self.place, self.printed = place, printed
+        self.tasks: dict[TaskAddress, RayTask] = {}
+        self._early: dict[TaskAddress, list[Envelope]] = {}
+        self._changed = threading.Condition()
+        self._collected_at = time.monotonic()
+
+    def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
+        """A task that this process will run."""
+        with self._changed:
+            for envelope in self._early.pop(attempt, ()):
+                task.receive(envelope)
+            self.tasks[attempt] = task
+            self._changed.notify_all()
+
+    def task(self, attempt: TaskAddress) -> RayTask:
+        """That task, which may have to be waited for."""
+        with self._changed:
+            self._changed.wait_for(lambda: attempt in self.tasks)
+            return self.tasks[attempt]
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Give an envelope to its receiver, which may not be here yet."""
+        with self._changed:
+            task = self.tasks.get(envelope.receiver)
+            if task is None:
+                self._early.setdefault(envelope.receiver, []).append(envelope)
+                return
+        task.receive(envelope)
+
+    def settle(self) -> None:
+        """A task has been loaded: what is there now is not garbage, and from now on time says when to look for some."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+    def collect(self, now: float) -> None:
+        """Look for cyclic garbage when it is time."""
+        if now - self._collected_at >= COLLECT_EVERY_S:
+            self._collected_at = now
+            gc.collect()
 
 
 class LostCall(ConnectionError):
@@ -73,85 +115,63 @@ class LostCall(ConnectionError):
         return f"its call with {self.what} failed: {self.cause}"
 
 
-class TaskActor:
-    """Shell around `StreamTask`; `actor_class()` makes the Ray class."""
+class RayTask:
+    """Runs one attempt; `receive` and `command` may be called by any thread.
 
-    def __init__(self, appointment: Appointment) -> None:
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-        self._acceptance = Acceptance(appointment)
-        self._accepted: queue.SimpleQueue[tuple[bytes, TaskDeployment, Surroundings]] = queue.SimpleQueue()
+    Args:
+        program: the packed job graph.
+        deployment: without operators, which are in the program.
+        around: who else there is.
+        premises: of the process.
+    """
+
+    def __init__(self, program: bytes, deployment: TaskDeployment, around: Surroundings, premises: Premises) -> None:
+        self._program, self._deployment, self._premises = program, deployment, premises
+        self._coordinator, self._report_s = around.coordinator, around.report_ms / 1000
+        self._peers = _Peers(around.actors, around.coordinator)
+        here = premises.place["node"]
+        self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
         self._wake = threading.Event()
         self._mailbox: deque[Envelope | ToTask] = deque()
         self._returned: deque[TaskAddress] = deque()
-        self._peers: _Peers = _Peers("", "", {})
-        self._coordinator: Any = None
         self._done = threading.Event()
         self._lost_call: tuple[float, LostCall] | None = None
         self._told: deque[tuple[str, Future[None]]] = deque()
-        self._printed = Printed(self._send_texts)
-        self._place: dict[str, Any] = {}
-        self._near: frozenset[TaskAddress] = frozenset()
         self._bytes_near = self._bytes_far = 0
         self._metrics: Mapping[str, Any] = {}
         self._reported_at = 0.0
 
-    @ray.method(concurrency_group="data")
-    def deliver(self, header: bytes, *bodies: bytes) -> None:
-        """An envelope from a peer."""
-        envelope = join_envelope(header, bodies)
-        size = sum(map(len, bodies))
+    def receive(self, envelope: Envelope) -> None:
+        """Take an envelope of a peer."""
+        size = bytes_of(envelope)
         if envelope.sender in self._near:
             self._bytes_near += size
         else:
             self._bytes_far += size
-        self._put(envelope)
+        self.command(envelope)
 
-    @ray.method(concurrency_group="control")
-    def command(self, message: bytes) -> None:
-        """A command of the coordinator."""
-        self._put(from_bytes(message))
+    def command(self, message: Envelope | ToTask) -> None:
+        """Take a command of the coordinator."""
+        self._mailbox.append(message)
+        self._wake.set()
 
-    @ray.method(concurrency_group="control")
-    def stack(self) -> str:
-        """What every thread is doing now, for the doctor."""
-        frames = sys._current_frames()
-        return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
-
-    @ray.method(concurrency_group="control")
-    def submit(self, program: bytes, deployment: TaskDeployment, around: Surroundings) -> None:
-        """Take over an attempt, which `run` then runs.
-
-        Raises:
-            TaskSubmissionError: it is none that this process may run.
-        """
-        self._acceptance.accept(deployment, around.leader_id)
-        self._accepted.put((program, deployment, around))
-
-    @ray.method(concurrency_group="life")
     def run(self) -> None:
-        """Run the attempt, once it is submitted, to its end: in a terminal state, and everything has been sent.
+        """Run the attempt to its end: in a terminal state, and everything has been sent.
 
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
-        program, deployment, around = self._accepted.get()
-        here = ray.get_runtime_context().get_node_id()
-        self._coordinator = around.coordinator
-        self._peers = _Peers(deployment.job_id, around.namespace, around.actors)
-        self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
-        host = node_address()  # type: ignore[no-untyped-call]
-        self._place = {"pid": os.getpid(), "node": here, "host": host}
-        sys.stdout, sys.stderr = PrintedStream(self._printed, False), PrintedStream(self._printed, True)
-        report_s = around.report_ms / 1000
-        threading.Thread(target=self._beat, args=(deployment.attempt, report_s), name="heartbeat", daemon=True).start()
-        task = self._load(program, deployment)
+        deployment = self._deployment
+        threading.Thread(target=self._beat, args=(deployment.attempt,), name="heartbeat", daemon=True).start()
+        task = self._load(self._program, deployment)
+        self._program = b""
         if task is not None:
-            thread = threading.Thread(target=self._step_until_done, args=(task, report_s), name=deployment.name)
+            thread = threading.Thread(target=self._step_until_done, args=(task,), name=deployment.name)
             thread.start()
             self._done.wait()
             thread.join()
         self._done.set()
-        self._printed.send(wait=True)
+        self._premises.printed.send(wait=True)
         wait([call for _, call in self._told])
         self._heed_lost_reports()
         if self._lost_call is not None:
@@ -165,27 +185,22 @@ class TaskActor:
         except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
         except Exception as error:  # whatever a module of the program raises when it is imported here
+            host = self._premises.place["host"]
             refusal = TaskSubmissionError(
                 deployment.title,
-                f"could not deserialize the job or task information on {self._place['host']}: {described(error)}",
+                f"could not deserialize the job or task information on {host}: {described(error)}",
                 "every module it uses must be importable on all nodes (working_dir or py_modules of `ray job submit`)",
             )
             failure = TaskFailure(type(refusal).__name__, str(refusal), traceback.format_exc())
         self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
         return None
 
-    def _put(self, message: Envelope | ToTask) -> None:
-        self._mailbox.append(message)
-        self._wake.set()
-
-    def _step_until_done(self, task: StreamTask, report_s: float) -> None:
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+    def _step_until_done(self, task: StreamTask) -> None:
+        self._premises.settle()
         try:
             task.start()
             self._tell(task.reports())
-            self._loop(task, report_s)
+            self._loop(task)
         except LostCall as error:
             failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
@@ -195,15 +210,15 @@ class TaskActor:
         finally:
             self._done.set()
 
-    def _beat(self, attempt: TaskAddress, report_s: float) -> None:
+    def _beat(self, attempt: TaskAddress) -> None:
         """Say that this process lives while a user's function keeps the task's thread from saying so."""
-        while not self._done.wait(report_s):
-            if time.monotonic() - self._reported_at > 2 * report_s:
-                beat = {**self._metrics, **self._place, "reportedMs": int(time.time() * 1000)}
+        while not self._done.wait(self._report_s):
+            if time.monotonic() - self._reported_at > 2 * self._report_s:
+                beat = {**self._metrics, **self._premises.place, "reportedMs": int(time.time() * 1000)}
                 self._coordinator.report.remote(pack_reports([TaskReport(attempt, beat)]))
 
-    def _loop(self, task: StreamTask, report_s: float) -> None:
-        last_report = last_collect = before = time.monotonic()
+    def _loop(self, task: StreamTask) -> None:
+        last_report = before = time.monotonic()
         while True:
             while self._returned:
                 task.returned(self._returned.popleft())
@@ -213,7 +228,7 @@ class TaskActor:
             before = now
             for envelope in task.outgoing():
                 self._send(envelope)
-            if now - last_report >= report_s:
+            if now - last_report >= self._report_s:
                 last_report = now
                 self._tell([*task.reports(), task.report()])
             else:
@@ -223,12 +238,10 @@ class TaskActor:
             self._heed_lost_reports()
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
                 raise self._lost_call[1]
-            if now - last_collect >= COLLECT_EVERY_S:
-                last_collect = now
-                gc.collect()
+            self._premises.collect(now)
             if progress is Progress.BUSY:
                 continue
-            self._sleep(task, last_report + report_s - now)
+            self._sleep(task, last_report + self._report_s - now)
             now = time.monotonic()
             task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "idle", now - before)
             before = now
@@ -242,6 +255,11 @@ class TaskActor:
         self._wake.clear()
 
     def _send(self, envelope: Envelope) -> None:
+        neighbour = self._premises.tasks.get(envelope.receiver)
+        if neighbour is not None:
+            neighbour.receive(envelope)
+            self._returned.append(envelope.receiver)
+            return
         header, bodies = split_envelope(envelope)
         peer = envelope.receiver
         ref = self._peers[peer].deliver.remote(header, *bodies)
@@ -268,8 +286,8 @@ class TaskActor:
 
     def _tell(self, reports: list[ToCoordinator]) -> None:
         ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
-        if ended or self._printed.pending:
-            self._printed.send(wait=ended)
+        if ended or self._premises.printed.pending:
+            self._premises.printed.send(wait=ended)
         if reports:
             self._reported_at = time.monotonic()
             call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
@@ -282,27 +300,23 @@ class TaskActor:
         if not isinstance(report, TaskReport):
             return report
         traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
-        self._metrics = {**report.metrics, **traffic, **self._place, "reportedMs": int(time.time() * 1000)}
+        self._metrics = {**report.metrics, **traffic, **self._premises.place, "reportedMs": int(time.time() * 1000)}
         return TaskReport(report.attempt, self._metrics)
 
-    def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
-        call = self._coordinator.printed.remote(texts)
-        return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+def bytes_of(envelope: Envelope) -> int:
+    """Bytes of data in an envelope."""
+    return sum(len(frame.body) for frame in envelope.frames if isinstance(frame, BufferResponse) and frame.body)
 
 
 class _Peers(dict[TaskAddress, Any]):
-    """Actors by attempt; one that was made after this one is found by its name."""
+    """Processes by attempt; the coordinator knows that of one deployed after this one."""
 
-    def __init__(self, job_id: str, namespace: str, actors: Mapping[TaskAddress, Any]) -> None:
+    def __init__(self, actors: Mapping[TaskAddress, Any], coordinator: Any) -> None:
         super().__init__(actors)
-        self._job_id, self._namespace = job_id, namespace
+        self._coordinator = coordinator
 
     def __missing__(self, attempt: TaskAddress) -> Any:
-        actor = self[attempt] = ray.get_actor(f"{self._job_id}/{attempt}", namespace=self._namespace)
+        asked = self._coordinator.process_of.remote(attempt)
+        actor = self[attempt] = ray.get(asked, timeout=LOST_CALL_S)
         return actor
-
-
-def actor_class() -> Any:
-    """The Ray actor class: data calls in one thread, control calls in another, `run` in a third."""
-    options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": 1}}
-    return ray.remote(**options)(TaskActor)

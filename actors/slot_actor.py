@@ -1,0 +1,93 @@
+"""A slot as a Ray actor: one process that runs the subtasks of its slot, each in a thread of its own.
+
+Subtasks of one slot hand each other their envelopes; data of other processes comes in one thread, so that it keeps its
+order, control calls in another.
+
+Source: apache/flink TaskExecutor, with one slot.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.util import get_node_ip_address as node_address
+
+from .acceptance import Acceptance, Appointment
+from .envelopes import join_envelope
+from .exchange.frames import TaskAddress
+from .messages import TaskDeployment
+from .ray_task import Premises, RayTask, Surroundings
+from .scheduling import Slot
+from .terminal import Printed, PrintedStream, Text
+from .user_code import from_bytes
+
+SWITCH_INTERVAL_S = 0.005
+"""How long one thread may hold the interpreter while another waits."""
+
+
+class SlotActor:
+    """Shell around the tasks of a slot; `actor_class()` makes the Ray class.
+
+    Args:
+        appointment: what the process was made for.
+    """
+
+    def __init__(self, appointment: Appointment) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self._acceptance = Acceptance(appointment)
+        self._coordinator: Any = None
+        printed = Printed(self._send_texts)
+        sys.stdout, sys.stderr = PrintedStream(printed, False), PrintedStream(printed, True)
+        node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
+        self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed)
+
+    @ray.method(concurrency_group="data")
+    def deliver(self, header: bytes, *bodies: bytes) -> None:
+        """An envelope of a peer in another process."""
+        self._premises.deliver(join_envelope(header, bodies))
+
+    @ray.method(concurrency_group="control")
+    def command(self, attempt: TaskAddress, message: bytes) -> None:
+        """A command of the coordinator to one of the tasks."""
+        self._premises.tasks[attempt].command(from_bytes(message))
+
+    @ray.method(concurrency_group="control")
+    def stack(self) -> str:
+        """What every thread is doing now, for the doctor."""
+        frames = sys._current_frames()
+        return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
+
+    @ray.method(concurrency_group="control")
+    def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: Surroundings) -> None:
+        """Take over an attempt, which `run` then runs.
+
+        Raises:
+            TaskSubmissionError: it is none that this process may run.
+        """
+        self._acceptance.accept(deployment, slot, around.leader_id)
+        self._coordinator = around.coordinator
+        self._premises.take_in(deployment.attempt, RayTask(program, deployment, around, self._premises))
+
+    @ray.method(concurrency_group="life")
+    def run(self, attempt: TaskAddress) -> None:
+        """Run an attempt, once it is submitted, to its end.
+
+        Raises:
+            LostCall: the coordinator did not get a report; this is another way to tell it.
+        """
+        self._premises.task(attempt).run()
+
+    def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
+        call = self._coordinator.printed.remote(texts)
+        return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+
+def actor_class(tasks: int) -> Any:
+    """The Ray actor class of slots that run at most so many tasks at a time."""
+    options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": tasks}}
+    return ray.remote(**options)(SlotActor)
