@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from rayflink.common.errors import ConfigError, RayflinkError
 
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error, run_script
 
+FILE_VARIABLE = "RAYFLINK_CONF"
+"""Where the environment of a program names the file of options it begins with."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted or cancelled."""
@@ -23,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(given)
     chosen.script_arguments = script_arguments
     try:
-        return int(chosen.command(chosen))
+        with _options_file(chosen.config):
+            return int(chosen.command(chosen))
     except ConfigError as error:
         print_error(error)
         return USAGE
@@ -86,6 +91,8 @@ def _add_script(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    text = "begin with the options of a file of `key: value` lines ($RAYFLINK_CONF)"
+    parser.add_argument("--config", metavar="FILE", type=Path, help=text)
     parser.add_argument(
         "-D", action="append", default=[], dest="options", metavar="key=value", help="set an option (repeatable)"
     )
@@ -97,8 +104,8 @@ def _at_least_one(text: str) -> int:
     return int(text)
 
 
-def _configuration(chosen: argparse.Namespace) -> Configuration:
-    """The options of the command line.
+def _defined(chosen: argparse.Namespace) -> Configuration:
+    """The options given by -D.
 
     Raises:
         ConfigError: one does not parse, or is not known.
@@ -111,8 +118,43 @@ def _configuration(chosen: argparse.Namespace) -> Configuration:
     return configuration
 
 
+def _configuration(chosen: argparse.Namespace) -> Configuration:
+    """The options of the file, and over them those given by -D.
+
+    Raises:
+        ConfigError: one does not parse, or one given by -D is not known; the file cannot be read.
+    """
+    path = os.environ.get(FILE_VARIABLE)
+    if not path:
+        return _defined(chosen)
+    try:
+        configuration = Configuration.from_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not a text in UTF-8"
+        remedy = "write one `key: value` a line, see docs/configuration.md"
+        raise ConfigError("--config", f"{path}: {problem}", "a file of options", remedy) from None
+    configuration.check()
+    return configuration.add_all(_defined(chosen))
+
+
+@contextmanager
+def _options_file(path: Path | None) -> Iterator[None]:
+    """Let programs and commands find the file of options that the command line names."""
+    before = os.environ.get(FILE_VARIABLE)
+    if path is not None:
+        os.environ[FILE_VARIABLE] = str(path.absolute())
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[FILE_VARIABLE] = before
+        else:
+            os.environ.pop(FILE_VARIABLE, None)
+
+
 def _script_options(chosen: argparse.Namespace) -> dict[str, str]:
-    configuration = _configuration(chosen)
+    _configuration(chosen)  # the file is read by the program: what is wrong in it is said before
+    configuration = _defined(chosen)
     if chosen.parallelism is not None:
         configuration.set(options.PARALLELISM, chosen.parallelism)
     if chosen.local:

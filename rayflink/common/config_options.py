@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from . import option_types
@@ -28,6 +28,8 @@ class ConfigOption(Generic[T]):
         accepts: test of a read value; None takes all.
         wanted: what `accepts` wants, for the error message.
         refused: why the option cannot be set at all; empty when it can.
+        unheeded: what this version does instead of heeding the option, to be read after "this version"; empty when it
+            heeds it.
     """
 
     key: str
@@ -38,6 +40,7 @@ class ConfigOption(Generic[T]):
     accepts: Callable[[T], bool] | None = None
     wanted: str = ""
     refused: str = ""
+    unheeded: str = ""
 
     def read(self, raw: Any, key: str = "") -> T:
         """The typed value of `raw` (text or a Python value), found under `key` (own key when empty).
@@ -62,9 +65,7 @@ class ConfigOption(Generic[T]):
 
     def with_fallback_keys(self, *keys: str) -> ConfigOption[T]:
         """The same option that also answers to `keys`."""
-        return ConfigOption(
-            self.key, self.type, self.default, self.help, keys, self.accepts, self.wanted, self.refused
-        )
+        return replace(self, fallback_keys=keys)
 
 
 class ConfigOptions:

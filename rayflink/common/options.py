@@ -38,6 +38,8 @@ _LONGER_THAN_ZERO: _Test = (lambda value: value.to_nanos() > 0, "a duration abov
 _NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
 _FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
 _NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
+_NO_CHECKPOINTS = "takes no checkpoints"
+_NO_RESTARTS = "never restarts a job"
 
 
 def _option(
@@ -49,7 +51,7 @@ def _option(
     *fallback: tuple[str, ...],
     **more: Any,
 ) -> ConfigOption[T]:
-    """Register an option; `more` may hold the `test` of its values, and why it is `refused`."""
+    """Register an option; `more` may hold the `test` of its values, why it is `refused` or how `unheeded`."""
     accepts, wanted = more.pop("test", (None, ""))
     older = fallback[0] if fallback else ()
     option = ConfigOption(key, type, default, help, older, accepts, wanted, **more)
@@ -142,15 +144,17 @@ OPERATOR_CHAINING = _option(_P, "pipeline.operator-chaining.enabled", BOOLEAN, T
                             "Run operators joined by forward edges in one task.", ("pipeline.operator-chaining",))
 CHAIN_DIFFERENT_MAX_PARALLELISM = _option(
     _P, "pipeline.operator-chaining.chain-operators-with-different-max-parallelism", BOOLEAN, True,
-    "Chain operators even where their max parallelism differs.")
+    "Chain operators even where their max parallelism differs.", unheeded="always chains them")
 PIPELINE_NAME = _option(_P, "pipeline.name", STRING, None, "Name of the job where execute() gives none.")
 CACHED_FILES = _option(_P, "pipeline.cached-files", LIST, None,
-                       "Files every task finds locally: `name:n1,path:p1;name:n2,path:p2`.")
+                       "Files every task finds locally: `name:n1,path:p1;name:n2,path:p2`.",
+                       unheeded="takes these files by register_cached_file() only")
 AUTO_WATERMARK_INTERVAL = _option(_P, "pipeline.auto-watermark-interval", DURATION, _ms(200),
                                   "Time between periodic watermarks; 0 turns them off.",
                                   test=_NO_NEGATIVE_TIME)
 GLOBAL_JOB_PARAMETERS = _option(_P, "pipeline.global-job-parameters", MAP, None,
-                                "Parameters every function can read from its runtime context.")
+                                "Parameters every function can read from its runtime context.",
+                                unheeded="gives functions the job's options as parameters, and no others")
 PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
                         refused="remove it and use the Python connectors of rayflink")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",
@@ -164,22 +168,28 @@ BUFFER_TIMEOUT = _option(_E, "execution.buffer-timeout.interval", DURATION, _ms(
                          "batches only.", ("execution.buffer-timeout",))
 BUFFER_TIMEOUT_ENABLED = _option(_E, "execution.buffer-timeout.enabled", BOOLEAN, True,
                                  "False sends full batches only.")
-ATTACHED = _option(_E, "execution.attached", BOOLEAN, False, "execute() waits for the job to end.")
+ATTACHED = _option(_E, "execution.attached", BOOLEAN, False,
+                   "execute() waits for the job to end. Flink sets it in its local and remote environments and in "
+                   "`flink run`, so that there too execute() waits although the default is false.",
+                   unheeded="always waits in execute(); execute_async() does not wait")
 SHUTDOWN_ON_ATTACHED_EXIT = _option(_E, "execution.shutdown-on-attached-exit", BOOLEAN, False,
                                     "An attached job is cancelled when the driver ends (Ctrl-C, SIGTERM).")
 TARGET = _option(_E, "execution.target", enum_type(Target), None,
                  "local runs in this process; ray runs on actors of the running cluster, else of a local Ray.")
 RESTORE_PATH = _option(_E, "execution.state-recovery.path", STRING, None,
-                       "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",))
+                       "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",),
+                       unheeded="cannot start from a snapshot, and refuses to start without it")
 IGNORE_UNCLAIMED_STATE = _option(_E, "execution.state-recovery.ignore-unclaimed-state", BOOLEAN, False,
                                  "Start although the snapshot holds state no operator claims (command line: -n).",
-                                 ("execution.savepoint.ignore-unclaimed-state",))
+                                 ("execution.savepoint.ignore-unclaimed-state",),
+                                 unheeded="cannot start from a snapshot")
 
 _T = "Tasks"
-SLOTS_PER_NODE = _option(_T, "taskmanager.numberOfTaskSlots", INT, 1, "Slots on one node; at least 1.", test=_POSITIVE)
+SLOTS_PER_NODE = _option(_T, "taskmanager.numberOfTaskSlots", INT, 1, "Slots on one node; at least 1.", test=_POSITIVE,
+                         unheeded="gives a node as many slots as Ray finds CPUs on it")
 MANAGED_FRACTION = _option(_T, "taskmanager.memory.managed.fraction", DOUBLE, 0.4,
                            "Share of a task's memory that state backends may use.", ("taskmanager.memory.fraction",),
-                           test=_FRACTION)
+                           test=_FRACTION, unheeded="has no state backend that would use managed memory")
 NUMBER_OF_BUFFERS = _option(_T, "taskmanager.network.numberOfBuffers", INT, 2048,
                             "Network buffers all channels of a task's process share; at least 1.", test=_POSITIVE)
 CREDIT_MODEL = _option(_T, "taskmanager.network.credit-model", BOOLEAN, True,
@@ -205,7 +215,8 @@ EXIT_ON_OUT_OF_MEMORY = _option(_T, "taskmanager.jvm-exit-on-oom", BOOLEAN, Fals
                                 "End the worker process on MemoryError instead of failing the task alone.")
 CANCELLATION_INTERVAL = _option(_T, "task.cancellation.interval", DURATION, _ms(30_000),
                                 "Time between two interrupts of a task that is being cancelled.",
-                                test=_LONGER_THAN_ZERO)
+                                test=_LONGER_THAN_ZERO,
+                                unheeded="interrupts no function that runs; see task.cancellation.timeout")
 CANCELLATION_TIMEOUT = _option(_T, "task.cancellation.timeout", DURATION, _ms(180_000),
                                "After this time the process of a task that does not cancel is ended; 0 waits for ever.",
                                test=_NO_NEGATIVE_TIME)
@@ -223,79 +234,93 @@ ASK_TIMEOUT = _option(_C, "pekko.ask.timeout", DURATION, _ms(10_000),
 
 _F = "Failure and restart"
 FAILOVER_STRATEGY = _option(_F, "jobmanager.execution.failover-strategy", enum_type(FailoverStrategy),
-                            FailoverStrategy.REGION, "What restarts when a task fails.")
+                            FailoverStrategy.REGION, "What restarts when a task fails.", unheeded=_NO_RESTARTS)
 RESTART_STRATEGY = _option(_F, "restart-strategy.type", enum_type(RestartStrategyType), None,
                            "none, off and disable never restart; absent: exponential-delay with checkpoints on.",
-                           ("restart-strategy",))
+                           ("restart-strategy",), unheeded=_NO_RESTARTS)
 FIXED_DELAY_ATTEMPTS = _option(_F, "restart-strategy.fixed-delay.attempts", INT, 1,
-                               "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE)
+                               "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE, unheeded=_NO_RESTARTS)
 FIXED_DELAY_DELAY = _option(_F, "restart-strategy.fixed-delay.delay", DURATION, _ms(1000), "Time before a restart.",
-                            test=_NO_NEGATIVE_TIME)
+                            test=_NO_NEGATIVE_TIME, unheeded=_NO_RESTARTS)
 FAILURE_RATE_MAX = _option(_F, "restart-strategy.failure-rate.max-failures-per-interval", INT, 1,
-                           "Failures within the interval that still restart; at least 0.", test=_NOT_NEGATIVE)
+                           "Failures within the interval that still restart; at least 0.", test=_NOT_NEGATIVE,
+                           unheeded=_NO_RESTARTS)
 FAILURE_RATE_INTERVAL = _option(_F, "restart-strategy.failure-rate.failure-rate-interval", DURATION, _ms(60_000),
-                                "Interval in which failures are counted.", test=_LONGER_THAN_ZERO)
+                                "Interval in which failures are counted.", test=_LONGER_THAN_ZERO,
+                                unheeded=_NO_RESTARTS)
 FAILURE_RATE_DELAY = _option(_F, "restart-strategy.failure-rate.delay", DURATION, _ms(1000), "Time before a restart.",
-                            test=_NO_NEGATIVE_TIME)
+                            test=_NO_NEGATIVE_TIME, unheeded=_NO_RESTARTS)
 BACKOFF_INITIAL = _option(_F, "restart-strategy.exponential-delay.initial-backoff", DURATION, _ms(1000),
-                          "Time before the first restart.", test=_LONGER_THAN_ZERO)
+                          "Time before the first restart.", test=_LONGER_THAN_ZERO, unheeded=_NO_RESTARTS)
 BACKOFF_MAX = _option(_F, "restart-strategy.exponential-delay.max-backoff", DURATION, _ms(60_000),
-                      "Longest time before a restart.", test=_LONGER_THAN_ZERO)
+                      "Longest time before a restart.", test=_LONGER_THAN_ZERO, unheeded=_NO_RESTARTS)
 BACKOFF_MULTIPLIER = _option(_F, "restart-strategy.exponential-delay.backoff-multiplier", DOUBLE, 1.5,
                              "Factor between one wait and the next; at least 1.",
-                             test=(lambda value: value >= 1, "a number of at least 1"))
+                             test=(lambda value: value >= 1, "a number of at least 1"), unheeded=_NO_RESTARTS)
 BACKOFF_RESET = _option(_F, "restart-strategy.exponential-delay.reset-backoff-threshold", DURATION, _ms(3_600_000),
-                        "Time without failure after which waits begin anew.", test=_LONGER_THAN_ZERO)
+                        "Time without failure after which waits begin anew.", test=_LONGER_THAN_ZERO,
+                        unheeded=_NO_RESTARTS)
 BACKOFF_JITTER = _option(_F, "restart-strategy.exponential-delay.jitter-factor", DOUBLE, 0.1,
-                         "Share of a wait that is random, in [0, 1].", test=_FRACTION)
+                         "Share of a wait that is random, in [0, 1].", test=_FRACTION, unheeded=_NO_RESTARTS)
 BACKOFF_ATTEMPTS = _option(_F, "restart-strategy.exponential-delay.attempts-before-reset-backoff", INT, _MAX_INT,
-                           "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE)
+                           "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE,
+                           unheeded=_NO_RESTARTS)
 
 _K = "Checkpoints and state"
 CHECKPOINT_INTERVAL = _option(_K, "execution.checkpointing.interval", DURATION, None,
-                              "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO)
+                              "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO,
+                              unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_INTERVAL_DURING_BACKLOG = _option(_K, "execution.checkpointing.interval-during-backlog", DURATION, None,
-                                             "Time between two checkpoints while a source works off a backlog.")
+                                             "Time between two checkpoints while a source works off a backlog.",
+                                             unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_MODE = _option(_K, "execution.checkpointing.mode", enum_type(CheckpointingMode),
-                          CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.")
+                          CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.",
+                          unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_TIMEOUT = _option(_K, "execution.checkpointing.timeout", DURATION, _ms(600_000),
-                             "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO)
+                             "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO,
+                             unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_MIN_PAUSE = _option(_K, "execution.checkpointing.min-pause", DURATION, _ms(0),
                                "Least time from the end of one checkpoint to the start of the next.",
-                               test=_NO_NEGATIVE_TIME)
+                               test=_NO_NEGATIVE_TIME, unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-checkpoints", INT, 1,
-                                    "Checkpoints under way at the same time; at least 1.", test=_POSITIVE)
+                                    "Checkpoints under way at the same time; at least 1.", test=_POSITIVE,
+                                    unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
                                "Barriers overtake data, and the data becomes part of the checkpoint.",
-                               ("execution.checkpointing.unaligned",))
+                               ("execution.checkpointing.unaligned",), unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
                                      "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
-                                     ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME)
+                                     ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME,
+                                     unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
                                         "Checkpoint failures in a row before the job fails; at least 0.",
-                                        test=_NOT_NEGATIVE)
+                                        test=_NOT_NEGATIVE, unheeded=_NO_CHECKPOINTS)
 CHECKPOINTS_AFTER_TASKS_FINISH = _option(_K, "execution.checkpointing.checkpoints-after-tasks-finish", BOOLEAN, True,
                                          "Go on with checkpoints after some tasks have finished.",
-                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",))
+                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",),
+                                         unheeded=_NO_CHECKPOINTS)
 CHECKPOINTS_RETAINED = _option(_K, "execution.checkpointing.num-retained", INT, 1,
                                "Complete checkpoints to keep; at least 1.", ("state.checkpoints.num-retained",),
-                               test=_POSITIVE)
+                               test=_POSITIVE, unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_RETENTION = _option(_K, "execution.checkpointing.externalized-checkpoint-retention",
                                enum_type(ExternalizedCheckpointRetention),
                                ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
-                               "What becomes of checkpoints when the job is cancelled.")
+                               "What becomes of checkpoints when the job is cancelled.", unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOLEAN, False,
-                                 "Store only what changed since the last checkpoint.", ("state.backend.incremental",))
+                                 "Store only what changed since the last checkpoint.", ("state.backend.incremental",),
+                                 unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
                                "Directory of checkpoints, a path or URL every node reaches.",
-                               ("state.checkpoints.dir",))
+                               ("state.checkpoints.dir",), unheeded=_NO_CHECKPOINTS)
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None,
-                              "Directory of savepoints that name none.", ("state.savepoints.dir",))
+                              "Directory of savepoints that name none.", ("state.savepoints.dir",),
+                              unheeded="takes no savepoints")
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
-                        "Where keyed state lives between records.", ("state.backend",))
+                        "Where keyed state lives between records.", ("state.backend",),
+                        unheeded="keeps keyed state in memory")
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
-                           test=_NOT_EMPTY)
+                           test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)
 
 _M = "Metrics"
 LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
@@ -356,21 +381,41 @@ def takes_any_suffix(key: str) -> bool:
     return any(key.startswith(f"{option.key}.") for option in all_options() if option.type is MAP)
 
 
+_HEAD = """# Configuration
+
+Set options in a file, in the program with `Configuration`, or on the command line with `-D`; later ones win:
+
+```sh
+rayflink run --config job.yaml -D parallelism.default=4 job.py
+```
+
+`RAYFLINK_CONF=job.yaml python job.py` names the file too. It is Flink's in its flat form: one `key: value` a line, `#`
+before a comment, nested keys written as one dotted key:
+
+```yaml
+parallelism.default: 2
+execution.buffer-timeout.interval: 10 ms   # for low latency
+io.tmp.dirs: /mnt/disk1;/mnt/disk2
+```
+
+`Configuration.from_file("job.yaml")` reads such a file in a program or a test.
+
+Durations are written `10 ms`, `1 min` or `PT10S`, a bare number is milliseconds; memory sizes `512 bytes`, `32 kb`;
+lists `a;b`; maps `k1:v1,k2:v2`. An option marked **Not heeded yet** is accepted, so that files of Flink can be
+kept; where it asks for what this version does not do, submitting the job gives a warning. A key that no option bears is
+an error on the command line and a warning elsewhere. This page is printed by `python -m rayflink.common.options`."""
+
+
 def markdown() -> str:
     """The registry as the text of docs/configuration.md."""
-    lines = [
-        "# Configuration",
-        "",
-        "Set options with `-D key=value`, in a file of flat `key: value` lines, or with `Configuration`. Durations are",
-        "written `10 ms`, `1 min` or `PT10S`, a bare number is milliseconds; memory sizes `512 bytes`, `32 kb`;",
-        "lists `a;b`; maps `k1:v1,k2:v2`. This page is printed by `python -m rayflink.common.options`.",
-    ]
+    lines = [_HEAD]
     for section, options in _sections.items():
         lines += ["", f"## {section}", "", "| option | type | default | meaning |", "|---|---|---|---|"]
         for option in options:
             others = "".join(f" Also read: `{key}`." for key in option.fallback_keys)
             default = "refused" if option.refused else option.default_text()
-            lines.append(f"| `{option.key}` | {option.type.name} | {default} | {option.help}{others} |")
+            mark = f" **Not heeded yet**: this version {option.unheeded}." if option.unheeded else ""
+            lines.append(f"| `{option.key}` | {option.type.name} | {default} | {option.help}{others}{mark} |")
     return "\n".join(lines) + "\n"
 
 

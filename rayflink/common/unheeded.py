@@ -1,4 +1,7 @@
-"""Options that this version reads and does not act on, and keys that no option bears: never silent."""
+"""Options that this version reads and does not act on, and keys that no option bears: never silent.
+
+Which options those are, and what this version does instead, stands with each option (`ConfigOption.unheeded`).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,18 @@ from . import options
 from .config_options import ConfigOption
 from .configuration import Configuration
 from .errors import ConfigError
+from .option_types import MAP
 
-_NEVER_RESTART = ("NONE", "OFF", "DISABLE")
+_DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
+    options.CHAIN_DIFFERENT_MAX_PARALLELISM.key: (True,),
+    options.ATTACHED.key: (True,),
+    options.IGNORE_UNCLAIMED_STATE.key: (False,),
+    options.RESTART_STRATEGY.key: tuple(options.RestartStrategyType(name) for name in ("none", "off", "disable")),
+    options.CHECKPOINT_UNALIGNED.key: (False,),
+    options.CHECKPOINT_INCREMENTAL.key: (False,),
+    options.STATE_BACKEND.key: (options.StateBackendType.HASHMAP,),
+}
+"""Values of such options that ask for what this version does."""
 
 
 def warn_of_unheeded(configuration: Configuration) -> None:
@@ -23,7 +36,10 @@ def warn_of_unheeded(configuration: Configuration) -> None:
     if path is not None:
         remedy = "this version cannot start from a snapshot; leave the option out to start without state"
         raise ConfigError(options.RESTORE_PATH.key, repr(path), "no value", remedy)
-    said = [f"{key!r} has no effect: this version {what}" for key, what in _without_effect(configuration)]
+    said = [
+        f"{', '.join(map(repr, keys))} {'has' if len(keys) == 1 else 'have'} no effect: this version {what}"
+        for what, keys in _without_effect(configuration).items()
+    ]
     for key, near in configuration.unknown_options().items():
         said.append(f"{key!r} is no option{f'; did you mean {near[0]!r}?' if near else ''}")
     if said:
@@ -31,21 +47,22 @@ def warn_of_unheeded(configuration: Configuration) -> None:
 
 
 def _is_set(configuration: Configuration, option: ConfigOption[Any]) -> bool:
-    return any(map(configuration.contains_key, (option.key, *option.fallback_keys)))
+    keys = (option.key, *option.fallback_keys)
+    return any(
+        key in keys or (option.type is MAP and key.startswith(f"{option.key}."))
+        for key in configuration.key_set()
+    )
 
 
-def _without_effect(configuration: Configuration) -> list[tuple[str, str]]:
-    found = []
-    if configuration.get(options.CHECKPOINT_INTERVAL) is not None:
-        found.append((options.CHECKPOINT_INTERVAL.key, "takes no checkpoints"))
-    restart = configuration.get(options.RESTART_STRATEGY)
-    if restart is not None and restart.name not in _NEVER_RESTART:
-        found.append((options.RESTART_STRATEGY.key, "never restarts a job"))
+def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
+    """What this version does instead -> the keys it makes idle."""
+    found: dict[str, list[str]] = {}
+    for option in options.all_options():
+        if not option.unheeded or not _is_set(configuration, option):
+            continue
+        if configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
+            found.setdefault(option.unheeded, []).append(option.key)
     if configuration.get(options.EXIT_ON_OUT_OF_MEMORY) and configuration.get(options.TARGET) is options.Target.LOCAL:
         what = "fails the task alone on MemoryError where execution.target is local"
-        found.append((options.EXIT_ON_OUT_OF_MEMORY.key, what))
-    if _is_set(configuration, options.STATE_BACKEND) and configuration.get(options.STATE_BACKEND).name != "HASHMAP":
-        found.append((options.STATE_BACKEND.key, "keeps keyed state in memory"))
-    if _is_set(configuration, options.MANAGED_FRACTION):
-        found.append((options.MANAGED_FRACTION.key, "has no state backend that would use managed memory"))
+        found.setdefault(what, []).append(options.EXIT_ON_OUT_OF_MEMORY.key)
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from xml.etree import ElementTree
 
@@ -44,6 +46,35 @@ def test_options_of_the_command_line_win_over_those_of_the_script(script, capsys
     code = COUNT.replace("environment()", "environment({'parallelism.default': 2, 'execution.target': 'ray'})")
     assert main(["run", script(code), "-D", "execution.target=local", "-D", "parallelism.default=1"]) == 0
     assert capsys.readouterr().out.startswith("1 []")
+
+
+def test_options_of_a_file_come_first_then_those_of_the_script_then_those_of_the_command_line(script, capsys, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text("execution.target: local  # here\nparallelism.default: 2\njobmanager.rpc.port: 6123\n")
+    with pytest.warns(UserWarning, match="'jobmanager.rpc.port' is no option"):
+        assert main(["run", script(COUNT), "--config", str(file)]) == 0
+        assert main(["run", script(COUNT), "--config", str(file), "-D", "parallelism.default=4"]) == 0
+        code = COUNT.replace("environment()", "environment({'parallelism.default': 3})")
+        assert main(["run", script(code), "--config", str(file)]) == 0
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == ["2", "4", "3"]
+    assert "RAYFLINK_CONF" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "option '--config': found .*job.yaml: No such file"),
+        ("parallelism:\n  default: 2\n", "line 1: 'parallelism' without a value, wanted one flat"),
+        ("parallelism.default: two\n", "'parallelism.default': found 'two'"),
+        (b"\xff", "job.yaml: not a text in UTF-8"),
+    ],
+)
+def test_a_file_of_options_that_cannot_be_read_is_wrong_usage(script, capsys, tmp_path, text, said):
+    file = tmp_path / "job.yaml"
+    if text is not None:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert main(["run", script(COUNT), "--local", "--config", str(file)]) == 2
+    assert re.search(said, capsys.readouterr().err)
 
 
 def test_a_failing_function_shows_record_traceback_and_line_but_no_frame_of_ours(script, capsys):

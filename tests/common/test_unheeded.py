@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from typing import Any
 
 import pytest
 
+from rayflink.common import options
+from rayflink.common.config_options import ConfigOption
 from rayflink.common.errors import ConfigError
 from rayflink.datastream import StreamExecutionEnvironment
+from tests.source_files import PRODUCT, imports_of, source_files
 
 
 def run(**given: Any) -> list[int]:
-    options = {key.replace("__", "-").replace("_", "."): value for key, value in given.items()}
-    env = StreamExecutionEnvironment({"execution.target": "local", **options})
+    chosen = {key.replace("__", "-").replace("_", "."): value for key, value in given.items()}
+    env = StreamExecutionEnvironment({"execution.target": "local", **chosen})
     rows: list[int] = env.from_collection([1]).execute_and_collect()
     return rows
 
@@ -27,6 +31,13 @@ def run(**given: Any) -> list[int]:
         ({"state_backend_type": "rocksdb"}, "'state.backend.type' has no effect: .*keeps keyed state in memory"),
         ({"state_backend": "rocksdb"}, "'state.backend.type' has no effect"),
         ({"taskmanager_memory_fraction": 0.7}, "'taskmanager.memory.managed.fraction' has no effect"),
+        ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' has no effect: .*takes no"),
+        ({"execution_attached": False}, "'execution.attached' has no effect: .*always waits"),
+        ({"pipeline_global__job__parameters_region": "eu"}, "'pipeline.global-job-parameters' has no effect"),
+        (
+            {"execution_checkpointing_interval": "1 s", "execution_checkpointing_timeout": "1 s"},
+            "'execution.checkpointing.interval', 'execution.checkpointing.timeout' have no effect: .*takes no",
+        ),
         ({"paralellism_default": 4}, "'paralellism.default' is no option; did you mean 'parallelism.default'"),
     ],
 )
@@ -39,8 +50,42 @@ def test_options_with_effect_give_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(restart__strategy_type="none", parallelism_default=2, state_backend_type="hashmap") == [1]
+        assert run(execution_attached=True, execution_checkpointing_incremental=False) == [1]
 
 
 def test_a_snapshot_to_start_from_is_refused() -> None:
     with pytest.raises(ConfigError, match="'execution.state-recovery.path': found '/no/such'.*cannot start"):
         run(execution_state__recovery_path="/no/such")
+
+
+def names_read() -> set[str]:
+    """Names in `rayflink.common.options` that the engine uses elsewhere."""
+    names = set()
+    for source in source_files(PRODUCT):
+        if source.module in ("rayflink.common.options", "rayflink.common.unheeded"):
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "options":
+                names.add(node.attr)
+        parts = (imported.module.rpartition(".") for imported in imports_of(source.tree, source.package))
+        names |= {name for package, _, name in parts if package == "rayflink.common.options"}
+    return names
+
+
+def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
+    """A mark that became false is found as well: remove it with the reader that made it so."""
+    named = {value.key: name for name, value in vars(options).items() if isinstance(value, ConfigOption)}
+    read = names_read()
+    assert {"PARALLELISM", "AUTO_WATERMARK_INTERVAL"} <= read
+    unread = {option.key for option in options.all_options() if named[option.key] not in read and not option.refused}
+    marked = {option.key for option in options.all_options() if option.unheeded}
+    takes_one_value = {options.CREDIT_MODEL.key}
+    tasks_are_ready_for_it = {options.CHECKPOINT_MODE.key}
+    assert marked == (unread - takes_one_value) | tasks_are_ready_for_it
+
+
+def test_the_page_of_options_marks_what_is_not_heeded() -> None:
+    rows = [line for line in options.markdown().splitlines() if line.startswith("| `")]
+    marked = {row.split("`")[1] for row in rows if "**Not heeded yet**: this version" in row}
+    assert marked == {option.key for option in options.all_options() if option.unheeded}
+    assert "state.backend.type" in marked
