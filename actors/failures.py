@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import traceback
-from typing import Any
 
 from rayflink.common.errors import described
 from rayflink.common.logs import get_logger
+from rayflink.common.tracebacks import users_traceback
 from rayflink.operators.base import Operator, UserCodeError
 
 from .messages import TaskDeployment, TaskFailure
@@ -24,9 +24,9 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
     error = in_its_operator(error)
     if isinstance(error, UserCodeError):
         cause = error.__cause__ or error
-        text = "".join(traceback.format_exception(type(cause), cause, _user_part(cause)))
+        log.debug("a function of %s failed", error.operator, exc_info=error)
         kind = type(cause).__name__
-        return TaskFailure(kind, str(error), text, error.operator, error.call_site, error.record)
+        return TaskFailure(kind, str(error), users_traceback(cause), error.operator, error.call_site, error.record)
     text = "".join(traceback.format_exception(error))
     head = deployment.operators[0]
     return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
@@ -71,13 +71,3 @@ def halt_process(error: BaseException) -> None:
         logging.shutdown()
     finally:
         os._exit(FATAL_EXIT_CODE)
-
-
-def _user_part(error: BaseException) -> Any:
-    """The traceback from the first frame outside rayflink on."""
-    tb = error.__traceback__
-    while tb is not None:
-        if not str(tb.tb_frame.f_globals.get("__name__", "")).startswith("rayflink."):
-            return tb
-        tb = tb.tb_next
-    return error.__traceback__

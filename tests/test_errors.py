@@ -8,6 +8,7 @@ from rayflink.common import errors
 from rayflink.common.errors import (
     ConfigError,
     ControlPlaneTimeout,
+    InvalidFunction,
     InvalidTypesError,
     JobCancelled,
     JobExecutionError,
@@ -25,6 +26,7 @@ JOB = "0" * 32
 SAMPLES = [
     ConfigError("parallelism.default", "'x'", "int", "write for example parallelism.default: 4"),
     ControlPlaneTimeout("cancel", "coordinator", 10_000),
+    InvalidFunction("map wants a function of 1 argument, found one of 2", "give it 1 argument", "job.py:3"),
     InvalidTypesError("'x' is no type", "use Types.STRING()", "job.py:3"),
     JobCancelled(JOB, "the user"),
     JobExecutionError(JOB, "failed", "look into its log"),

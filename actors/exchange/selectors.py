@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch, rows_of
-from rayflink.operators.base import record_at, shortened
+from rayflink.common.functions import KeyBy, as_key_selector
+from rayflink.operators.base import UserCodeError, record_at, shortened
+from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from rayflink.state.errors import InvalidKeyError
 
 from .arrow_slices import scattered, taken
@@ -31,29 +33,6 @@ class ChannelSelector(Protocol):
     def split(self, batch: Batch) -> Split:
         """(channel, batch) pairs; a record may go to several channels."""
         ...
-
-
-class KeyExtractionError(Exception):
-    """The user's key selector failed on a record."""
-
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
-        self.record = record
-
-    def __str__(self) -> str:
-        return f"Could not extract key from {self.record}"
-
-
-class RefusedKeyError(InvalidKeyError):
-    """The key of `record` is of a type that cannot be a key."""
-
-    def __init__(self, found: str, where: str, remedy: str, record: str) -> None:
-        super().__init__(found, where, remedy)
-        self.args = (found, where, remedy, record)
-        self.record = record
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}; the record is {self.record}"
 
 
 class ChannelRangeError(ValueError):
@@ -131,16 +110,18 @@ class ByKeyGroup:
 
     Args:
         channels: how many consumers, their parallelism.
-        key_of: the user's key selector (rows); where it has `columns`, the names of the key's columns (Arrow).
+        key_by: the user's key selector (rows), or the KeyBy that holds it; where the selector has `columns`, the names
+            of the key's columns (Arrow).
         max_parallelism: key groups in all.
         memo_entries: bound on the remembered keys.
     """
 
     def __init__(
-        self, channels: int, key_of: Callable[[Any], Any], max_parallelism: int, memo_entries: int = 65536
+        self, channels: int, key_by: Callable[[Any], Any], max_parallelism: int, memo_entries: int = 65536
     ) -> None:
         self.channels = channels
-        self._key_of = key_of
+        self._key_by = KeyBy.of(key_by)
+        self._key_of = key_of = as_key_selector(key_by).call
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
         self._by_columns = KeyedColumns(key_of, self._channels_of)
@@ -156,8 +137,14 @@ class ByKeyGroup:
             return ((0, batch),) if len(batch) else ()
         if isinstance(batch, ArrowBatch):
             if self._columns is not None:
-                columns = [batch.data.column(name) for name in self._columns]
-                return scattered(batch, self._channels_of.columns(columns), self.channels)
+                try:
+                    columns = [batch.data.column(name) for name in self._columns]
+                    targets = self._channels_of.columns(columns)
+                except KeyError as error:
+                    raise KeyExtractionError.of(self._key_by, "") from extraction_cause(self._key_by, error)
+                except InvalidKeyError as error:
+                    raise RefusedKeyError.of(self._key_by, "") from error
+                return scattered(batch, targets, self.channels)
             batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
         if len(batch) > MOST_ROWS:
             pieces = [batch.slice(at, min(at + MOST_ROWS, len(batch))) for at in range(0, len(batch), MOST_ROWS)]
@@ -165,7 +152,7 @@ class ByKeyGroup:
         fields = self._by_columns.fields(batch)
         keys: Sequence[Any] | None = self._by_columns.keys(fields)
         if keys is None:
-            keys = extracted(self._key_of, batch.values)
+            keys = extracted(self._key_of, batch.values, self._key_by)
         if fields is not None:
             divided = self._by_columns.divided(fields, keys, batch.timestamps)
             if divided is not None:
@@ -183,40 +170,49 @@ class ByKeyGroup:
             try:
                 channels.append(self._channels_of.key(key))
             except InvalidKeyError as error:
-                raise RefusedKeyError(error.found, error.where, error.remedy, shortened(record)) from error
+                raise RefusedKeyError.of(self._key_by, shortened(record)) from error
         return channels
 
 
 class ByFunction:
     """The user's partitioner decides: `partition(key, channels) -> channel`."""
 
-    def __init__(self, channels: int, partition: Callable[[Any, int], int], key_of: Callable[[Any], Any]) -> None:
-        self.channels, self._partition, self._key_of = channels, partition, key_of
+    def __init__(self, channels: int, partition: Callable[[Any, int], int], key_by: Callable[[Any], Any]) -> None:
+        self.channels, self._partition, self._key_by = channels, partition, KeyBy.of(key_by)
+        self._key_of = as_key_selector(key_by).call
 
     def split(self, batch: Batch) -> Split:
         """One call a record.
 
         Raises:
             KeyExtractionError: the key selector failed.
-            ChannelRangeError: the partitioner named a channel outside [0, channels).
+            UserCodeError: the partitioner failed, or (ChannelRangeError) named a channel outside [0, channels).
         """
         partition, width = self._partition, self.channels
         records = list(rows_of(batch))
         targets = []
-        for key, record in zip(extracted(self._key_of, records), records, strict=True):
-            found = partition(key, width)
+        for key, record in zip(extracted(self._key_of, records, self._key_by), records, strict=True):
             try:
-                target = operator.index(found)
-            except TypeError:
-                raise ChannelRangeError(repr(found), width, shortened(record)) from None
-            if not 0 <= target < width:
-                raise ChannelRangeError(f"channel {target}", width, shortened(record))
+                target = _channel(partition(key, width), width, record)
+            except Exception as error:
+                told = UserCodeError("partition_custom", self._key_by.call_site, shortened(record), "partition")
+                raise told from error
             targets.append(target)
         return scatter(batch, targets, width)
 
 
-def extracted(key_of: Callable[[Any], Any], records: list[Any]) -> list[Any]:
-    """The key of each record.
+def _channel(found: Any, width: int, record: Any) -> int:
+    try:
+        target = operator.index(found)
+    except TypeError:
+        raise ChannelRangeError(repr(found), width, shortened(record)) from None
+    if not 0 <= target < width:
+        raise ChannelRangeError(f"channel {target}", width, shortened(record))
+    return target
+
+
+def extracted(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -> list[Any]:
+    """The key of each record; `key_by` says whose selector `key_of` is.
 
     Raises:
         KeyExtractionError: `key_of` failed on one of them.
@@ -225,9 +221,9 @@ def extracted(key_of: Callable[[Any], Any], records: list[Any]) -> list[Any]:
     try:
         keys = list(map(key_of, at))
     except Exception as error:
-        raise KeyExtractionError(record_at(records, at)) from error
+        raise KeyExtractionError.of(key_by, record_at(records, at)) from extraction_cause(key_by, error)
     if len(keys) != len(records):  # to map, a StopIteration from within is the end of the records
-        raise KeyExtractionError(record_at(records, at)) from StopIteration()
+        raise KeyExtractionError.of(key_by, record_at(records, at)) from extraction_cause(key_by, StopIteration())
     return keys
 
 

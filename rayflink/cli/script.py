@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TextIO
 
 from rayflink.common.errors import JobCancelled, JobFailed, RayflinkError
+from rayflink.common.tracebacks import users_traceback
 
 OPTIONS_VARIABLE = "RAYFLINK_OPTIONS"
 """Where the environment of a program finds the options of the command line: one `key=value` a line."""
@@ -82,11 +83,14 @@ def _exit_code(exit: SystemExit) -> int:
 
 
 def _print_users_traceback(error: Exception, path: str, stream: TextIO) -> None:
-    """The traceback from the script's first frame on; a script that does not compile has none."""
+    """The traceback from the script's first frame on, without ours; a script that does not compile has none."""
     tb = error.__traceback__
     while tb is not None and not _is_script(tb, path):
         tb = tb.tb_next
-    stream.write("".join(traceback.format_exception(type(error), error, tb)))
+    if tb is None:
+        stream.write("".join(traceback.format_exception(type(error), error, None)))
+    else:
+        stream.write(users_traceback(error, tb))
 
 
 def _line_of(tb: TracebackType | None, path: str) -> str:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .call_sites import call_site
+from .errors import InvalidFunction, shorten
 from .runtime_context import RuntimeContext
+
+if TYPE_CHECKING:
+    from .type_base import TypeInformation
 
 
 class UserFunction(NamedTuple):
@@ -26,6 +32,32 @@ class UserFunctionPair(NamedTuple):
     close: Callable[[], None]
 
 
+@dataclass(frozen=True)
+class KeyBy:
+    """What a step that deals records by key was given, so that a failure of it names that step and its line.
+
+    Args:
+        selector: a KeySelector or a callable, record -> key.
+        call_site: the line of the program, or "".
+        key_type: what every key must be; None: anything that can be a key.
+        step: the method that was called.
+    """
+
+    selector: Any
+    call_site: str = ""
+    key_type: TypeInformation | None = None
+    step: str = "key_by"
+
+    @classmethod
+    def of(cls, given: Any) -> KeyBy:
+        """The KeyBy itself; anything else is a selector of an unknown line."""
+        return given if isinstance(given, cls) else cls(given)
+
+    def __call__(self, record: Any) -> Any:
+        """The key of a record."""
+        return as_key_selector(self.selector).call(record)
+
+
 def _nothing(*_: object) -> None:
     pass
 
@@ -37,89 +69,117 @@ def life_cycle_of(function: Any) -> tuple[Callable[[RuntimeContext], None], Call
     return function.open, function.close
 
 
-def _method_of(function: Any, method: str, kind: str) -> Callable[..., Any]:
+def _method_of(function: Any, method: str, kind: str, step: str, width: int) -> Callable[..., Any]:
+    """What to call of a function with `width` arguments, for the step of a program that it was given to.
+
+    Raises:
+        InvalidFunction: it cannot be called so.
+    """
     if inspect.isclass(function) and hasattr(function, method) and hasattr(function, "open"):
         name = function.__name__
-        raise TypeError(f"{kind} is wanted, but the class {name} itself was passed; pass an instance: {name}(...)")
+        problem = f"{step}: {kind} is wanted, but the class {name} itself was passed"
+        raise InvalidFunction(problem, f"pass an instance: {name}(...)", call_site())
     if not inspect.isroutine(function) and not inspect.isclass(function) and hasattr(function, method):
         call = getattr(function, method)
     elif callable(function):
         call = function
     else:
-        raise TypeError(f"{kind} or a callable is wanted, got {type(function).__name__}: {function!r:.100}")
+        problem = f"{step}: {kind} or a callable is wanted, got {type(function).__name__}: {shorten(function, 100)}"
+        raise InvalidFunction(problem, f"pass a function of {_arguments(width)}", call_site())
     if inspect.iscoroutinefunction(call):
-        raise TypeError(f"{kind} cannot be async, got the coroutine function {call!r}; use AsyncDataStream for those")
+        problem = f"{step}: {kind} cannot be async, got the coroutine function {call!r}"
+        raise InvalidFunction(problem, "use AsyncDataStream for those", call_site())
+    _hold_to(width, call, step)
     result: Callable[..., Any] = call
     return result
 
 
-def _single(function: Any, method: str, kind: str) -> UserFunction:
-    return UserFunction(_method_of(function, method, kind), *life_cycle_of(function))
+def _hold_to(width: int, call: Callable[..., Any], step: str) -> None:
+    """Refuse what cannot be called with so many arguments; a callable that does not tell is taken as it is."""
+    try:
+        signature = inspect.signature(call)
+    except (ValueError, TypeError):  # most built-in types and functions of extensions
+        return
+    try:
+        signature.bind(*range(width))
+    except TypeError:
+        found = [p for p in signature.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        name = getattr(call, "__qualname__", type(call).__name__)
+        problem = f"{step} wants a function of {_arguments(width)}, found one of {len(found)}: {name}{signature}"
+        raise InvalidFunction(problem, f"give it {_arguments(width)}", call_site()) from None
 
 
-def _pair(function: Any, methods: tuple[str, str], kind: str) -> UserFunctionPair:
+def _arguments(count: int) -> str:
+    return f"{count} argument{'' if count == 1 else 's'}"
+
+
+def _single(function: Any, method: str, kind: str, step: str, width: int = 1) -> UserFunction:
+    return UserFunction(_method_of(function, method, kind, step, width), *life_cycle_of(function))
+
+
+def _pair(function: Any, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
     if isinstance(function, tuple) and len(function) == 2:
-        first, second = (_method_of(part, "", "one callable for each input") for part in function)
+        first, second = (_method_of(part, "", "one callable for each input", step, width) for part in function)
         return UserFunctionPair(first, second, _nothing, _nothing)
     if inspect.isclass(function) or not all(hasattr(function, method) for method in methods):
-        raise TypeError(
-            f"{kind} instance with methods {' and '.join(methods)}, or a pair of callables, is wanted; "
-            f"got {function!r:.100}"
-        )
-    calls = [_method_of(getattr(function, method), "", kind) for method in methods]
+        problem = f"{kind} instance with methods {' and '.join(methods)} is wanted, got {shorten(function, 100)}"
+        remedy = f"pass one, or a pair of callables of {_arguments(width)}"
+        raise InvalidFunction(f"{step}: {problem}", remedy, call_site())
+    calls = [_method_of(getattr(function, method), "", kind, step, width) for method in methods]
     return UserFunctionPair(calls[0], calls[1], *life_cycle_of(function))
 
 
-def as_map(function: Any) -> UserFunction:
-    """`value -> value`, from a MapFunction or a callable."""
-    return _single(function, "map", "a MapFunction")
+def as_map(function: Any, step: str = "map") -> UserFunction:
+    """`value -> value`, from a MapFunction or a callable; `step` is what it was given to."""
+    return _single(function, "map", "a MapFunction", step)
 
 
 def as_flat_map(function: Any) -> UserFunction:
     """`value -> iterable or None`, from a FlatMapFunction or a callable."""
-    return _single(function, "flat_map", "a FlatMapFunction")
+    return _single(function, "flat_map", "a FlatMapFunction", "flat_map")
 
 
 def as_filter(function: Any) -> UserFunction:
     """`value -> truth`, from a FilterFunction or a callable."""
-    return _single(function, "filter", "a FilterFunction")
+    return _single(function, "filter", "a FilterFunction", "filter")
 
 
 def as_reduce(function: Any) -> UserFunction:
     """`(value, value) -> value`, from a ReduceFunction or a callable."""
-    return _single(function, "reduce", "a ReduceFunction")
+    return _single(function, "reduce", "a ReduceFunction", "reduce", 2)
 
 
 def as_key_selector(function: Any) -> UserFunction:
-    """`value -> key`, from a KeySelector or a callable."""
-    return _single(function, "get_key", "a KeySelector")
+    """`value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
+    given = KeyBy.of(function)
+    return _single(given.selector, "get_key", "a KeySelector", given.step)
 
 
 def as_partitioner(function: Any) -> UserFunction:
     """`(key, num_partitions) -> index`, from a Partitioner or a callable."""
-    return _single(function, "partition", "a Partitioner")
+    return _single(function, "partition", "a Partitioner", "partition_custom", 2)
 
 
 def as_process(function: Any) -> UserFunction:
     """`(value, context) -> iterable or None`, from a (Keyed)ProcessFunction or a callable."""
-    return _single(function, "process_element", "a ProcessFunction")
+    return _single(function, "process_element", "a ProcessFunction", "process", 2)
 
 
 def as_sink(function: Any) -> UserFunction:
     """`value -> None`, from a SinkFunction or a callable."""
-    return _single(function, "invoke", "a SinkFunction")
+    return _single(function, "invoke", "a SinkFunction", "add_sink")
 
 
 def as_co_map(function: Any) -> UserFunctionPair:
     """`value -> value` for each input, from a CoMapFunction or a pair of callables."""
-    return _pair(function, ("map1", "map2"), "a CoMapFunction")
+    return _pair(function, ("map1", "map2"), "a CoMapFunction", "map")
 
 
 def as_co_flat_map(function: Any) -> UserFunctionPair:
     """`value -> iterable or None` for each input, from a CoFlatMapFunction or a pair of callables."""
-    return _pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction")
+    return _pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction", "flat_map")
 
 
 def as_co_process(function: Any) -> UserFunctionPair:
     """`(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair of callables."""
-    return _pair(function, ("process_element1", "process_element2"), "a CoProcessFunction")
+    return _pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)

@@ -10,6 +10,7 @@ from rayflink.state.errors import RayflinkError
 __all__ = [
     "ConfigError",
     "ControlPlaneTimeout",
+    "InvalidFunction",
     "InvalidTypesError",
     "JobCancelled",
     "JobExecutionError",
@@ -66,6 +67,10 @@ class PlanError(RayflinkError):
 
     def __str__(self) -> str:
         return f"{self.problem}; {self.remedy}{_at(self.line)}"
+
+
+class InvalidFunction(PlanError, TypeError):
+    """What a step of the program was given for a function cannot be called as the step calls it."""
 
 
 class InvalidTypesError(RayflinkError):
@@ -144,7 +149,8 @@ class JobFailed(JobExecutionError):
 
     def __str__(self) -> str:
         record = f"\nrecord: {self.record}" if self.record else ""
-        return f"{super().__str__()}{record}\n{self.user_traceback}".rstrip()
+        told = self.user_traceback if "\n" in self.user_traceback.strip() else ""  # one line is the reason itself
+        return f"{super().__str__()}{record}\n{told}".rstrip()
 
 
 class JobCancelled(JobExecutionError):

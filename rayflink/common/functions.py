@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from .callables import (
+    KeyBy,
     UserFunction,
     UserFunctionPair,
     as_co_flat_map,
@@ -480,7 +481,7 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 __all__ = [
     "AggregateFunction", "AllWindowFunction", "AsyncFunction", "AsyncRetryPredicate", "AsyncRetryStrategy",
     "BaseBroadcastProcessFunction", "BroadcastProcessFunction", "CoFlatMapFunction", "CoMapFunction",
-    "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction", "Function", "KeySelector",
+    "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction", "Function", "KeyBy", "KeySelector",
     "KeyedBroadcastProcessFunction", "KeyedCoProcessFunction", "KeyedProcessFunction", "KeyedStateStore",
     "MapFunction", "NullByteKeySelector", "OutputTag", "Partitioner", "ProcessAllWindowFunction",
     "ProcessFunction", "ProcessWindowFunction", "ReduceFunction", "RichFunction", "RuntimeContext",

@@ -57,6 +57,8 @@ class DataGeneratorSource(Source):
             raise ValueError(f"count must be >= 0 or None for no end, got {count}")
         if records_per_second is not None and not records_per_second > 0:
             raise ValueError(f"records_per_second must be > 0 or None for no limit, got {records_per_second}")
+        if function is not None:
+            as_map(function, "DataGeneratorSource")  # refuses what is no function here, in the user's line
         self._function, self._count, self._rate, self._first = function, count, records_per_second, first
 
     @property
@@ -76,7 +78,7 @@ class DataGeneratorSource(Source):
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         rate = None if self._rate is None else self._rate / ctx.parallelism
-        call = None if self._function is None else as_map(self._function).call
+        call = None if self._function is None else as_map(self._function, "DataGeneratorSource").call
         return _GeneratorReader(call, None if rate is None else RateLimit(rate, ctx.now_ms))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions import CoFlatMapFunction, CoMapFunction
+from rayflink.common.functions import CoFlatMapFunction, CoMapFunction, KeyedCoProcessFunction
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory, Typed
@@ -45,10 +45,10 @@ class ConnectedStreams:
 
         Args:
             key_selector1, key_selector2: of each stream; see `DataStream.key_by`.
-            key_type: accepted for PyFlink's sake; keys say their type themselves.
+            key_type: what every key of both streams must be; None: any key.
         """
         first, second = self._streams
-        return ConnectedStreams(first.key_by(key_selector1), second.key_by(key_selector2))
+        return ConnectedStreams(first.key_by(key_selector1, key_type), second.key_by(key_selector2, key_type))
 
     def map(self, func: Any, output_type: Any = None) -> DataStream:
         """`map1` of each record of the first stream, `map2` of the second.
@@ -82,6 +82,9 @@ class ConnectedStreams:
         Args:
             func: a CoProcessFunction, or a KeyedCoProcessFunction where the streams are keyed.
         """
+        if not self._is_keyed and isinstance(func, KeyedCoProcessFunction):
+            problem = f"process was given the KeyedCoProcessFunction {type(func).__name__} on streams without keys"
+            raise PlanError(problem, "call key_by(...) before process(...)", graph.call_site())
         if self._is_keyed:
             return self._two_input("Keyed Co-Process", Factory(KeyedCoProcessOperator, *self._keys, func), output_type)
         return self._two_input("Co-Process", Factory(CoProcessOperator, func), output_type)

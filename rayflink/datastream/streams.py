@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions import as_key_selector, as_partitioner
+from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.sink import Sink
 from rayflink.common.watermarks import WatermarkStrategy
@@ -97,7 +97,14 @@ class DataStream(Step):
         return self._one_input("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
-        """Any number of results for each record, and side outputs: `yield tag, value`."""
+        """Any number of results for each record, and side outputs: `yield tag, value`.
+
+        Raises:
+            PlanError: it is a KeyedProcessFunction, which needs a keyed stream.
+        """
+        if isinstance(func, KeyedProcessFunction):
+            problem = f"process was given the KeyedProcessFunction {type(func).__name__} on a stream without keys"
+            raise PlanError(problem, "call key_by(...) before process(...)", graph.call_site())
         return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
@@ -141,12 +148,13 @@ class DataStream(Step):
 
         Args:
             key_selector: a function or KeySelector, a field name, an index, or a tuple of names or indexes.
-            key_type: accepted for PyFlink's sake; keys say their type themselves.
+            key_type: what every key must be, where the stream is then worked by key; None: any key.
         """
         from .keyed import KeyedStream
 
-        selector = field_selector(key_selector)
-        strategy = partitioners.KeyGroup(as_key_selector(selector).call)
+        selector = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type))
+        as_key_selector(selector)  # refuses what is no key selector here, in the user's line
+        strategy = partitioners.KeyGroup(selector)
         step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
         return KeyedStream(self._env, step, selector)
 
@@ -177,7 +185,8 @@ class DataStream(Step):
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
         """To the subtask that `partitioner(key, number of subtasks)` names."""
         choose = as_partitioner(partitioner).call
-        key_of = as_key_selector(field_selector(key_selector)).call
+        key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
+        as_key_selector(key_of)  # refuses what is no key selector here, in the user's line
         return self._partitioned(partitioners.Custom(choose, key_of))
 
     # results

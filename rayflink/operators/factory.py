@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..common.call_sites import call_site
 from ..common.errors import NotSerializable, described
-from ..common.functions import Function
+from ..common.functions import Function, KeyBy
 from .triggers import Trigger
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class SourceFactory:
 
 def _own(argument: Any) -> Any:
     """A copy of a function object that may hold state, anything else as it is."""
+    if isinstance(argument, KeyBy):
+        return replace(argument, selector=_own(argument.selector))
     if inspect.isroutine(argument) or inspect.isclass(argument) or isinstance(argument, Factory):
         return argument
     if not (isinstance(argument, Function | Trigger) or callable(argument)):

@@ -117,6 +117,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         if not isinstance(texts, Coded) or isinstance(numbers, (Coded, list)) or numbers.dtype.kind != "i":
             return None
         keys, codes = in_use(texts)
+        self.check_keys(keys, batch)
         table = self._table
         state = table.load(keys)
         olds = [state.get(key, (key, 0)) for key in keys]

@@ -8,6 +8,7 @@ input) is left out, for a job that was drained may be fed again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from rayflink.state.backend import KeyContext, KeyedBackend
@@ -18,9 +19,11 @@ from rayflink.state.keys import canonical_key
 from rayflink.state.memory import HashMapBackend
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Watermark
-from ..common.functions import KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
+from ..common.errors import TypeMismatch
+from ..common.functions import KeyBy, KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
 from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
+from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from .user_code import FunctionOperator, UserCode, list_of
 
 _WATERMARK_ENTRY = "_watermark"
@@ -36,7 +39,8 @@ class KeyedOperator(FunctionOperator):
     """An operator on a keyed stream, with state by key.
 
     Args:
-        key_selector: a KeySelector or a callable, the one the stream was partitioned by; called once a record.
+        key_selector: what the stream was partitioned by: a KeySelector, a callable, or the KeyBy that holds one; called
+            once a record.
         function: the user's function with its life cycle.
     """
 
@@ -44,6 +48,7 @@ class KeyedOperator(FunctionOperator):
 
     def __init__(self, key_selector: Any, function: UserFunction) -> None:
         super().__init__(function)
+        self._key_by = KeyBy.of(key_selector)
         self._selector = as_key_selector(key_selector)
         self._key_of = self._selector.call
         self.watermark = MIN_TIMESTAMP
@@ -99,15 +104,38 @@ class KeyedOperator(FunctionOperator):
     def keys_of(self, batch: Batch) -> list[Any]:
         """The records' keys as the selector gives them."""
         if isinstance(batch, RowColumns) and batch.key_column is not None:
-            return objects(batch.columns[batch.key_column])
-        values = list_of(batch)
-        iterator: Iterator[Any] = iter(values)
+            keys = objects(batch.columns[batch.key_column])
+        else:
+            values = list_of(batch)
+            iterator: Iterator[Any] = iter(values)
+            try:
+                keys = list(map(self._key_of, iterator))
+                ensure_all_taken(iterator)
+            except Exception as error:
+                key_by, record = self._named(), record_at(values, iterator)
+                raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)
+        if self._key_by.key_type is not None:
+            self.check_keys(keys, batch)
+        return keys
+
+    def check_keys(self, keys: list[Any], batch: Batch) -> None:
+        """Hold keys to the type the program declared, if it did; where they are the records', one is named.
+
+        Raises:
+            RefusedKeyError: one is not of the type.
+        """
+        key_type, site = self._key_by.key_type, self._key_by.call_site
+        if key_type is None:
+            return
         try:
-            keys = list(map(self._key_of, iterator))
-            ensure_all_taken(iterator)
-            return keys
-        except Exception as error:
-            raise self.failure("get_key", record_at(values, iterator)) from error
+            key_type.check_batch(keys, "key", site)
+        except TypeMismatch:
+            for key, value in zip(keys, list_of(batch), strict=False):
+                try:
+                    key_type.check(key, "key", site)
+                except TypeMismatch as error:
+                    raise RefusedKeyError.of(self._named(), shortened(value)) from error
+            raise
 
     def canonical(self, key: Any, value: Any) -> Any:
         """The key in the form it has in state; due for a key that is not found there.
@@ -118,7 +146,13 @@ class KeyedOperator(FunctionOperator):
         try:
             return canonical_key(key)
         except InvalidKeyError as error:
-            raise self.failure("get_key", shortened(value)) from error
+            raise RefusedKeyError.of(self._named(), shortened(value)) from error
+
+    def _named(self) -> KeyBy:
+        """Whose fault a key is: the step's that dealt the records, or the operator's own where that is not known."""
+        if self._key_by.call_site:
+            return self._key_by
+        return replace(self._key_by, step=self.ctx.operator_name, call_site=self.ctx.call_site)
 
     def record_failure(self, where: str, key: Any, value: Any, error: Exception) -> UserCodeError:
         """The error to raise from `error`, met while one record was worked.

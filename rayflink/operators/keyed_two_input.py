@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..common.batches import Batch, Element
-from ..common.functions import RuntimeContext, UserFunction, as_co_process, as_key_selector
+from ..common.functions import KeyBy, RuntimeContext, UserFunction, as_co_process, as_key_selector
 from .keyed_process import KeyedProcessOperator
 from .user_code import UserCode
 
@@ -27,8 +27,8 @@ class KeyedCoProcessOperator(KeyedProcessOperator):
         super().__init__(key_selector1, _Called(pair.call1, pair.open, pair.close, on_timer))
         self._second = as_key_selector(key_selector2)
         self._ways = (
-            (self._key_of, self._function),
-            (self._second.call, UserFunction(pair.call2, pair.open, pair.close)),
+            (self._key_by, self._key_of, self._function),
+            (KeyBy.of(key_selector2), self._second.call, UserFunction(pair.call2, pair.open, pair.close)),
         )
 
     def open(self) -> None:
@@ -46,7 +46,7 @@ class KeyedCoProcessOperator(KeyedProcessOperator):
                     self._second.close()
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
-        self._key_of, self._function = self._ways[input_index]
+        self._key_by, self._key_of, self._function = self._ways[input_index]
         yield from super().process(batch, input_index)
 
 

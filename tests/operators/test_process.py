@@ -186,7 +186,7 @@ def test_failures_on_two_streams_name_the_method_of_the_stream(index: int) -> No
 
 
 def test_one_callable_for_two_streams_is_refused() -> None:
-    with pytest.raises(TypeError, match="or a pair of callables, is wanted"):
+    with pytest.raises(TypeError, match="or a pair of callables of 1 argument"):
         CoMapOperator(lambda value: value)
 
 

@@ -29,6 +29,7 @@ from rayflink.actors.exchange.selectors import (
     SingleChannel,
 )
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.key_groups import key_group, subtask_of
 from rayflink.state.keys import key_hash
@@ -265,7 +266,7 @@ def test_a_failing_key_selector_names_the_record(make: Any, cause: type[Exceptio
             raise cause("no key")
         return record
 
-    with pytest.raises(KeyExtractionError, match="^Could not extract key from 13$") as caught:
+    with pytest.raises(KeyExtractionError, match="^Could not extract key from 13 in 'key_by': ") as caught:
         make(key_of).split(RowBatch([11, 12, 13, 14]))
     assert isinstance(caught.value.__cause__, cause)
 
@@ -290,10 +291,10 @@ def test_a_refused_key_names_its_record_and_the_remedy(key: Any, found: str) -> 
     selector = ByKeyGroup(4, lambda r: r[1], MAX_PARALLELISM)
     with pytest.raises(RefusedKeyError, match=found) as caught:
         selector.split(RowBatch([("good", 1), ("bad", key), ("after", 2)]))
-    assert isinstance(caught.value, InvalidKeyError)
+    assert isinstance(caught.value.__cause__, InvalidKeyError)
     assert caught.value.record.startswith("('bad', ")
     assert "the record is ('bad'" in str(caught.value)
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
 
 
 def test_a_key_no_dict_takes_still_finds_its_channel() -> None:
@@ -303,8 +304,15 @@ def test_a_key_no_dict_takes_still_finds_its_channel() -> None:
 
 def test_a_column_that_cannot_be_a_key_is_refused() -> None:
     batch = ArrowBatch(pa.record_batch({"k": [[1], [2]]}))
-    with pytest.raises(InvalidKeyError):
+    with pytest.raises(RefusedKeyError, match="cannot be a key") as caught:
         ByKeyGroup(2, ColumnKey("k"), MAX_PARALLELISM).split(batch)
+    assert isinstance(caught.value.__cause__, InvalidKeyError)
+
+
+def test_a_column_that_is_not_there_is_named_with_the_step() -> None:
+    batch = ArrowBatch(pa.record_batch({"k": [1, 2]}))
+    with pytest.raises(KeyExtractionError, match="key_by wants field 'gone' of each record"):
+        ByKeyGroup(2, ColumnKey("gone"), MAX_PARALLELISM).split(batch)
 
 
 @pytest.mark.spec("D09")
@@ -322,9 +330,12 @@ def test_a_users_partitioner_chooses_the_channel() -> None:
 @pytest.mark.parametrize("answer", [3, -1, None, "1", 1.5])
 def test_a_partitioner_that_names_no_channel_is_told_so_with_the_record(answer: Any) -> None:
     selector = ByFunction(3, lambda key, n: answer, lambda r: r)
-    with pytest.raises(ChannelRangeError, match=r"return an int in \[0, 3\); the record is 'rec'") as caught:
+    with pytest.raises(UserCodeError, match=r"return an int in \[0, 3\); the record is 'rec'") as caught:
         selector.split(RowBatch(["rec"]))
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    told = caught.value.__cause__
+    assert isinstance(told, ChannelRangeError)
+    assert str(pickle.loads(pickle.dumps(told))) == str(told)
+    assert (caught.value.operator, caught.value.record) == ("partition_custom", "'rec'")
 
 
 @pytest.mark.parametrize("name", SELECTORS)

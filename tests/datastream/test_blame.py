@@ -1,0 +1,185 @@
+"""Whose fault a failure is: it names the step that was given what failed, its line and the record, no frame of ours."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from rayflink.common import JobFailed, PlanError, Types
+from rayflink.common.errors import InvalidFunction
+from rayflink.datastream import KeyedCoProcessFunction, KeyedProcessFunction, KeySelector, MapFunction
+from tests.datastream.programs import environment
+
+WORDS = [("a", 1), ("b", 2), ("c", "x" * 1_000)]
+
+
+def failure_of(stream: Any) -> JobFailed:
+    with pytest.raises(JobFailed) as caught:
+        stream.execute_and_collect()
+    return caught.value
+
+
+def line_of(frame_offset: int = 0) -> str:
+    """The line of the caller, as call sites begin."""
+    caller = inspect.stack()[1]
+    return f"{caller.filename}:{caller.lineno + frame_offset} "
+
+
+def engine_frames(error: JobFailed) -> list[str]:
+    return re.findall(r'File ".*/(?:rayflink|actors|state)/(?!.*tests).*', error.user_traceback)
+
+
+class Seventh(KeySelector):
+    def get_key(self, value: Any) -> Any:
+        return value[7]
+
+
+@pytest.mark.spec("D08")
+@pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.parametrize("selector", [lambda record: record[7], Seventh()])
+def test_a_failing_key_selector_is_blamed_on_key_by_whichever_task_called_it(parallelism: int, selector: Any) -> None:
+    behind = environment(parallelism).from_collection(WORDS).map(lambda record: record)
+    keyed, line = behind.key_by(selector), line_of()
+    error = failure_of(keyed.sum(1))
+    assert (error.operator, error.record) == ("key_by", "('a', 1)")
+    assert error.call_site.startswith(line)
+    assert "IndexError: tuple index out of range" in str(error)
+    assert error.user_traceback.count("  File ") == 1 and not engine_frames(error)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_windows_and_either_of_two_streams_blame_their_own_key_by(parallelism: int) -> None:
+    class Pairs(KeyedCoProcessFunction):
+        def process_element1(self, value: Any, ctx: Any) -> Any:
+            yield value
+
+        process_element2 = process_element1
+
+    env = environment(parallelism)
+    left, right = env.from_collection(WORDS[:1]), env.from_collection(WORDS)
+    keyed, line = left.key_by(0).connect(right.key_by(lambda record: record[7])), line_of()
+    error = failure_of(keyed.process(Pairs()))
+    assert (error.operator, error.record) == ("key_by", "('a', 1)") and error.call_site.startswith(line)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_key_that_cannot_be_one_is_told_without_a_traceback(parallelism: int) -> None:
+    keyed, line = environment(parallelism).from_collection(WORDS[2:]).key_by(lambda record: [record]), line_of()
+    error = failure_of(keyed.sum(1))
+    assert error.operator == "key_by" and error.call_site.startswith(line)
+    assert str(error).count("key is a list, which cannot be a key; use tuple(...) of it") == 1
+    assert error.record.startswith("('c', 'xxx") and len(error.record) < 250
+    assert "Traceback" not in str(error)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.parametrize(("field", "wanted"), [(5, "field 5"), ("word", "field 'word'"), ((0, 9), "fields 0, 9")])
+def test_a_field_that_a_record_does_not_have_is_named(parallelism: int, field: Any, wanted: str) -> None:
+    error = failure_of(environment(parallelism).from_collection(WORDS).key_by(field).sum(1))
+    assert f"key_by wants {wanted} of each record" in str(error)
+    assert error.record == "('a', 1)" and "Traceback" not in str(error)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_key_of_another_type_than_declared_is_refused_with_its_record(parallelism: int) -> None:
+    stream = environment(parallelism).from_collection([(1, 1), ("b", 2)])
+    error = failure_of(stream.key_by(lambda record: record[0], key_type=Types.INT()).sum(1))
+    assert "TypeMismatch: key: found str 'b', wanted Integer" in str(error)
+    assert (error.operator, error.record) == ("key_by", "('b', 2)")
+
+
+def test_keys_that_arrive_as_columns_are_held_to_their_type_as_well() -> None:
+    stream = environment(2).from_collection([("a", 1)] * 600)
+    assert "wanted Integer" in str(failure_of(stream.key_by(0, key_type=Types.INT()).sum(1)))
+    stream = environment(2).from_collection([("a", 1)] * 600)
+    assert len(stream.key_by(0, key_type=Types.STRING()).sum(1).execute_and_collect()) == 600
+
+
+def test_both_key_types_of_connected_streams_are_checked() -> None:
+    env = environment(2)
+    streams = env.from_collection([1]).connect(env.from_collection(["b"]))
+    keyed = streams.key_by(lambda value: value, lambda value: value, key_type=Types.INT())
+
+    class Nothing(KeyedCoProcessFunction):
+        def process_element1(self, value: Any, ctx: Any) -> None:
+            pass
+
+        process_element2 = process_element1
+
+    assert "found str 'b', wanted Integer" in str(failure_of(keyed.process(Nothing())))
+
+
+def test_a_failing_partitioner_is_blamed_on_partition_custom() -> None:
+    stream = environment(2).from_collection(WORDS).map(lambda record: record)
+    dealt, line = stream.partition_custom(lambda key, channels: 1 // 0, lambda record: record[0]), line_of()
+    error = failure_of(dealt.map(lambda record: record))
+    assert (error.operator, error.record) == ("partition_custom", "('a', 1)")
+    assert error.call_site.startswith(line) and not engine_frames(error)
+
+
+def test_what_a_failure_was_raised_from_is_shown_where_the_program_had_part_in_it() -> None:
+    def parse(value: Any) -> Any:
+        try:
+            return int(value)
+        except ValueError as error:
+            raise RuntimeError("no number") from error
+
+    error = failure_of(environment().from_collection(["x"]).map(parse))
+    assert "invalid literal" in error.user_traceback and "direct cause" in error.user_traceback
+    assert error.user_traceback.count("  File ") == 2 and not engine_frames(error)
+
+
+class NoArgument(MapFunction):
+    def map(self) -> Any:  # type: ignore[override]
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("step", "arguments", "told"),
+    [
+        ("map", [lambda a, b: a], "map wants a function of 1 argument, found one of 2"),
+        ("map", [NoArgument()], "map wants a function of 1 argument, found one of 0"),
+        ("map", [3], "map: a MapFunction or a callable is wanted, got int: 3; pass a function of 1 argument"),
+        ("filter", [lambda: True], "filter wants a function of 1 argument, found one of 0"),
+        ("flat_map", [lambda a, b: a], "flat_map wants a function of 1 argument"),
+        ("process", [lambda a: a], "process wants a function of 2 arguments, found one of 1"),
+        ("key_by", [lambda x, y: x], "key_by wants a function of 1 argument, found one of 2"),
+        ("partition_custom", [lambda key: 0, 0], "partition_custom wants a function of 2 arguments"),
+        ("add_sink", [lambda: None], "add_sink wants a function of 1 argument"),
+    ],
+)
+def test_a_function_that_cannot_be_called_is_refused_in_its_line(step: str, arguments: Any, told: str) -> None:
+    stream = environment().from_collection(WORDS)
+    with pytest.raises(InvalidFunction, match=re.escape(told)) as caught:
+        getattr(stream, step)(*arguments)
+    assert caught.value.line.startswith(f"{__file__}:")
+
+
+def test_a_reducer_takes_two_and_what_does_not_tell_is_taken_as_it_is() -> None:
+    with pytest.raises(InvalidFunction, match="reduce wants a function of 2 arguments, found one of 1"):
+        environment().from_collection(WORDS).key_by(0).reduce(lambda value: value)
+    values = environment().from_collection([1, 2])
+    assert values.map(str).map(lambda value, times=2: value * times).execute_and_collect() == ["11", "22"]
+    assert environment().from_collection([1]).map(lambda *values: values).execute_and_collect() == [(1,)]
+
+
+def test_functions_that_need_keys_are_refused_on_streams_without() -> None:
+    class Keyed(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            yield value
+
+    class BothKeyed(KeyedCoProcessFunction):
+        def process_element1(self, value: Any, ctx: Any) -> Any:
+            yield value
+
+        process_element2 = process_element1
+
+    stream = environment().from_collection(WORDS)
+    with pytest.raises(PlanError, match=r"KeyedProcessFunction Keyed .* call key_by\(...\) before process") as caught:
+        stream.process(Keyed())
+    assert caught.value.line.startswith(f"{__file__}:")
+    with pytest.raises(PlanError, match="KeyedCoProcessFunction BothKeyed"):
+        stream.connect(stream).process(BothKeyed())
