@@ -15,7 +15,9 @@ from typing import Any
 
 import cloudpickle
 
-from rayflink.common.errors import NotSerializable, described
+from rayflink.common.errors import NotSerializable
+
+from .unsendable import cause, not_serializable
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -39,14 +41,14 @@ def pack(program: Any, what: str = "the program") -> bytes:
     """The object with all code of the job's script that it needs.
 
     Raises:
-        NotSerializable: something in it cannot be sent to another process.
+        NotSerializable: something in it cannot be sent to another process; it names the way there.
     """
     file = io.BytesIO()
     pickler = _Pickler(file)
     try:
         pickler.dump(program)
     except Exception as error:
-        raise NotSerializable(what, described(error)) from error
+        raise not_serializable(program, what, error) from error
     # both in one pickle, so that a class met in both is one class on arrival
     whole = io.BytesIO()
     cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
@@ -78,7 +80,7 @@ def to_bytes(value: Any) -> bytes:
         try:
             return bytes(cloudpickle.dumps(value, protocol=5))
         except Exception as error:
-            raise NotSerializable(f"a {type(value).__name__}", described(error)) from error
+            raise NotSerializable(f"a {type(value).__name__}", cause(value, error)) from error
 
 
 def from_bytes(data: bytes) -> Any:
