@@ -51,7 +51,7 @@ from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, To
 from .ray_spills import remove_spills_of
 from .ray_task import Surroundings
 from .reports import read_reports
-from .scheduling import Slot, most_tenants
+from .scheduling import Slot, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
 from .terminal import News, Terminal, Text
@@ -127,7 +127,7 @@ class CoordinatorActor:
         self._settings = JobSettings.of(graph.configuration)
         self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
-        self._blueprint = actor_class(most_tenants(graph))
+        self._blueprint = actor_class(max(tenants(graph).values()))
         self._me = ray.get_runtime_context().current_actor
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000

@@ -11,6 +11,7 @@ from rayflink.graph.job_graph import JobGraph, JobVertex
 from .exchange.frames import PartitionId, TaskAddress
 from .exchange.gate import ChannelSpec
 from .messages import OutputSpec, TaskDeployment
+from .scheduling import slot_of, tenants
 
 log = get_logger(__name__)
 
@@ -33,6 +34,7 @@ class Deployer:
         self._graph = graph
         self._parallel = execution_graph(graph)
         self._cached_files = dict(cached_files)
+        self._tenants = tenants(graph)
         self._attempts: dict[tuple[str, int], TaskAddress] = {
             (vertex.id, subtask): TaskAddress(new_id())
             for vertex in graph.vertices
@@ -84,4 +86,5 @@ class Deployer:
             outputs=outputs,
             config=dict(self._graph.configuration),
             cached_files=self._cached_files,
+            slot_tenants=self._tenants[slot_of(vertex, subtask)],
         )

@@ -47,6 +47,7 @@ class TaskDeployment:
         config: option key -> value.
         restore: operator id -> snapshots to start from.
         cached_files: name -> path of the distributed cache on this machine.
+        slot_tenants: subtasks in its slot, which share what a process has.
     """
 
     job_id: str
@@ -64,6 +65,7 @@ class TaskDeployment:
     config: Mapping[str, Any] = field(default_factory=dict)
     restore: Mapping[str, tuple[OperatorSnapshot, ...]] = field(default_factory=dict)
     cached_files: Mapping[str, str] = field(default_factory=dict)
+    slot_tenants: int = 1
 
     @property
     def name(self) -> str:

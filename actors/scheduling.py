@@ -39,6 +39,6 @@ def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
     return tuple(Slot(group, index) for group, width in sorted(widest.items()) for index in range(width))
 
 
-def most_tenants(graph: JobGraph) -> int:
-    """How many subtasks the fullest slot of a job holds."""
-    return max(Counter(vertex.slot_sharing_group for vertex in graph.vertices).values())
+def tenants(graph: JobGraph) -> Counter[Slot]:
+    """How many subtasks each slot of a job holds: they share its process and CPU."""
+    return Counter(slot_of(vertex, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism))

@@ -122,7 +122,7 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     exclusive = {name: settings.buffers_per_channel * gate.channels_of(name) for name in lent}
     demands = [(len(partition.subpartitions), partition.limits.total) for partition in partitions]
     demands += [(exclusive[name], exclusive[name] + floating) for name, floating in lent.items()]
-    shares = share_out(settings.network_buffers, demands)
+    shares = share_out(settings.network_buffers // deployment.slot_tenants, demands)
     for partition, share in zip(partitions, shares, strict=False):
         partition.limits = PoolLimits(share, min(partition.limits.per_channel, share))
     for name, share in zip(lent, shares[len(partitions) :], strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,9 +34,11 @@ def deployment(buffers: int, channels: list[int], outputs: list[int], blocking: 
     return TaskDeployment("j", "j", TaskAddress("me"), 0, "v", "Vertex", 0, 1, 128, (), inputs, specs, config)
 
 
-def assigned(buffers: int, channels: list[int], outputs: list[int]) -> tuple[list[int], list[int]]:
-    """Buffers of each output's pool, and floating ones of each gate."""
-    what = deployment(buffers, channels, outputs)
+def assigned(
+    buffers: int, channels: list[int], outputs: list[int], tenants: int = 1
+) -> tuple[list[int], list[int]]:
+    """Buffers of each output's pool, and floating ones of each gate, of one of `tenants` tasks of a process."""
+    what = replace(deployment(buffers, channels, outputs), slot_tenants=tenants)
     options = TaskSettings.of(what.config)
     writers, gate = make_writers(what, options), make_gate(what, options)
     assign_buffers(what, writers, gate)
@@ -51,6 +55,12 @@ def test_when_buffers_are_short_each_pool_gives_up_some() -> None:
     # at least 10 + 2 x 10, at most 28 + 28; 40 leave 10 for pools that could take 18 and 8
     assert assigned(40, channels=[10], outputs=[10]) == ([10 + 6], [4])
     assert assigned(30, channels=[10], outputs=[10]) == ([10], [0])
+
+
+@pytest.mark.spec("M05")
+def test_the_tasks_of_a_process_share_its_buffers() -> None:
+    alone = assigned(40, channels=[10], outputs=[10])
+    assert assigned(120, channels=[10], outputs=[10], tenants=3) == alone == ([16], [4])
 
 
 @pytest.mark.spec("M05", "N24")
@@ -88,7 +98,7 @@ def test_a_job_without_enough_buffers_fails_with_the_remedy_and_runs_with_them()
         result = InProcessCluster(graph, clock, lambda ms: clock.advance(max(1, int(ms)))).run()
         return result.status, "" if result.failure is None else result.failure.message
 
-    assert run(8) == (JobStatus.FINISHED, "")
-    status, message = run(3)
+    assert run(12) == (JobStatus.FINISHED, "")
+    status, message = run(9)  # three tasks in the process
     assert status is JobStatus.FAILED
     assert "insufficient network buffers: 4 wanted as a minimum, 3 there; raise taskmanager.network" in message

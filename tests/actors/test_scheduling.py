@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.scheduling import Slot, most_tenants, required_slots, slot_of
+from rayflink.actors.scheduling import Slot, required_slots, slot_of, tenants
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.datastream import StreamExecutionEnvironment
@@ -46,8 +46,12 @@ def test_each_slot_sharing_group_needs_its_own_slots():
     assert required_slots(graph) == (
         Slot("default", 0), Slot("default", 1), Slot("heavy", 0), Slot("heavy", 1), Slot("heavy", 2),
     )  # fmt: skip
-    assert most_tenants(graph) == 2, "the map and the sink share slot 0 of their group"
+    found = tenants(graph)
+    assert found[Slot("default", 1)] == 1
+    assert found[Slot("heavy", 0)] == 2, "the map and the sink share it"
+    assert found[Slot("heavy", 2)] == 1
 
 
-def test_the_fullest_slot_holds_a_subtask_of_every_vertex_of_its_group():
-    assert most_tenants(figure_3_2()) == 5
+def test_the_tenants_of_a_slot_share_it():
+    found = tenants(figure_3_2())
+    assert [found[Slot("default", i)] for i in range(4)] == [5, 5, 3, 3]
