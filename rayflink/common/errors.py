@@ -157,7 +157,7 @@ class JobCancelled(JobExecutionError):
     """A job was cancelled before it finished."""
 
     def __init__(self, job_id: str, by: str) -> None:
-        super().__init__(job_id, f"was cancelled by {by}", "restore it from its last checkpoint or submit it again")
+        super().__init__(job_id, f"was cancelled by {by}", "submit it again to run it from the start")
         self.args = (job_id, by)
         self.by = by
 
@@ -175,7 +175,7 @@ class TaskLost(RayflinkError):
     def __init__(self, task: str, place: str, silent_ms: int, cause: str) -> None:
         super().__init__(task, place, silent_ms, cause)
         self.task, self.place, self.silent_ms, self.cause = task, place, silent_ms, cause
-        self.remedy = "set restart-strategy.type to let the job restart; look for memory kills in the node's logs"
+        self.remedy = "look for memory kills in the node's logs, then submit the job again"
 
     def __str__(self) -> str:
         place = f" on {self.place}" if self.place else ""
