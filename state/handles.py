@@ -37,12 +37,19 @@ class NoCurrentKeyError(StateError):
 class State:
     """A handle on one state, made by a `StateStore`; a `scoped` one follows the context's namespace."""
 
-    __slots__ = ("_context", "_name", "_scoped")
+    __slots__ = ("_context", "_name", "_scoped", "_taken")
 
     def __init__(self, name: str, context: KeyContext, scoped: bool) -> None:
         self._name = name
         self._context = context
         self._scoped = scoped
+        self._taken: Callable[[Any], Any] = isolated
+
+    def hold_to(self, descriptor: StateDescriptor) -> None:
+        """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
+        convert, where = _convert_of(descriptor.type_info), f"state {self._name!r}"
+        if convert is not None:
+            self._taken = lambda value: isolated(convert(value, where))
 
     def _key(self) -> Any:
         key = self._context.key
@@ -82,7 +89,7 @@ class ValueState(TableState):
         if value is None:
             self.clear()
         else:
-            self._table.put(self._key(), isolated(value), self._namespace())
+            self._table.put(self._key(), self._taken(value), self._namespace())
 
 
 class ListState(TableState):
@@ -103,7 +110,7 @@ class ListState(TableState):
         Raises:
             ValueError: it is None.
         """
-        self._table.append(self._key(), isolated(self._element(value)), self._namespace())
+        self._table.append(self._key(), self._taken(self._element(value)), self._namespace())
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Append elements, in order.
@@ -112,7 +119,7 @@ class ListState(TableState):
             ValueError: one of them is None; nothing is appended then.
         """
         key, namespace = self._key(), self._namespace()
-        for value in [isolated(self._element(value)) for value in values]:
+        for value in [self._taken(self._element(value)) for value in values]:
             self._table.append(key, value, namespace)
 
     def update(self, values: Iterable[Any]) -> None:
@@ -121,7 +128,7 @@ class ListState(TableState):
         Raises:
             ValueError: one of the elements is None; nothing is changed then.
         """
-        elements = [isolated(self._element(value)) for value in values]
+        elements = [self._taken(self._element(value)) for value in values]
         if elements:
             self._table.put(self._key(), elements, self._namespace())
         else:
@@ -136,11 +143,18 @@ class ListState(TableState):
 class MapState(State):
     """A map of the current key."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_table", "_taken_key")
 
     def __init__(self, table: KeyedMapTable, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(name, context, scoped)
         self._table = table
+        self._taken_key: Callable[[Any], Any] = isolated
+
+    def hold_to(self, descriptor: StateDescriptor) -> None:
+        super().hold_to(descriptor)
+        convert, where = _convert_of(getattr(descriptor, "key_type_info", None)), f"key of state {self._name!r}"
+        if convert is not None:
+            self._taken_key = lambda key: isolated(convert(key, where))
 
     def get(self, key: Any) -> Any:
         """The value at `key`, or None."""
@@ -148,7 +162,7 @@ class MapState(State):
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value at `key`."""
-        self._table.put(self._key(), isolated(key), isolated(value), self._namespace())
+        self._table.put(self._key(), self._taken_key(key), self._taken(value), self._namespace())
 
     def put_all(self, dict_value: Mapping[Any, Any]) -> None:
         """Set the values of all keys of a mapping."""
@@ -209,7 +223,7 @@ class ReducingState(TableState):
         key, namespace = self._key(), self._namespace()
         old = self._table.get(key, namespace, _ABSENT)
         result = value if old is _ABSENT else self._reduce(old, value)
-        self._table.put(key, isolated(result), namespace)
+        self._table.put(key, self._taken(result), namespace)
 
 
 class AggregatingState(TableState):
@@ -220,6 +234,12 @@ class AggregatingState(TableState):
     def __init__(self, function: Any, table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(table, name, context, scoped)
         self._function = function
+        self._taken = _itself
+
+    def hold_to(self, descriptor: StateDescriptor) -> None:
+        convert, where = _convert_of(descriptor.type_info), f"accumulator of state {self._name!r}"
+        if convert is not None:
+            self._taken = lambda accumulator: convert(accumulator, where)
 
     def get(self) -> Any:
         """The function's result of the accumulator, or None where nothing was added."""
@@ -235,7 +255,7 @@ class AggregatingState(TableState):
         accumulator = self._table.get(key, namespace, _ABSENT)
         if accumulator is _ABSENT:
             accumulator = self._function.create_accumulator()
-        self._table.put(key, self._function.add(isolated(value), accumulator), namespace)
+        self._table.put(key, self._taken(self._function.add(isolated(value), accumulator)), namespace)
 
 
 class StateStore:
@@ -299,10 +319,26 @@ class StateStore:
             raise SnapshotMismatch(descriptor.name, self._operator_uid, f"{known[0]} state", wanted, reason)
         if known is None:
             table = None if kind == "map" else self._backend.table(descriptor)
-            known = kind, create(table, descriptor.name, self._context, self._scoped)
+            created = create(table, descriptor.name, self._context, self._scoped)
+            created.hold_to(descriptor)
+            known = kind, created
             self._handles[descriptor.name] = known
         handle: _H = known[1]
         return handle
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
+    """The type's `convert(value, where)`; None where no type is declared."""
+    if type_info is None:
+        return None
+    convert: Callable[[Any, str], Any] | None = getattr(type_info, "convert", None)
+    if convert is None:
+        raise TypeError(f"the type of a state is a TypeInformation such as Types.INT(), got {type_info!r}")
+    return convert
 
 
 _H = TypeVar("_H", bound=State)

@@ -141,15 +141,19 @@ class JobFailed(JobExecutionError):
         self, job_id: str, operator: str, subtask: int, record: str, user_traceback: str, call_site: str = ""
     ) -> None:
         lines = user_traceback.strip().splitlines()
-        remedy = f"correct {operator!r}{f' (created at {call_site})' if call_site else ''} and submit the job again"
-        super().__init__(job_id, f"failed in {operator!r}, subtask {subtask}: {lines[-1] if lines else ''}", remedy)
+        at = f" (created at {call_site})" if call_site else ""
+        if len(lines) == 1:  # no line of the program was in it: what to correct stands in the reason
+            where, remedy = f"{operator!r}{at}", "correct that and submit the job again"
+        else:
+            where, remedy = repr(operator), f"correct {operator!r}{at} and submit the job again"
+        super().__init__(job_id, f"failed in {where}, subtask {subtask}: {lines[-1] if lines else ''}", remedy)
         self.args = (job_id, operator, subtask, record, user_traceback, call_site)
         self.operator, self.subtask, self.record = operator, subtask, record
         self.user_traceback, self.call_site = user_traceback, call_site
 
     def __str__(self) -> str:
         record = f"\nrecord: {self.record}" if self.record else ""
-        told = self.user_traceback if "\n" in self.user_traceback.strip() else ""  # one line is the reason itself
+        told = self.user_traceback if "\n" in self.user_traceback.strip() else ""
         return f"{super().__str__()}{record}\n{told}".rstrip()
 
 

@@ -58,7 +58,8 @@ def find_files(paths: Sequence[str]) -> list[str]:
         elif matches := sorted(glob.glob(path, recursive=True)):
             found += find_files(matches)
         else:
-            raise FileNotFoundError(f"no file, folder or match for {path!r} (working directory {os.getcwd()})")
+            here = f"no file, folder or match for {path!r} (working directory {os.getcwd()})"
+            raise FileNotFoundError(f"{here}; correct the path, or put the file there on every node")
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..common.batches import Element, RowBatch
 from ..common.errors import TypeMismatch
 from ..common.type_base import TypeInformation
-from .base import Operator, UserCodeError
+from .base import Operator, UserCodeError, shortened
 
 EMITTING = ("process", "process_watermark", "on_processing_time", "end_input", "finish", "prepare_snapshot", "poll")
 """The methods by which an operator emits elements."""
@@ -41,11 +41,22 @@ def _converted(operator: Operator, type_info: TypeInformation, elements: Iterabl
                 values = type_info.convert_batch(element.values, where, operator.ctx.call_site)
             except TypeMismatch as error:
                 ctx = operator.ctx
-                told = UserCodeError(ctx.operator_name, ctx.call_site, error.found, "output_type")
+                record = _misfit(element.values, type_info)
+                told = UserCodeError(ctx.operator_name, ctx.call_site, record, "output_type")
                 raise told from error.with_traceback(None)  # the user has no frame in it
             if values is not element.values:
                 element = RowBatch(list(values), element.timestamps)
         yield element
+
+
+def _misfit(values: list[Any], type_info: TypeInformation) -> str:
+    """The first value that is not of the type, shortened."""
+    for value in values:
+        try:
+            type_info.check(value)
+        except TypeMismatch:
+            return shortened(value)
+    return ""
 
 
 __all__ = ["typed"]

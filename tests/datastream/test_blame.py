@@ -10,7 +10,20 @@ import pytest
 
 from rayflink.common import JobFailed, PlanError, Types
 from rayflink.common.errors import InvalidFunction
-from rayflink.datastream import KeyedCoProcessFunction, KeyedProcessFunction, KeySelector, MapFunction
+from rayflink.datastream import (
+    AggregateFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+)
+from rayflink.datastream.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from tests.datastream.programs import environment
 
 WORDS = [("a", 1), ("b", 2), ("c", "x" * 1_000)]
@@ -183,3 +196,74 @@ def test_functions_that_need_keys_are_refused_on_streams_without() -> None:
     assert caught.value.line.startswith(f"{__file__}:")
     with pytest.raises(PlanError, match="KeyedCoProcessFunction BothKeyed"):
         stream.connect(stream).process(BothKeyed())
+
+
+def test_a_result_of_another_type_than_declared_is_shown_whole_as_the_record() -> None:
+    error = failure_of(environment().from_collection([1]).map(lambda n: (n, "x", 2.0), output_type=Types.INT()))
+    assert error.record == "(1, 'x', 2.0)"
+    assert "found tuple (1, 'x', 2.0), wanted Integer" in str(error) and "Traceback" not in str(error)
+
+
+def test_a_file_that_is_not_there_is_told_once_and_the_path_is_to_be_corrected() -> None:
+    stream, line = environment().read_text_file("/nope/in.txt"), line_of()
+    text = str(failure_of(stream))
+    assert text.count("no file, folder or match for '/nope/in.txt'") == 1
+    assert line in text and "; correct the path, or put the file there on every node; correct that and" in text
+
+
+class Last(AggregateFunction):
+    """The last value added."""
+
+    def create_accumulator(self) -> Any:
+        return 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return value
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_b
+
+
+UPDATES = [
+    (ValueStateDescriptor("seen", Types.INT()), "get_state", lambda state, value: state.update(value)),
+    (ListStateDescriptor("seen", Types.INT()), "get_list_state", lambda state, value: state.add(value)),
+    (ListStateDescriptor("seen", Types.INT()), "get_list_state", lambda state, value: state.update([value])),
+    (MapStateDescriptor("seen", Types.STRING(), Types.INT()), "get_map_state", lambda state, v: state.put("k", v)),
+    (MapStateDescriptor("seen", Types.INT(), Types.STRING()), "get_map_state", lambda state, v: state.put(v, "v")),
+    (ReducingStateDescriptor("seen", lambda a, b: b, Types.INT()), "get_reducing_state", lambda state, v: state.add(v)),
+    (AggregatingStateDescriptor("seen", Last(), Types.INT()), "get_aggregating_state", lambda state, v: state.add(v)),
+]
+
+
+@pytest.mark.parametrize(("descriptor", "getter", "update"), UPDATES)
+def test_state_takes_values_of_its_declared_type_only(descriptor: Any, getter: str, update: Any) -> None:
+    class Keeps(KeyedProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            self.state = getattr(runtime_context, getter)(descriptor)
+
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            update(self.state, value)
+            yield value
+
+    def run(values: list[Any]) -> Any:
+        return environment().from_collection(values).key_by(lambda value: 0).process(Keeps())
+
+    assert run([1, 2]).execute_and_collect() == [1, 2]
+    error = failure_of(run([1, "text"]))
+    assert "state 'seen': found str 'text', wanted Integer" in str(error)
+    assert error.record == "'text'" and "in process_element" in error.user_traceback and not engine_frames(error)
+
+
+def test_the_type_of_a_state_is_a_type_information() -> None:
+    class Keeps(KeyedProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            runtime_context.get_state(ValueStateDescriptor("seen", "int"))
+
+        def process_element(self, value: Any, ctx: Any) -> None:
+            pass
+
+    error = failure_of(environment().from_collection([1]).key_by(lambda value: 0).process(Keeps()))
+    assert "the type of a state is a TypeInformation such as Types.INT(), got 'int'" in str(error)
