@@ -172,7 +172,17 @@ def _is_missing(script: str) -> bool:
 def _run(chosen: argparse.Namespace) -> int:
     if _is_missing(chosen.script):
         return USAGE
-    return run_script(chosen.script, chosen.script_arguments, _script_options(chosen))
+    from rayflink.datastream.environment import written_steps
+
+    given = _script_options(chosen)
+    with written_steps() as written:
+        code = run_script(chosen.script, chosen.script_arguments, given)
+    forgotten = [line for line in written.values() if line]
+    if code != OK or not forgotten:
+        return code
+    problem = f"{chosen.script} defined steps (the first at {forgotten[0]}) but never called execute(), so none ran"
+    print(f"rayflink: {problem}; call execute() of the environment behind the last step", file=sys.stderr)
+    return FAILED
 
 
 def _explain(chosen: argparse.Namespace) -> int:
@@ -187,7 +197,13 @@ def _explain(chosen: argparse.Namespace) -> int:
             print(message, file=sys.stderr)
         return code or FAILED
     if chosen.svg is not None:
-        for path in plans.write_svg(planned, chosen.svg):
+        try:
+            written = plans.write_svg(planned, chosen.svg)
+        except OSError as error:
+            problem = f"cannot write {error.filename or chosen.svg}: {error.strerror or error}"
+            print(f"rayflink: {problem}; give --svg a file in a folder that exists and can be written", file=sys.stderr)
+            return USAGE
+        for path in written:
             print(path)
     else:
         print(plans.as_json(planned) if chosen.json else plans.as_text(planned))

@@ -31,6 +31,7 @@ class Configuration:
 
     def __init__(self, other: Configuration | None = None) -> None:
         self._values: dict[str, Any] = {} if other is None else dict(other._values)
+        self._origins: dict[str, tuple[Any, str]] = {} if other is None else dict(other._origins)
 
     @classmethod
     def from_dict(cls, map: Mapping[str, Any]) -> Configuration:
@@ -84,7 +85,9 @@ class Configuration:
                 if problem:
                     remedy = "write nested keys as one dotted key, for example execution.checkpointing.interval: 10 s"
                     raise ConfigError(str(path), problem, "one flat `key: value` a line", remedy)
-                config._values[key.strip()] = _unquote(value.strip())
+                given = _unquote(value.strip())
+                config._values[key.strip()] = given
+                config._origins[key.strip()] = given, f"{path}:{number}"
         return config
 
     @overload
@@ -172,6 +175,7 @@ class Configuration:
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
         """Set all entries of `other`, their keys behind `prefix` where one is given."""
         self._values.update({(prefix or "") + key: value for key, value in other._values.items()})
+        self._origins.update({(prefix or "") + key: origin for key, origin in other._origins.items()})
         return self
 
     def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
@@ -182,16 +186,17 @@ class Configuration:
         """All entries as text, in the order they were set."""
         return {key: STRING.read(value) for key, value in self._values.items()}
 
+    def origin(self, key: str) -> str:
+        """ "file:line" where the value of the key stands in a configuration file, "" where it is not from one."""
+        value, line = self._origins.get(key, (_ABSENT, ""))
+        return line if self._values.get(key) is value else ""
+
     def unknown_options(self) -> dict[str, list[str]]:
         """Keys that no registered option bears, each with up to three known keys that are near it."""
         from .options import known_keys, takes_any_suffix
 
         known = known_keys()
-        return {
-            key: difflib.get_close_matches(key, known, n=3, cutoff=0.75)
-            for key in self._values
-            if key not in known and not takes_any_suffix(key)
-        }
+        return {key: _near(key, known) for key in self._values if key not in known and not takes_any_suffix(key)}
 
     def check(self) -> None:
         """Read every registered option that is set.
@@ -225,6 +230,26 @@ class Configuration:
 
 
 _ABSENT = object()
+_NEAR = 0.75
+"""How much alike two texts are that may be meant for each other, in [0, 1]."""
+
+
+def _near(key: str, known: Iterable[str]) -> list[str]:
+    """Up to three known keys that are much like `key`, or have as many parts on end that are; the nearest first."""
+    matcher, width = difflib.SequenceMatcher(b=key), key.count(".") + 1
+
+    def likeness(text: str) -> float:
+        matcher.set_seq1(text)
+        return matcher.ratio() if matcher.real_quick_ratio() >= _NEAR and matcher.quick_ratio() >= _NEAR else 0.0
+
+    found = []
+    for name in known:
+        parts = name.split(".")
+        runs = {".".join(parts[at : at + width]) for at in range(len(parts) - width + 1)}
+        best = max(map(likeness, {name, *runs}))
+        if best >= _NEAR:
+            found.append((-best, len(name), name))
+    return [name for *_, name in sorted(found)[:3]]
 
 
 def _is_plain(value: Any) -> bool:

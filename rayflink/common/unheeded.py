@@ -5,10 +5,10 @@ Which options those are, and what this version does instead, stands with each op
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from . import options
+from .call_sites import warn_user
 from .config_options import ConfigOption
 from .configuration import Configuration
 from .errors import ConfigError
@@ -41,9 +41,11 @@ def warn_of_unheeded(configuration: Configuration) -> None:
         for what, keys in _without_effect(configuration).items()
     ]
     for key, near in configuration.unknown_options().items():
-        said.append(f"{key!r} is no option{f'; did you mean {near[0]!r}?' if near else ''}")
+        origin = configuration.origin(key)
+        at, meant = f" ({origin})" if origin else "", f"; did you mean {near[0]!r}?" if near else ""
+        said.append(f"{key!r} is no option{at}{meant}")
     if said:
-        warnings.warn("configuration: " + "; ".join(said), UserWarning, stacklevel=2)
+        warn_user("configuration: " + "; ".join(said))
 
 
 def _is_set(configuration: Configuration, option: ConfigOption[Any]) -> bool:

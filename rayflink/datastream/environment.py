@@ -33,6 +33,7 @@ DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 Interceptor = Callable[[StreamGraph, JobGraph], Any]
 _interceptors: list[Interceptor] = []
+_watchers: list[dict[StreamExecutionEnvironment, str]] = []
 
 
 @contextmanager
@@ -43,6 +44,20 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
         yield
     finally:
         _interceptors.remove(interceptor)
+
+
+@contextmanager
+def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
+    """Notes the environments in which steps are written within the block.
+
+    Gives each of them with the line of its first step, or "" once it has made a plan, to run it or to show it.
+    """
+    written: dict[StreamExecutionEnvironment, str] = {}
+    _watchers.append(written)
+    try:
+        yield written
+    finally:
+        _watchers.remove(written)
 
 
 class StreamExecutionEnvironment:
@@ -215,6 +230,8 @@ class StreamExecutionEnvironment:
             EmptyProgramError: nothing has.
             PlanError: the program asks for something no graph can be made of.
         """
+        for written in _watchers:
+            written[self] = ""
         get = self._configuration.get
         widest = get(options.MAX_PARALLELISM)
         self._configuration.check()
@@ -263,4 +280,6 @@ class StreamExecutionEnvironment:
     def add(self, transformation: graph.Transformation) -> None:
         """Register a step that has an operator; front ends call it."""
         self._sinks.append(transformation)
+        for written in _watchers:
+            written.setdefault(self, transformation.call_site)
 

@@ -178,3 +178,25 @@ def test_an_object_no_other_process_could_read_is_refused(hidden):
         config.check()
     config.remove_config("my.option")
     config.check()
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("paralelism", "parallelism.default"),
+        ("checkpoint.interval", "execution.checkpointing.interval"),
+        ("executon.target", "execution.target"),
+        ("runtime-mode", "execution.runtime-mode"),
+    ],
+)
+def test_a_misspelled_key_finds_the_one_that_was_meant_by_any_of_its_parts(key, meant):
+    assert Configuration.from_dict({key: 1}).unknown_options()[key][0] == meant
+
+
+def test_an_option_of_a_file_knows_its_line_until_it_is_set_anew(tmp_path):
+    file = tmp_path / "options.yaml"
+    file.write_text("\nparallelism.default: 3\n", encoding="utf-8")
+    config = Configuration().add_all(Configuration.from_file(file))
+    assert Configuration(config).origin("parallelism.default") == f"{file}:2"
+    assert config.set_string("parallelism.default", "4").origin("parallelism.default") == ""
+    assert config.origin("execution.target") == ""
