@@ -19,6 +19,10 @@ from .script import FAILED, INTERRUPTED, OK, USAGE, print_error, run_script
 
 FILE_VARIABLE = "RAYFLINK_CONF"
 """Where the environment of a program names the file of options it begins with."""
+_ENDED = (
+    "A job that has ended is gone once its driver has the result or the failure, and tells of it; where its driver is "
+    "gone, it stays for a minute, with its failures."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,13 +74,16 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print the execution plan in Flink's JSON form")
     explain.set_defaults(command=_explain, local=False)
 
-    listing = commands.add_parser("list", help="list the jobs of the running cluster")
+    listing = commands.add_parser(
+        "list", help="list the jobs that run on the cluster", description=f"List the jobs that run. {_ENDED}"
+    )
     listing.set_defaults(command=_list)
     for name, text, command in (
-        ("status", "show a job: states, records, watermarks, failures", _status),
+        ("status", "show a job that runs: states, records, watermarks", _status),
         ("cancel", "cancel a job and wait until it has ended", _cancel),
     ):
-        one = commands.add_parser(name, help=text)
+        about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
+        one = commands.add_parser(name, help=text, description=about)
         one.add_argument("job", metavar="JOB", help="id of the job, or the beginning of it, or its name")
         one.set_defaults(command=command)
     for sub in (listing, *(commands.choices[name] for name in ("status", "cancel"))):
@@ -260,7 +267,8 @@ def _one_job(chosen: argparse.Namespace) -> dict[str, Any] | None:
     if found:
         print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
-        where = f"; there are:{known}" if known else "; no job runs there, or no cluster (see RAY_ADDRESS)"
+        none = "none runs there (how a job has ended, its driver tells), or there is no cluster (see RAY_ADDRESS)"
+        where = f"; there are:{known}" if known else f"; {none}"
         print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
     return None
 
