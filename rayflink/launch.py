@@ -235,7 +235,7 @@ def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJ
 
 
 def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
-    """The status of every job on the running cluster, those that ended a minute ago included; [] without a cluster."""
+    """The status of every job that runs, or has ended within a minute and no driver knows it; [] without a cluster."""
     from rayflink.actors.ray_cluster import list_jobs
 
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))

@@ -249,3 +249,10 @@ def test_a_job_that_is_not_one_is_an_error_that_lists_those_there_are(cluster, c
     shown = capsys.readouterr().err
     assert message in shown and JOB in shown and OTHER in shown
     assert not cluster
+
+
+@pytest.mark.parametrize("command", ["list", "status", "cancel"])
+def test_the_help_says_what_becomes_of_a_job_that_has_ended(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert "gone once its driver has the result" in " ".join(capsys.readouterr().out.split())
