@@ -89,13 +89,17 @@ def _method_of(function: Any, method: str, kind: str, step: str, width: int) -> 
     if inspect.iscoroutinefunction(call):
         problem = f"{step}: {kind} cannot be async, got the coroutine function {call!r}"
         raise InvalidFunction(problem, "use AsyncDataStream for those", call_site())
-    _hold_to(width, call, step)
+    ensure_takes(width, call, step)
     result: Callable[..., Any] = call
     return result
 
 
-def _hold_to(width: int, call: Callable[..., Any], step: str) -> None:
-    """Refuse what cannot be called with so many arguments; a callable that does not tell is taken as it is."""
+def ensure_takes(width: int, call: Callable[..., Any], step: str) -> None:
+    """Refuse what cannot be called with so many arguments; a callable that does not tell is taken as it is.
+
+    Raises:
+        InvalidFunction: it takes more or fewer.
+    """
     try:
         signature = inspect.signature(call)
     except (ValueError, TypeError):  # most built-in types and functions of extensions

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from .batches import MIN_TIMESTAMP, Watermark
+from .callables import ensure_takes
 from .time import Duration, to_millis
 
 
@@ -187,11 +188,12 @@ class WatermarkStrategy:
             timestamp_assigner: a TimestampAssigner, or a callable of the record and its timestamp so far.
 
         Raises:
-            TypeError: it is neither.
+            TypeError: it is neither, or (`InvalidFunction`) does not take two arguments.
         """
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
         if not callable(extract) or inspect.isclass(timestamp_assigner):
             raise TypeError(f"a TimestampAssigner instance or a callable is wanted, got {timestamp_assigner!r}")
+        ensure_takes(2, extract, "with_timestamp_assigner")
         return WatermarkStrategy(self.create_generator, extract, self.idle_timeout_ms)
 
     def with_idleness(self, idle_timeout: Duration | timedelta) -> WatermarkStrategy:

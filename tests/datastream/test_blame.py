@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common import JobFailed, PlanError, Types
+from rayflink.common import JobFailed, PlanError, Types, WatermarkStrategy
 from rayflink.common.errors import InvalidFunction
 from rayflink.datastream import (
     AggregateFunction,
@@ -169,6 +169,13 @@ def test_a_function_that_cannot_be_called_is_refused_in_its_line(step: str, argu
     with pytest.raises(InvalidFunction, match=re.escape(told)) as caught:
         getattr(stream, step)(*arguments)
     assert caught.value.line.startswith(f"{__file__}:")
+
+
+def test_a_timestamp_assigner_takes_the_record_and_its_timestamp_so_far() -> None:
+    with pytest.raises(
+        InvalidFunction, match="with_timestamp_assigner wants a function of 2 arguments, found one of 1"
+    ):
+        WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda record: record)
 
 
 def test_a_reducer_takes_two_and_what_does_not_tell_is_taken_as_it_is() -> None:
