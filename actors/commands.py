@@ -119,6 +119,7 @@ class JobResult:
         accumulators: name -> merged value.
         vertices: vertex id -> name, parallelism and summed counters.
         failure: the first one; None unless FAILED.
+        cancelled_by: who wanted it to end; "" unless CANCELED.
     """
 
     job_id: str
@@ -129,6 +130,7 @@ class JobResult:
     vertices: tuple[Mapping[str, Any], ...] = ()
     failure: TaskFailure | None = None
     failed_subtask: int = 0
+    cancelled_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,7 @@ class JobMaster:
         }
         self._failure: TaskFailure | None = None
         self._failed_subtask = 0
+        self._cancelled_by = ""
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._accumulators: dict[str, Any] = {}
@@ -135,7 +136,7 @@ class JobMaster:
         if isinstance(event, SlotsRefused):
             return self._no_slots(event.found, now_ms)
         if isinstance(event, CancelRequested):
-            return self._cancel(now_ms)
+            return self._cancel(event.by, now_ms)
         if isinstance(event, StopRequested):
             running = [e for e in self._live() if e.vertex.is_input]
             return [SendToTask(e.attempt, StopTask()) for e in running]
@@ -305,9 +306,10 @@ class JobMaster:
             return self._cancel_tasks(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
-    def _cancel(self, now_ms: int) -> list[Command]:
+    def _cancel(self, by: str, now_ms: int) -> list[Command]:
         if self.status not in (JobStatus.CREATED, JobStatus.RUNNING):
             return []
+        self._cancelled_by = by
         self._become(JobStatus.CANCELLING, now_ms)
         return self._cancel_tasks(now_ms) + self._settle(now_ms)
 
@@ -373,6 +375,7 @@ class JobMaster:
             tuple(self.vertex_summaries()),
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
+            self._cancelled_by if self.status is JobStatus.CANCELED else "",
         )
 
     def vertex_summaries(self) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -265,7 +266,7 @@ def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> Jo
     if result.status is JobStatus.FINISHED:
         return result
     if result.status is JobStatus.CANCELED:
-        raise JobCancelled(result.job_id, "a cancel request")
+        raise JobCancelled(result.job_id, result.cancelled_by)
     failure = result.failure
     assert failure is not None, "a failed job keeps its first failure"
     if failure.operator:
@@ -297,7 +298,9 @@ def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
     metrics = subtasks.get(first["task"], {})
     place = f"{metrics['host']} (pid {metrics['pid']})" if "pid" in metrics else ""
     silent = first["timestamp"] - metrics.get("reportedMs", first["timestamp"])
-    return TaskLost(first["task"], place, max(0, silent), result.failure.message if result.failure else "")
+    assert result.failure is not None, "a failed job keeps its first failure"
+    cause = re.sub(r"^lost task .* \(attempt #\d+\): ", "", result.failure.message)
+    return TaskLost(first["task"], place, max(0, silent), cause)
 
 
 def _tell_unasked(job: str) -> None:

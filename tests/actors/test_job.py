@@ -29,7 +29,7 @@ from rayflink.actors.messages import (
 from rayflink.actors.scheduling import Slot
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.common.accumulators import IntCounter
-from rayflink.common.errors import TaskLost
+from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.connectors.collection import CollectionSplit
 from rayflink.launch import checked
 from tests.actors.job_events import Job, failure, names, three_vertices
@@ -201,6 +201,8 @@ def test_cancelling_asks_every_task_and_waits_for_all(running):
     assert running.states()[MAP_2] == "CANCELED", "it finished while it was being cancelled"
     (end,) = running.says(SINK, CANCELED)
     assert (end.result.status, end.result.failure) == (JobStatus.CANCELED, None)
+    with pytest.raises(JobCancelled, match="was cancelled by SIGINT"):
+        checked(end.result)
 
 
 @pytest.mark.spec("J15")
