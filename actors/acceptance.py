@@ -5,8 +5,10 @@ Source: apache/flink TaskExecutor.submitTask.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 
+from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import RayflinkError
 
 from .exchange.frames import TaskAddress
@@ -72,15 +74,28 @@ class Acceptance:
         raise TaskSubmissionError(deployment.title, problem, remedy)
 
 
-def with_operators(program: bytes, deployment: TaskDeployment) -> TaskDeployment:
-    """The deployment with its operators, which travel in the program and not with each attempt.
+class LoadedProgram:
+    """The job of a process, unpickled once: its script's globals and classes are there once, as in any process.
 
-    Raises:
-        TaskSubmissionError: the program is another job's.
-        Exception: whatever unpickling the program raises here.
+    Unpickled again for another task, it would give its classes back the attributes they were sent with, and their
+    methods other globals, under a task that runs. Methods may be called by several threads.
     """
-    graph = unpack(program)
-    if graph.id != deployment.job_id:
-        found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
-        raise TaskSubmissionError(deployment.title, found, DEFECT)
-    return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators)
+
+    def __init__(self) -> None:
+        self._graph: JobGraph | None = None
+        self._loading = threading.Lock()
+
+    def with_operators(self, program: bytes, deployment: TaskDeployment) -> TaskDeployment:
+        """The deployment with its operators, which travel in the program and not with each attempt.
+
+        Raises:
+            TaskSubmissionError: the program is another job's.
+            Exception: whatever unpickling the program raises here.
+        """
+        with self._loading:
+            graph = unpack(program) if self._graph is None else self._graph
+            if graph.id != deployment.job_id:
+                found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
+                raise TaskSubmissionError(deployment.title, found, DEFECT)
+            self._graph = graph
+        return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators)

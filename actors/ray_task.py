@@ -18,7 +18,7 @@ from ray.exceptions import ActorDiedError
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.state.clock import SystemClock
 
-from .acceptance import TaskSubmissionError, with_operators
+from .acceptance import LoadedProgram, TaskSubmissionError
 from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .failures import describe_failure, halt_process
@@ -63,6 +63,7 @@ class Premises:
 
     def __init__(self, place: Mapping[str, Any], printed: Printed) -> None:
         self.place, self.printed = place, printed
+        self.program = LoadedProgram()
         self.tasks: dict[TaskAddress, RayTask] = {}
         self._early: dict[TaskAddress, list[Envelope]] = {}
         self._changed = threading.Condition()
@@ -180,11 +181,11 @@ class RayTask:
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
-            whole = with_operators(program, deployment)
+            whole = self._premises.program.with_operators(program, deployment)
             return StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
         except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
-        except Exception as error:  # whatever a module of the program raises when it is imported here
+        except (Exception, SystemExit) as error:  # whatever a module of the program raises when it is imported here
             host = self._premises.place["host"]
             refusal = TaskSubmissionError(
                 deployment.title,

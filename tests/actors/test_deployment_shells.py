@@ -265,25 +265,36 @@ def test_an_accepted_deployment_makes_a_task_with_all_it_speaks_through(task_mod
 class Elsewhere:
     """Can be pickled, and not unpickled."""
 
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
     def __reduce__(self) -> Any:
-        return read_elsewhere, ()
+        return read_elsewhere, (self._error,)
 
 
-def read_elsewhere() -> None:
-    raise ModuleNotFoundError("No module named 'only_on_the_laptop'")
+def read_elsewhere(error: BaseException) -> None:
+    raise error
 
 
 @pytest.mark.spec("J19")
-def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_remedy(task_module: Any) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ModuleNotFoundError("No module named 'mine'"), "ModuleNotFoundError: No module named 'mine'"),
+        (SystemExit("usage: mine FILE"), "SystemExit: usage: mine FILE"),
+    ],
+)
+def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_remedy(
+    task_module: Any, error: BaseException, told: str
+) -> None:
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
     env.from_collection(["a"]).map(str).sink_to(CollectSink("out"))
-    job, _ = run_alone(task_module, env.get_job_graph("far"), pickle.dumps(Elsewhere()))
+    job, _ = run_alone(task_module, env.get_job_graph("far"), pickle.dumps(Elsewhere(error)))
     assert job.master.result is not None and job.master.result.failure is not None
     found: TaskFailure = job.master.result.failure
     assert found.kind == "TaskSubmissionError"
     assert found.message == (
         "could not submit task Source: Collection Source -> Map -> Sink: Collect (1/1) (attempt #0): could not "
-        "deserialize the job or task information on 127.0.0.1: ModuleNotFoundError: No module named "
-        "'only_on_the_laptop'; every module it uses must be importable on all nodes (working_dir or py_modules of "
-        "`ray job submit`)"
+        f"deserialize the job or task information on 127.0.0.1: {told}; every module it uses must be importable on all "
+        "nodes (working_dir or py_modules of `ray job submit`)"
     )

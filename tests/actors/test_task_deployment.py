@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.acceptance import Acceptance, Appointment, TaskSubmissionError, with_operators
+from rayflink.actors.acceptance import Acceptance, Appointment, LoadedProgram, TaskSubmissionError
 from rayflink.actors.commands import DeploymentFailed, DeployTask, KillTask, SlotsGranted
 from rayflink.actors.deployment_calls import DeploymentCalls
 from rayflink.actors.in_process import InProcessCluster
@@ -22,7 +22,7 @@ from rayflink.actors.settings import JobSettings
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.user_code import pack
 from rayflink.connectors.collection import CollectSink
-from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream import MapFunction, StreamExecutionEnvironment
 from rayflink.launch import checked
 from rayflink.state.clock import ManualClock
 from tests.actors.job_events import Job, failure, three_vertices
@@ -83,11 +83,29 @@ def test_a_process_refuses_a_second_deployment_of_an_attempt(deployment: TaskDep
 def test_operators_are_taken_from_the_program_of_the_same_job_only(deployment: TaskDeployment) -> None:
     graph = three_vertices()
     mine = replace(deployment, job_id=graph.id, operators=())
-    names = [operator.name for operator in with_operators(pack(graph), mine).operators]
+    names = [operator.name for operator in LoadedProgram().with_operators(pack(graph), mine).operators]
     assert names == [operator.name for operator in deployment.operators] != []
     other = replace(mine, job_id=OTHER)
     with pytest.raises(TaskSubmissionError, match=rf"inconsistent job ID .* \({OTHER} vs\. {graph.id}\)"):
-        with_operators(pack(graph), other)
+        LoadedProgram().with_operators(pack(graph), other)
+
+
+def test_the_tasks_of_a_process_share_what_the_classes_of_the_program_hold() -> None:
+    class Counting(MapFunction):
+        seen = 0
+
+        def map(self, value: int) -> int:
+            return value
+
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_collection([1]).map(Counting()).sink_to(CollectSink("out"))
+    graph = env.get_job_graph("counting")
+    packed, loaded = pack(graph), LoadedProgram()
+    [command] = deploy_commands(Job(graph))
+    first = loaded.with_operators(packed, command.deployment)
+    Counting.seen = 5  # as a task does that runs while the next one is deployed
+    assert loaded.with_operators(packed, command.deployment).operators == first.operators != ()
+    assert Counting.seen == 5
 
 
 def test_a_refusal_survives_pickling_whole() -> None:
