@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .reports import pack_reports
+from .shared_output import SharedStream
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
@@ -59,10 +60,11 @@ class Premises:
     Args:
         place: pid, node and host of the process, for reports.
         printed: what the process has printed.
+        streams: in which lines may have been begun.
     """
 
-    def __init__(self, place: Mapping[str, Any], printed: Printed) -> None:
-        self.place, self.printed = place, printed
+    def __init__(self, place: Mapping[str, Any], printed: Printed, streams: Sequence[SharedStream] = ()) -> None:
+        self.place, self.printed, self._streams = place, printed, streams
         self.program = LoadedProgram()
         self.tasks: dict[TaskAddress, RayTask] = {}
         self._early: dict[TaskAddress, list[Envelope]] = {}
@@ -91,6 +93,12 @@ class Premises:
                 self._early.setdefault(envelope.receiver, []).append(envelope)
                 return
         task.receive(envelope)
+
+    def show(self) -> None:
+        """Return when all that this thread has printed has arrived."""
+        for stream in self._streams:
+            stream.flush()
+        self.printed.send(wait=True)
 
     def settle(self) -> None:
         """A task has been loaded: what is there now is not garbage, and from now on time says when to look for some."""
@@ -172,7 +180,7 @@ class RayTask:
             self._done.wait()
             thread.join()
         self._done.set()
-        self._premises.printed.send(wait=True)
+        self._premises.show()
         wait([call for _, call in self._told])
         self._heed_lost_reports()
         if self._lost_call is not None:
@@ -287,8 +295,10 @@ class RayTask:
 
     def _tell(self, reports: list[ToCoordinator]) -> None:
         ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
-        if ended or self._premises.printed.pending:
-            self._premises.printed.send(wait=ended)
+        if ended:
+            self._premises.show()
+        elif self._premises.printed.pending:
+            self._premises.printed.send()
         if reports:
             self._reported_at = time.monotonic()
             call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))

@@ -23,7 +23,8 @@ from .exchange.frames import TaskAddress
 from .messages import TaskDeployment
 from .ray_task import Premises, RayTask, Surroundings
 from .scheduling import Slot
-from .terminal import Printed, PrintedStream, Text
+from .shared_output import SharedStream
+from .terminal import Printed, Text
 from .user_code import from_bytes
 
 SWITCH_INTERVAL_S = 0.005
@@ -42,9 +43,9 @@ class SlotActor:
         self._acceptance = Acceptance(appointment)
         self._coordinator: Any = None
         printed = Printed(self._send_texts)
-        sys.stdout, sys.stderr = PrintedStream(printed, False), PrintedStream(printed, True)
+        sys.stdout, sys.stderr = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed)
+        self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:

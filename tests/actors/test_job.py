@@ -290,7 +290,7 @@ def test_a_lost_task_is_placed_only_where_it_said_where_it_was(running, report, 
         running.says(name, CANCELED)
     with pytest.raises(TaskLost) as caught:
         checked(running.master.result, running.master.describe())
-    assert str(caught.value).startswith(f"lost task Map (1/2){where}: lost task Map (1/2) (attempt #0): its process")
+    assert str(caught.value).startswith(f"lost task Map (1/2){where}: its process died; ")
 
 
 def test_a_silent_task_is_killed_and_fails_the_job():
