@@ -27,9 +27,6 @@ from .shared_output import SharedStream
 from .terminal import Printed, Text
 from .user_code import from_bytes
 
-SWITCH_INTERVAL_S = 0.005
-"""How long one thread may hold the interpreter while another waits."""
-
 
 class SlotActor:
     """Shell around the tasks of a slot; `actor_class()` makes the Ray class.
@@ -39,7 +36,6 @@ class SlotActor:
     """
 
     def __init__(self, appointment: Appointment) -> None:
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._acceptance = Acceptance(appointment)
         self._coordinator: Any = None
         printed = Printed(self._send_texts)

@@ -201,13 +201,11 @@ def task_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     from rayflink.actors import slot_actor
 
-    interval = sys.getswitchinterval()
     monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
     monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
     yield slot_actor
-    sys.setswitchinterval(interval)
     gc.unfreeze()
     gc.enable()
 

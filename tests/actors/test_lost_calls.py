@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -115,11 +114,9 @@ def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
 
 @pytest.fixture
 def module() -> Iterator[Any]:
-    interval = sys.getswitchinterval()
     from rayflink.actors import ray_task
 
     yield ray_task
-    sys.setswitchinterval(interval)
 
 
 class Idle:

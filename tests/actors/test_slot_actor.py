@@ -24,7 +24,6 @@ SLOT = Slot("default", 0)
 @pytest.fixture
 def actor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A slot's process on node "here"."""
-    interval = sys.getswitchinterval()
     from rayflink.actors import slot_actor
 
     context = SimpleNamespace(get_node_id=lambda: "here")
@@ -33,7 +32,6 @@ def actor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
     yield slot_actor.SlotActor(Appointment("job", SLOT, "leader"))
-    sys.setswitchinterval(interval)
 
 
 class Asked:
