@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
@@ -17,12 +17,14 @@ from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskL
 from rayflink.common.written import write_text
 from rayflink.graph.job_graph import JobGraph
 
-from .commands import JobResult
 from .coordinator_actor import Submission, coordinator_class
 from .ray_connection import ControlService, connect, job_names, join
 from .scheduling import required_slots
 from .terminal import News
 from .user_code import from_bytes, pack
+
+if TYPE_CHECKING:
+    from .commands import JobResult
 
 ASK_TIMEOUT_S = 10.0
 """A control call that is not answered by then is an error (pekko.ask.timeout)."""

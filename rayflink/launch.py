@@ -10,10 +10,8 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rayflink.actors.commands import JobResult
-from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.rates import Rates, averaged
 from rayflink.actors.states import JobStatus
 from rayflink.common import options
@@ -22,6 +20,9 @@ from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, N
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
+
+if TYPE_CHECKING:
+    from rayflink.actors.commands import JobResult
 
 
 class JobExecutionResult:
@@ -119,6 +120,8 @@ class LocalJobClient(JobClient):
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
         self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
+        from rayflink.actors.in_process import InProcessCluster
+
         self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
 
     def _describe(self) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Processes:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job], Any]]:
     """A coordinator on a cluster of one node, node-7, that has deployed a job to these processes."""
-    from rayflink.actors import coordinator_actor as module
+    from rayflink.actors import ray_coordinator as module
 
     def made(processes: Processes, job: Job) -> Any:
         commands = deploy_commands(job)
@@ -97,7 +97,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         cluster = SimpleNamespace(nodes=lambda: nodes, put=lambda value: value, kill=lambda actor: None)
         monkeypatch.setattr(module, "ray", cluster)
         monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
-        coordinator: Any = module.CoordinatorActor()
+        coordinator: Any = module.Coordinator()
         coordinator._job, coordinator._blueprint = job.master, processes
         coordinator._submission, coordinator._settings = module.Submission(b""), JobSettings()
         coordinator._calls = DeploymentCalls(60_000, 10_000)

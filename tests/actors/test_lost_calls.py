@@ -94,9 +94,9 @@ def test_a_call_to_an_attempt_that_has_ended_may_fail(running: Job) -> None:
 def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
     from ray.exceptions import ActorUnavailableError
 
-    from rayflink.actors.coordinator_actor import CoordinatorActor
+    from rayflink.actors.ray_coordinator import Coordinator
 
-    coordinator = CoordinatorActor()
+    coordinator = Coordinator()
     command = Method(None, ActorUnavailableError("connection reset", None))
     coordinator._actors[ME] = SimpleNamespace(command=command)
     coordinator._send(ME, CancelTask())

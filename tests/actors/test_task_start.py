@@ -183,4 +183,4 @@ def test_a_task_fails_alone_and_knows_of_other_tasks_only_whom_it_reads_from():
     assert addresses == {"producer 0"}
     source = Path(rayflink.actors.task.__file__).read_text(encoding="utf-8")
     modules = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
-    assert modules.isdisjoint({"job", "scheduling", "deployment", "commands", "coordinator_actor"})
+    assert modules.isdisjoint({"job", "scheduling", "deployment", "commands", "coordinator_actor", "ray_coordinator"})

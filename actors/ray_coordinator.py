@@ -1,0 +1,379 @@
+"""The coordinator of one job on Ray: carries out what `JobMaster` decides.
+
+It owns the task actors and their placement group, so that its end is theirs. One thread decides; calls leave events.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import re
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from rayflink.common.errors import described
+from rayflink.state.clock import SystemClock
+
+from .acceptance import Appointment, TaskSubmissionError
+from .commands import (
+    CancelRequested,
+    Command,
+    CommandLost,
+    DeploymentFailed,
+    DeployTask,
+    EndJob,
+    JobResult,
+    KillTask,
+    RequestSlots,
+    SendToTask,
+    Signal,
+    SlotsGranted,
+    SlotsRefused,
+    StopRequested,
+    TaskGone,
+    Tick,
+)
+from .coordinator_actor import Submission
+from .deployment import announce
+from .deployment_calls import DeploymentCalls, could_not_deploy
+from .exchange.frames import TaskAddress
+from .job import JobMaster
+from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
+from .ray_spills import remove_spills_of
+from .ray_task import Surroundings
+from .reports import read_reports
+from .scheduling import Slot, tenants
+from .settings import JobSettings
+from .slot_actor import actor_class
+from .terminal import News, Terminal, Text
+from .user_code import to_bytes, unpack
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.2
+NOTE_EVERY_S = 2.0
+"""How often a job that waits for slots looks at what the cluster has."""
+LINGER_S = 60.0
+"""How long the result of an ended job is kept after its driver was heard of last."""
+MOST_LINGER_S = 3600.0
+"""How long it is kept at most (jobstore.expiration-time)."""
+
+
+class Coordinator:
+    """Shell around `JobMaster`; each method may be called by a thread of its own."""
+
+    def __init__(self) -> None:
+        self._clock = SystemClock()
+        self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
+        self._slots: dict[Slot, Any] = {}
+        self._actors: dict[TaskAddress, Any] = {}
+        self._nodes: dict[TaskAddress, str] = {}
+        self._leader_id = os.urandom(16).hex()
+        self._spilling: dict[str, list[TaskDeployment]] = {}
+        self._group: PlacementGroup | None = None
+        self._bundles: dict[Slot, int] = {}
+        self._granted = False
+        self._asked_at = 0.0
+        self._noted_at = 0.0
+        self._note = ""
+        self._ended = threading.Event()
+        self._terminal = Terminal()
+        self._result: JobResult | None = None
+        self._owner_seen = time.monotonic()
+        self._owner_timeout_s: float | None = None
+        self._fault: str | None = None
+
+    # calls of the driver
+
+    def start(self, submission: Submission) -> None:
+        """Begin.
+
+        Raises: whatever loading the program here raises.
+        """
+        graph = unpack(submission.program)
+        self._submission = submission
+        self._program = ray.put(submission.program)
+        self._settings = JobSettings.of(graph.configuration)
+        self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
+        self._blueprint = actor_class(max(tenants(graph).values()))
+        self._me = ray.get_runtime_context().current_actor
+        limit = submission.owner_timeout_ms
+        self._owner_timeout_s = None if limit is None else limit / 1000
+        threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
+
+    def cancel(self, by: str) -> None:
+        """Ask for cancellation."""
+        self._events.put(CancelRequested(by))
+
+    def stop(self) -> None:
+        """Let the sources end."""
+        self._events.put(StopRequested())
+
+    def status(self) -> dict[str, Any]:
+        """The job as plain data."""
+        described = self._described()
+        described["slots"] = "granted" if self._granted else f"waiting for {len(self._bundles)} slots"
+        if self._note:
+            described["note"] = self._note
+        if self._fault is not None:
+            described["fault"] = self._fault
+        return described
+
+    def result(self, timeout_s: float) -> bytes | None:
+        """The result, or None when the job has not ended within `timeout_s`."""
+        self._ended.wait(timeout_s)
+        self._raise_fault()
+        return None if self._result is None else to_bytes(self._result)
+
+    def follow(self, timeout_s: float) -> News:
+        """What is new for the driver, within `timeout_s`; also tells that the driver lives."""
+        self._owner_seen = time.monotonic()
+        texts = self._terminal.take(timeout_s)
+        self._owner_seen = time.monotonic()
+        if not texts:
+            self._raise_fault()
+        ended = self._ended.is_set() and self._terminal.is_empty
+        return News(texts, self._note, to_bytes(self._result) if ended else None)
+
+    # calls of the tasks
+
+    def report(self, reports: bytes) -> None:
+        """What a task has to say: a list of messages."""
+        for item in read_reports(reports):
+            self._calls.answered(item.attempt)
+            self._events.put(item)
+
+    def printed(self, texts: list[Text]) -> None:
+        """What a task has printed; returns when there is room for more."""
+        self._terminal.put(texts)
+
+    def process_of(self, attempt: TaskAddress) -> Any:
+        """The actor in which an attempt runs, for a peer that was deployed before it."""
+        return self._actors[attempt]
+
+    # the deciding thread
+
+    def _decide(self) -> None:
+        try:
+            self._carry_out(self._job.start(self._clock.now_ms()))
+            last_tick = 0.0
+            while self._result is None:
+                self._next_event()
+                now = time.monotonic()
+                if now - last_tick >= TICK_S:
+                    last_tick = now
+                    self._tick(now)
+        except Exception as error:  # the last resort: whoever waits for the job must learn of it
+            log.exception("coordinator failed")
+            self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
+            self._release()
+        self._ended.set()
+        self._terminal.close()
+        self._linger()
+        os._exit(0)
+
+    def _linger(self) -> None:
+        ended_at = time.monotonic()
+        while (now := time.monotonic()) - ended_at < MOST_LINGER_S and now - max(self._owner_seen, ended_at) < LINGER_S:
+            time.sleep(1)
+
+    def _next_event(self) -> None:
+        try:
+            event = self._events.get(timeout=TICK_S)
+        except queue.Empty:
+            return
+        self._carry_out(self._job.handle(event, self._clock.now_ms()))
+
+    def _tick(self, now: float) -> None:
+        for failed in self._calls.overdue(now):
+            self._events.put(failed)
+        for attempt in self._calls.waiting():  # Ray tells when a process cannot start
+            self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
+        if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
+            self._events.put(SlotsRefused(self._resources()))
+        elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
+            self._noted_at = now
+            cpus = self._submission.slot_cpus
+            self._note = f"waiting for {len(self._bundles)} slots of {cpus:g} CPU; {self._resources()}"
+        if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
+            self._owner_timeout_s = None
+            self._events.put(CancelRequested("the loss of its driver"))
+        if self._granted or now - self._asked_at <= self._settings.slot_timeout_ms / 1000:
+            self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+
+    def _resources(self) -> str:
+        total = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        free = ray.available_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        return f"the cluster has {total:g} CPUs, {free:g} of them free"
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        deploys = [command for command in commands if isinstance(command, DeployTask)]
+        if deploys:
+            self._deploy(deploys)
+        for command in commands:
+            if isinstance(command, RequestSlots):
+                self._request(command.slots)
+            elif isinstance(command, SendToTask):
+                self._send(command.attempt, command.message)
+            elif isinstance(command, KillTask):
+                actor = self._actors.get(command.attempt)
+                if actor is not None:
+                    ray.kill(actor)
+            elif isinstance(command, EndJob):
+                self._release()
+                self._result = command.result
+
+    def _send(self, attempt: TaskAddress, message: ToTask) -> None:
+        actor = self._actors.get(attempt)
+        if actor is None:
+            return
+        what = type(message).__name__
+
+        def returned(call: Future[None]) -> None:
+            error = call.exception()
+            if error is not None:
+                self._events.put(CommandLost(attempt, what, cause_of_death(error)))
+
+        actor.command.remote(attempt, to_bytes(message)).future().add_done_callback(returned)
+
+    # slots, actors
+
+    def _request(self, slots: tuple[Slot, ...]) -> None:
+        self._bundles = {slot: index for index, slot in enumerate(slots)}
+        bundles = [{"CPU": self._submission.slot_cpus} for _ in slots]
+        name = f"rayflink/{self._job.graph.id}"
+        self._group = placement_group(bundles, strategy=self._submission.placement, name=name)
+        self._asked_at = time.monotonic()
+        threading.Thread(target=self._await_slots, args=(self._group,), name="slots", daemon=True).start()
+
+    def _await_slots(self, group: PlacementGroup) -> None:
+        while self._group is group:
+            if group.wait(1):
+                self._granted = True
+                self._note = ""
+                self._events.put(SlotsGranted())
+                return
+
+    def _deploy(self, deploys: list[DeployTask]) -> None:
+        """Make all processes first, so that each task can be told its peers."""
+        group = self._group
+        assert group is not None, "tasks are deployed to slots that are there"
+        node_of = placement_group_table(group)["bundles_to_node_id"]
+        host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
+        made = []
+        for command in deploys:
+            slot, deployment = command.slot, command.deployment
+            try:
+                node = node_of[self._bundles[slot]]
+                announce(deployment, host_of.get(node, node))
+                if slot not in self._slots:
+                    self._slots[slot] = self._make_actor(slot, group)
+            except Exception as error:  # whatever Ray refuses
+                self._events.put(could_not_deploy(deployment, error))
+                continue
+            self._actors[deployment.attempt], self._nodes[deployment.attempt] = self._slots[slot], node
+            if any(output.blocking for output in deployment.outputs):
+                self._spilling.setdefault(node, []).append(deployment)
+            made.append((command, host_of.get(node, node)))
+        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
+        around = ray.put(Surroundings(self._actors, self._nodes, self._me, self._leader_id, report_ms))
+        for command, host in made:
+            self._calls.made(command.deployment, host, time.monotonic())
+            self._submit(command, around)
+
+    def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
+        job_id, submission = self._job.graph.id, self._submission
+        blueprint = self._blueprint.options(
+            name=f"{job_id}/{slot}",
+            namespace=submission.namespace,
+            num_cpus=submission.slot_cpus,
+            max_restarts=0,
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
+        )
+        return blueprint.remote(Appointment(job_id, slot, self._leader_id))
+
+    def _submit(self, command: DeployTask, around: Any) -> None:
+        deployment, actor = command.deployment, self._slots[command.slot]
+        attempt = deployment.attempt
+
+        def is_there(call: Future[Any]) -> None:
+            if call.exception() is None:
+                self._calls.reached(attempt, time.monotonic())
+
+        def submitted(call: Future[None]) -> None:
+            self._calls.answered(attempt)
+            error = call.exception()
+            if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
+                self._events.put(DeploymentFailed(attempt, refusal(deployment.title, error)))
+
+        actor.__ray_ready__.remote().future().add_done_callback(is_there)
+        submission = actor.submit.remote(self._program, replace(deployment, operators=()), command.slot, around)
+        submission.future().add_done_callback(submitted)
+        self._watch(actor.run.remote(attempt), attempt)
+
+    def _watch(self, running: Any, attempt: TaskAddress) -> None:
+        def ended(future: Any) -> None:
+            error = future.exception()
+            if error is not None:
+                self._events.put(TaskGone(attempt, cause_of_death(error)))
+
+        running.future().add_done_callback(ended)
+
+    def _release(self) -> None:
+        for actor in self._slots.values():
+            ray.kill(actor)
+        self._slots.clear()
+        self._actors.clear()
+        left = remove_spills_of(self._spilling)
+        self._spilling.clear()
+        if left:
+            log.warning("spill folders may be left behind: %s", ", ".join(left))
+        group, self._group = self._group, None
+        if group is not None:
+            remove_placement_group(group)
+
+    def _described(self) -> dict[str, Any]:
+        for _ in range(10):
+            try:
+                return self._job.describe()
+            except RuntimeError:  # the deciding thread changed a collection while it was read: read it again
+                continue
+        return self._job.describe()
+
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise RuntimeError(self._fault)
+
+
+def refusal(task: str, error: BaseException) -> TaskFailure:
+    """Why the call that was to deploy `task` failed, as a value that any process can read."""
+    cause = error.cause if isinstance(error, RayTaskError) else error
+    refused = isinstance(cause, TaskSubmissionError)
+    message = str(cause) if refused else f"could not submit task {task}: {cause_of_death(error)}"
+    return TaskFailure(type(cause).__name__, message, str(error))
+
+
+def cause_of_death(error: BaseException) -> str:
+    """One line about how a task's process ended, or why it could not be called."""
+    if isinstance(error, RayTaskError):
+        return f"{type(error.cause).__name__}: {error.cause}"
+    if isinstance(error, ActorUnavailableError):
+        return f"its process could not be reached: {' '.join(str(error).split())}"
+    if not isinstance(error, RayActorError):
+        return f"{type(error).__name__}: {error}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines[1:] if re.match(r"(class_name|actor_id|pid|name|namespace|ip): ", line)]
+    place = " ".join(line for line in named if line.startswith(("pid", "ip")))
+    said = " ".join(line for line in lines[1:] if line not in named) or lines[0]
+    said = said.partition(" Some common causes include")[0]
+    return f"its process{f' ({place})' if place else ''} died: {said}"
