@@ -9,6 +9,7 @@ from typing import Any
 
 from ..common.aliasing import detached
 from ..common.batches import RowBatch
+from ..common.callables import ensure_takes
 from ..common.functions import SourceFunction
 from ..common.immutability import IMMUTABLE_TYPES
 from ..common.source import (
@@ -47,6 +48,8 @@ class IteratorSource(Source):
         if not isinstance(iterable, SourceFunction) and not callable(iterable):
             kind = type(iterable).__name__
             raise TypeError(f"a SourceFunction or a callable that returns an iterable is wanted, got {kind}")
+        if not isinstance(iterable, SourceFunction):
+            ensure_takes(0, iterable, "add_source")
         if chunk_records < 1:
             raise ValueError(f"chunk_records must be >= 1, got {chunk_records}")
         self._iterable, self._bounded, self._chunk_records = iterable, bounded, chunk_records

@@ -9,7 +9,7 @@ from typing import Any
 
 from rayflink.state.isolation import isolated
 
-from ..common.callables import life_cycle_of
+from ..common.callables import ensure_takes, life_cycle_of
 from ..common.functions import AllWindowFunction, ProcessAllWindowFunction, as_reduce
 from ..common.runtime_context import RuntimeContext
 from .aggregations import Position, aggregation
@@ -56,11 +56,14 @@ def aggregating(function: Any) -> WindowContents:
 
     Raises:
         TypeError: it has not its methods.
+        InvalidFunction: one of them takes another number of arguments.
     """
     wanted = ("create_accumulator", "add", "get_result")
     if inspect.isclass(function) or not all(hasattr(function, method) for method in wanted):
         raise TypeError(f"an AggregateFunction instance is wanted, got {function!r:.100}")
     create, add = function.create_accumulator, function.add
+    for method, width in ((create, 0), (add, 2), (function.get_result, 1)):
+        ensure_takes(width, method, "aggregate")
     return WindowContents(
         _name_of(function), "aggregating", "add", lambda value: add(value, create()),
         lambda accumulator, value: add(value, accumulator), function.get_result, function,
@@ -85,6 +88,7 @@ class WindowEvaluation:
 
     Raises:
         TypeError: it is none of these.
+        InvalidFunction: it takes another number of arguments.
     """
 
     def __init__(self, function: Any) -> None:
@@ -98,6 +102,7 @@ class WindowEvaluation:
         self.where = "process" if self.has_context else "apply"
         if hasattr(function, "apply"):
             self._apply = function.apply
+        ensure_takes(3, function.process if self.has_context else self._apply, self.where)
 
     def __call__(self, key: Any, window: Any, context: Any, records: list[Any]) -> Iterable[Any] | None:
         """Results of one key and window."""
@@ -138,10 +143,13 @@ class WithoutKey:
         self.__name__ = str(getattr(function, "__name__", type(function).__name__))
         self.open, self.close = life_cycle_of(function)
         if isinstance(function, ProcessAllWindowFunction):
+            ensure_takes(2, function.process, "process")
             self.process, self.clear = self._process, function.clear
         elif isinstance(function, AllWindowFunction):
+            ensure_takes(2, function.apply, "apply")
             self.apply = self._apply
         elif callable(function):
+            ensure_takes(2, function, "apply")
             self.apply = self._call
         else:
             wanted = "a ProcessAllWindowFunction, an AllWindowFunction or a callable of window and records"

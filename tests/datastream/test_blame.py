@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common import JobFailed, PlanError, Types, WatermarkStrategy
+from rayflink.common import Duration, JobFailed, PlanError, Types, WatermarkStrategy
 from rayflink.common.errors import InvalidFunction
 from rayflink.datastream import (
     AggregateFunction,
@@ -24,6 +24,7 @@ from rayflink.datastream.state import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from rayflink.datastream.window import TumblingEventTimeWindows
 from tests.datastream.programs import environment
 
 WORDS = [("a", 1), ("b", 2), ("c", "x" * 1_000)]
@@ -184,6 +185,45 @@ def test_a_reducer_takes_two_and_what_does_not_tell_is_taken_as_it_is() -> None:
     values = environment().from_collection([1, 2])
     assert values.map(str).map(lambda value, times=2: value * times).execute_and_collect() == ["11", "22"]
     assert environment().from_collection([1]).map(lambda *values: values).execute_and_collect() == [(1,)]
+
+
+class ForgetsTheAccumulator(AggregateFunction):
+    def create_accumulator(self) -> Any:
+        return 0
+
+    def add(self, value: Any) -> Any:  # type: ignore[override]
+        return value
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a
+
+
+@pytest.mark.parametrize(
+    ("step", "function", "keyed", "wanted"),
+    [
+        ("apply", lambda window, records: records, True, "apply wants a function of 3 arguments, found one of 2"),
+        ("apply", lambda key, window, records: records, False, "apply wants a function of 2 arguments, found one of 3"),
+        ("reduce", lambda value: value, True, "reduce wants a function of 2 arguments, found one of 1"),
+        ("aggregate", ForgetsTheAccumulator(), True, "aggregate wants a function of 2 arguments, found one of 1"),
+    ],
+)
+def test_a_function_of_windows_that_cannot_be_called_is_refused_in_its_line(
+    step: str, function: Any, keyed: bool, wanted: str
+) -> None:
+    stream, windows = environment().from_collection(WORDS), TumblingEventTimeWindows.of(Duration.of_seconds(1))
+    windowed = stream.key_by(0).window(windows) if keyed else stream.window_all(windows)
+    with pytest.raises(InvalidFunction, match=re.escape(wanted)) as caught:
+        getattr(windowed, step)(function)
+    assert caught.value.line.startswith(f"{__file__}:")
+
+
+def test_a_generator_function_that_is_a_source_takes_nothing() -> None:
+    with pytest.raises(InvalidFunction, match="add_source wants a function of 0 arguments, found one of 1"):
+        environment().add_source(lambda context: [1])
+    assert environment().add_source(lambda: [1, 2]).execute_and_collect() == [1, 2]
 
 
 def test_functions_that_need_keys_are_refused_on_streams_without() -> None:

@@ -176,7 +176,7 @@ def local_enum() -> type[Enum]:
         (Loud("A"), "__eq__ of its own.*use a plain str"),
         (np.longdouble(1), r"longdouble.*float\("),
         (np.array([1]), "ndarray"),
-        (np.datetime64("NaT"), "NaT"),
+        (np.datetime64("NaT", "s"), "NaT"),
         (np.datetime64(1, "ns"), "part of a microsecond"),
         (Decimal("1E+99999999"), "exponent 99999999"),
         (local_enum()["A"], "top level of a module"),
