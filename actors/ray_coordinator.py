@@ -1,6 +1,7 @@
 """The coordinator of one job on Ray: carries out what `JobMaster` decides.
 
-It owns the task actors and their placement group, so that its end is theirs. One thread decides; calls leave events.
+It owns the processes of the slots and their placement group, so that its end is theirs. One thread decides; calls
+leave events.
 """
 
 from __future__ import annotations

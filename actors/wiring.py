@@ -170,4 +170,3 @@ def operator_context(
         call_site=node.call_site,
         request_split=request_split,
     )
-

@@ -282,4 +282,3 @@ class StreamExecutionEnvironment:
         self._sinks.append(transformation)
         for written in _watchers:
             written.setdefault(self, transformation.call_site)
-

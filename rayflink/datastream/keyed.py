@@ -113,5 +113,3 @@ class KeyedStream(DataStream):
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream:
         problem = f"Cannot override partitioning for KeyedStream, found {str(strategy).lower()} behind key_by"
         raise PlanError(problem, "leave one of the two out", graph.call_site())
-
-

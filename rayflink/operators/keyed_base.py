@@ -114,8 +114,7 @@ class KeyedOperator(FunctionOperator):
             except Exception as error:
                 key_by, record = self._named(), record_at(values, iterator)
                 raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)
-        if self._key_by.key_type is not None:
-            self.check_keys(keys, batch)
+        self.check_keys(keys, batch)
         return keys
 
     def check_keys(self, keys: list[Any], batch: Batch) -> None:

@@ -19,7 +19,7 @@ from .keyed_process import KeyedProcessOperator
 from .keyed_two_input import KeyedCoProcessOperator
 
 
-class _WithLifeCycle(KeyedProcessFunction):
+class _WithLifeCycle(Function):
     def __init__(self, function: Any) -> None:
         self._function: Function = function
 
@@ -30,21 +30,21 @@ class _WithLifeCycle(KeyedProcessFunction):
         self._function.close()
 
 
-class _Map(_WithLifeCycle):
+class _Map(_WithLifeCycle, KeyedProcessFunction):
     _function: MapFunction
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
         return (self._function.map(value),)
 
 
-class _FlatMap(_WithLifeCycle):
+class _FlatMap(_WithLifeCycle, KeyedProcessFunction):
     _function: FlatMapFunction
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
         return self._function.flat_map(value)
 
 
-class _Filter(_WithLifeCycle):
+class _Filter(_WithLifeCycle, KeyedProcessFunction):
     _function: FilterFunction
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
@@ -66,15 +66,8 @@ def keyed_filter(key_selector: Any, function: FilterFunction) -> KeyedProcessOpe
     return KeyedProcessOperator(key_selector, _Filter(function))
 
 
-class _KeyedCoMap(KeyedCoProcessFunction):
-    def __init__(self, function: CoMapFunction) -> None:
-        self._function = function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._function.open(runtime_context)
-
-    def close(self) -> None:
-        self._function.close()
+class _KeyedCoMap(_WithLifeCycle, KeyedCoProcessFunction):
+    _function: CoMapFunction
 
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
         return _unless_none(self._function.map1(value))
@@ -83,15 +76,8 @@ class _KeyedCoMap(KeyedCoProcessFunction):
         return _unless_none(self._function.map2(value))
 
 
-class _KeyedCoFlatMap(KeyedCoProcessFunction):
-    def __init__(self, function: CoFlatMapFunction) -> None:
-        self._function = function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._function.open(runtime_context)
-
-    def close(self) -> None:
-        self._function.close()
+class _KeyedCoFlatMap(_WithLifeCycle, KeyedCoProcessFunction):
+    _function: CoFlatMapFunction
 
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
         return self._function.flat_map1(value)
