@@ -10,6 +10,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from rayflink.graph.job_graph import JobGraph
@@ -33,6 +34,7 @@ from .deployment import announce
 from .exchange.frames import Envelope, TaskAddress
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
+from .slot_memory import SlotMemory
 from .task import Progress, StreamTask
 from .wiring import spill_folder
 
@@ -77,6 +79,15 @@ class InProcessCluster:
         """Let the sources end."""
         self._events.append(StopRequested())
 
+    @cached_property
+    def memory(self) -> SlotMemory:
+        """What all tasks share, as those of one slot do.
+
+        Raises:
+            ConfigError: its parts do not fit the whole.
+        """
+        return SlotMemory(self.job.graph.configuration, "the process")
+
     @property
     def result(self) -> JobResult | None:
         """The job's result once it has ended."""
@@ -120,6 +131,7 @@ class InProcessCluster:
             self.post(report)
         if progress is Progress.DONE:
             del self.tasks[attempt]
+            self.memory.free(attempt)
         return active
 
     def deliver(self, envelope: Envelope) -> None:
@@ -146,13 +158,14 @@ class InProcessCluster:
         task.start()
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
-        """A task dies without a word; what it spilled goes with it."""
+        """A task dies without a word; what it spilled and its managed memory go with it."""
         if attempt in self.tasks:
             self._drop(attempt)
             self.post(TaskGone(attempt, reason))
 
     def _drop(self, attempt: TaskAddress) -> None:
         folder = spill_folder(self.tasks.pop(attempt).deployment)
+        self.memory.free(attempt)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -169,7 +182,9 @@ class InProcessCluster:
                 self._events.append(SlotsGranted())
             elif isinstance(command, DeployTask):
                 announce(command.deployment, "localhost")
-                task = self.make_task(command)
+                with self.memory.lend():
+                    task = self.make_task(command)
+                self.memory.report_in(task.metrics.group.group)
                 self.tasks[command.deployment.attempt] = task
                 deployed.append(task)
             elif isinstance(command, SendToTask):

@@ -25,6 +25,7 @@ from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .reports import pack_reports
 from .shared_output import SharedStream
+from .slot_memory import SlotMemory
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
@@ -67,6 +68,7 @@ class Premises:
         self.place, self.printed, self._streams = place, printed, streams
         self.program = LoadedProgram()
         self.tasks: dict[TaskAddress, RayTask] = {}
+        self.memory: SlotMemory | None = None
         self._early: dict[TaskAddress, list[Envelope]] = {}
         self._changed = threading.Condition()
         self._collected_at = time.monotonic()
@@ -93,6 +95,17 @@ class Premises:
                 self._early.setdefault(envelope.receiver, []).append(envelope)
                 return
         task.receive(envelope)
+
+    def memory_of(self, deployment: TaskDeployment) -> SlotMemory:
+        """The slot's memory, which the first task divides as its job's options say.
+
+        Raises:
+            ConfigError: its parts do not fit the whole.
+        """
+        with self._changed:
+            if self.memory is None:
+                self.memory = SlotMemory(deployment.config, f"the slot of {deployment.title} on {self.place['host']}")
+            return self.memory
 
     def show(self) -> None:
         """Return when all that this thread has printed has arrived."""
@@ -190,7 +203,11 @@ class RayTask:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
             whole = self._premises.program.with_operators(program, deployment)
-            return StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
+            memory = self._premises.memory_of(deployment)
+            with memory.lend():
+                task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
+            memory.report_in(task.metrics.group.group)
+            return task
         except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
         except (Exception, SystemExit) as error:  # whatever a module of the program raises when it is imported here
@@ -217,6 +234,8 @@ class RayTask:
             failure = describe_failure(error, task.deployment)
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
         finally:
+            if self._premises.memory is not None:
+                self._premises.memory.free(self._deployment.attempt)
             self._done.set()
 
     def _beat(self, attempt: TaskAddress) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+from rayflink.common.option_types import MemorySize
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,45 @@ class TaskSettings:
             exit_on_out_of_memory=get(options.EXIT_ON_OUT_OF_MEMORY),
             latency_interval_ms=get(options.LATENCY_INTERVAL).to_millis(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySplit:
+    """How the memory of a slot is divided; nothing of it is allocated ahead.
+
+    Args:
+        flink_bytes: the whole (`taskmanager.memory.flink.size`).
+        managed_bytes: what sorting and blocking partitions of batch jobs share; in [0, flink_bytes].
+        network_buffers: how many there are at most in the slot; those that are filled count to the rest.
+        buffer_bytes: size of one.
+    """
+
+    flink_bytes: int
+    managed_bytes: int
+    network_buffers: int
+    buffer_bytes: int
+
+    @property
+    def remaining_bytes(self) -> int:
+        """For user code and the network buffers in use; a number to plan with, which nothing enforces."""
+        return self.flink_bytes - self.managed_bytes
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> MemorySplit:
+        """From option key -> value.
+
+        Raises:
+            ConfigError: a value does not parse, or the managed memory exceeds the whole.
+        """
+        get = Configuration.from_dict(config).get
+        whole, stated = get(options.FLINK_MEMORY).bytes, get(options.MANAGED_SIZE)
+        managed = int(whole * get(options.MANAGED_FRACTION)) if stated is None else stated.bytes
+        if managed > whole:
+            limit = f"at most {MemorySize(whole)}, the memory of a slot"
+            raise ConfigError(
+                options.MANAGED_SIZE.key, str(stated), limit, f"lower it or raise {options.FLINK_MEMORY.key}"
+            )
+        return cls(whole, managed, get(options.NUMBER_OF_BUFFERS), get(options.BATCH_MAX_BYTES).bytes)
 
 
 @dataclass(frozen=True, slots=True)

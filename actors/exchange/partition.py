@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayflink.common.managed_memory import Allowance
+
 from .frames import PartitionId
 from .spilled import SpilledSubpartition
 from .subpartition import Buffer, Subpartition, SubpartitionState
@@ -66,10 +68,10 @@ class ResultPartition:
         partition_id: which data set, which producer.
         subpartitions: how many consumers read it, >= 1.
         limits: when it counts as full.
-        blocking: complete before it is read, and never full: what exceeds `memory_bytes` goes to files.
+        blocking: complete before it is read, and never full: what `memory` has no room for goes to files.
         directory: an existing folder for the files of a blocking partition, of this attempt alone.
-        memory_bytes: of all subpartitions of a blocking partition together.
-    Raises: ValueError: no subpartition, or a blocking partition without a folder.
+        memory: what all subpartitions of a blocking partition may keep in memory together.
+    Raises: ValueError: no subpartition, or a blocking partition without a folder or memory.
     """
 
     def __init__(
@@ -79,21 +81,23 @@ class ResultPartition:
         limits: PoolLimits,
         blocking: bool = False,
         directory: str | Path | None = None,
-        memory_bytes: int = 4 << 20,
+        memory: Allowance | None = None,
     ) -> None:
         if subpartitions < 1:
             raise ValueError(f"a result partition has at least one subpartition, found {subpartitions}")
         if blocking and directory is None:
             raise ValueError(f"blocking partition {partition_id} has no folder for its spill files; set io.tmp.dirs")
+        if blocking and memory is None:
+            raise ValueError(f"blocking partition {partition_id} has no allowance of managed memory, not even of 0")
         self.id = partition_id
         self.limits = limits
         self.blocking = blocking
         self.subpartitions: list[Subpartition]
-        if blocking:
+        if blocking and memory is not None:
             stem = f"{partition_id.dataset}-{partition_id.producer}"
             self.subpartitions = [
-                SpilledSubpartition(i, Path(str(directory)) / f"{stem}-{i}.spill", memory_bytes // subpartitions)
-                for i in range(subpartitions)
+                SpilledSubpartition(i, Path(str(directory)) / f"{stem}-{i}.spill", part)
+                for i, part in enumerate(memory.divided(subpartitions))
             ]
         else:
             self.subpartitions = [Subpartition(i) for i in range(subpartitions)]

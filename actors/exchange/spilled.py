@@ -1,9 +1,12 @@
 """A blocking subpartition: complete before it is read, a bounded part of it in memory, the rest in one file.
 
+The part in memory is managed memory; when that is short it is smaller, down to nothing. Writes are of one block, and
+return when the system has taken it, which brings it to the disk later; reads are of one block when it is asked for.
+
 File format: frames of kind (1 byte: 0 buffer, 1 event), size (uint64), rows (uint32) and the bytes; an event is
 pickled.
 
-Source: apache/flink SpillableSubpartition.
+Source: apache/flink SpillableSubpartition, IOManager.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rayflink.common.batches import CheckpointBarrier, Event
+from rayflink.common.managed_memory import Allowance
 
 from .frames import Frame
 from .subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
@@ -37,20 +41,19 @@ class SpillError(ExchangeError):
 
 
 class SpillQueue:
-    """First in, first out: the first entries in memory up to `memory_bytes`, the others in a file, the newest held.
+    """First in, first out: the first entries in memory while `memory` has room, the others in a file, the newest held.
 
-    All entries are appended before the first is read. The file is made when the memory is full, removed by `clear`.
+    All entries are appended before the first is read. The file is made when there is no room, removed by `clear`.
     """
 
-    def __init__(self, path: Path, memory_bytes: int) -> None:
-        self._path, self._memory_bytes = path, memory_bytes
+    def __init__(self, path: Path, memory: Allowance) -> None:
+        self._path, self._memory = path, memory
         self._head: deque[Buffer | Event] = deque()
         self._newest: Buffer | Event | None = None
         self._front: Buffer | Event | None = None
         self._file: BinaryIO | None = None
         self._in_file = 0
         self._reading = False
-        self.memory_used = 0
         self.spilled_bytes = 0
 
     def append(self, entry: Buffer | Event) -> None:
@@ -76,7 +79,7 @@ class SpillQueue:
         entry = self[0]
         if self._head:
             self._head.popleft()
-            self.memory_used -= _size(entry)
+            self._memory.release(_size(entry))
         elif self._front is not None:
             self._front = None
             self._in_file -= 1
@@ -88,11 +91,17 @@ class SpillQueue:
         """Forget all entries and remove the file."""
         self._head.clear()
         self._newest = self._front = None
-        self._in_file = self.memory_used = 0
+        self._in_file = 0
+        self._memory.release_all()
         if self._file is not None:
             self._file.close()
             self._file = None
             self._path.unlink(missing_ok=True)
+
+    @property
+    def memory_used(self) -> int:
+        """Bytes in memory now, the newest entry not counted."""
+        return self._memory.used
 
     def __len__(self) -> int:
         return len(self._head) + self._in_file + (self._newest is not None)
@@ -116,10 +125,8 @@ class SpillQueue:
         self._newest = entry
 
     def _settle(self, entry: Buffer | Event) -> None:
-        size = _size(entry)
-        if self._file is None and self.memory_used + size <= self._memory_bytes:
+        if self._file is None and self._memory.reserve(_size(entry)):
             self._head.append(entry)
-            self.memory_used += size
         else:
             self._write(entry)
 
@@ -166,11 +173,11 @@ class SpilledSubpartition(Subpartition):
     Args:
         index: which of its partition's.
         path: the file, which must not exist; made when needed, removed at release and when all has been sent.
-        memory_bytes: of buffers kept in memory, besides the newest.
+        memory: for buffers kept in memory, besides the newest.
     """
 
-    def __init__(self, index: int, path: Path, memory_bytes: int) -> None:
-        self._spill = SpillQueue(path, memory_bytes)
+    def __init__(self, index: int, path: Path, memory: Allowance) -> None:
+        self._spill = SpillQueue(path, memory)
         super().__init__(index, self._spill)
 
     @property

@@ -187,9 +187,19 @@ IGNORE_UNCLAIMED_STATE = _option(_E, "execution.state-recovery.ignore-unclaimed-
 _T = "Tasks"
 SLOTS_PER_NODE = _option(_T, "taskmanager.numberOfTaskSlots", INT, 1, "Slots on one node; at least 1.", test=_POSITIVE,
                          unheeded="gives a node as many slots as Ray finds CPUs on it")
+FLINK_MEMORY = _option(_T, "taskmanager.memory.flink.size", MEMORY, _kb(1280 * 1024),
+                       "Memory of a slot: its managed memory, and the rest for user code and network buffers in use. "
+                       "The managed part is kept to; the rest is a number to plan with, which nothing enforces.",
+                       test=_NOT_EMPTY)
+MANAGED_SIZE = _option(_T, "taskmanager.memory.managed.size", MEMORY, None,
+                       "Most that blocking partitions keep in memory in one slot together; the rest is spilled. Never "
+                       "allocated ahead, and not used by streaming jobs. Default: "
+                       "`taskmanager.memory.managed.fraction` of `taskmanager.memory.flink.size`.",
+                       ("taskmanager.memory.size",))
 MANAGED_FRACTION = _option(_T, "taskmanager.memory.managed.fraction", DOUBLE, 0.4,
-                           "Share of a task's memory that state backends may use.", ("taskmanager.memory.fraction",),
-                           test=_FRACTION, unheeded="has no state backend that would use managed memory")
+                           "Share of `taskmanager.memory.flink.size` that is managed memory where "
+                           "`taskmanager.memory.managed.size` is not set.", ("taskmanager.memory.fraction",),
+                           test=_FRACTION)
 NUMBER_OF_BUFFERS = _option(_T, "taskmanager.network.numberOfBuffers", INT, 2048,
                             "Network buffers all channels of a task's process share; at least 1.", test=_POSITIVE)
 CREDIT_MODEL = _option(_T, "taskmanager.network.credit-model", BOOLEAN, True,
@@ -208,7 +218,8 @@ REQUEST_BACKOFF_MAX = _option(_T, "taskmanager.network.request-backoff.max", INT
                               "Longest of these waits, in milliseconds; after it the task fails.", test=_NOT_NEGATIVE)
 TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files, used in turn. Default: the system's.")
 BLOCKING_MEMORY = _option(_T, "rayflink.blocking-partition.memory", MEMORY, _kb(4096),
-                          "Of a blocking result partition kept in memory; the rest is spilled.")
+                          "Most of a blocking result partition that is kept in memory, while the slot has managed "
+                          "memory for it; the rest is spilled.")
 DETAILED_NETWORK_METRICS = _option(_T, "taskmanager.network.detailed-metrics", BOOLEAN, False,
                                    "Report the queue length of inputs and outputs.")
 EXIT_ON_OUT_OF_MEMORY = _option(_T, "taskmanager.jvm-exit-on-oom", BOOLEAN, False,

@@ -21,12 +21,15 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluste
 ROWS = 40_000
 
 
-def environment(folder: Path, mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+def environment(
+    folder: Path, mode: RuntimeExecutionMode, more: dict[str, str] | None = None
+) -> StreamExecutionEnvironment:
     options = {
         "parallelism.default": 2,
         "rayflink.blocking-partition.memory": "1 kb",
         "rayflink.batch.max-bytes": "4 kb",
         "io.tmp.dirs": str(folder),
+        **(more or {}),
     }
     return StreamExecutionEnvironment(options).set_runtime_mode(mode)
 
@@ -36,9 +39,11 @@ def files_in(folder: str) -> int:
     return sum(len(names) for path, _, names in os.walk(folder) if path != folder)
 
 
-def counted(folder: Path, mode: RuntimeExecutionMode) -> tuple[Counter[int], int, Any]:
+def counted(
+    folder: Path, mode: RuntimeExecutionMode, more: dict[str, str] | None = None
+) -> tuple[Counter[int], int, Any]:
     """How often each key came, the most spill files the consumers saw, and the job's vertices."""
-    env, place = environment(folder, mode), str(folder)
+    env, place = environment(folder, mode, more), str(folder)
     pairs = env.from_sequence(1, ROWS).map(lambda number: (number % 7, "x" * 10))
     keyed = pairs.key_by(itemgetter(0)).map(lambda pair: (pair[0], files_in(place) if pair[0] == 0 else 0))
     keyed.sink_to(CollectSink("keys"))
@@ -54,6 +59,22 @@ def test_batch_gives_what_streaming_gives_from_files_that_are_gone_afterwards(tm
     assert seen_while_streaming == 0 and seen >= 1
     complete = max(task["timestamps"]["FINISHED"] for task in producer["subtasks"])
     assert all(task["timestamps"]["SCHEDULED"] >= complete for task in consumer["subtasks"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spec("L19", "M04", "M06")
+@pytest.mark.parametrize("size", ["0 bytes", "16 kb", "8 mb"])
+def test_the_tasks_of_a_slot_share_its_managed_memory_and_spill_what_has_no_room(tmp_path, size):
+    total = {"0 bytes": 0, "16 kb": 16 << 10, "8 mb": 8 << 20}[size]
+    sizes = {"taskmanager.memory.managed.size": size, "rayflink.blocking-partition.memory": "8 mb"}
+    batched, seen, vertices = counted(tmp_path, RuntimeExecutionMode.BATCH, sizes)
+    assert batched == Counter(number % 7 for number in range(1, ROWS + 1))
+    assert (seen == 0) is (size == "8 mb")
+    tasks = [task["metrics"] for vertex in vertices for task in vertex["subtasks"]]
+    assert {task["Status.Flink.Memory.Managed.Total"] for task in tasks} == {total}
+    assert {task["rayflink.Status.Memory.Remaining"] for task in tasks} == {(1280 << 20) - total}
+    used = [task["Status.Flink.Memory.Managed.Used"] for task in tasks[:2]]  # of the producers, when they had finished
+    assert all(0 < taken <= total for taken in used) if total else used == [0, 0]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,7 +30,6 @@ def run(**given: Any) -> list[int]:
         ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' has no effect"),
         ({"state_backend_type": "rocksdb"}, "'state.backend.type' has no effect: .*keeps keyed state in memory"),
         ({"state_backend": "rocksdb"}, "'state.backend.type' has no effect"),
-        ({"taskmanager_memory_fraction": 0.7}, "'taskmanager.memory.managed.fraction' has no effect"),
         ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' has no effect: .*takes no"),
         ({"execution_attached": False}, "'execution.attached' has no effect: .*always waits"),
         ({"pipeline_global__job__parameters_region": "eu"}, "'pipeline.global-job-parameters' has no effect"),

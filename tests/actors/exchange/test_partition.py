@@ -13,6 +13,7 @@ from rayflink.actors.exchange.partition import PoolLimits, ResultPartition, outp
 from rayflink.actors.exchange.spilled import SpilledSubpartition
 from rayflink.actors.exchange.subpartition import Buffer, Subpartition
 from rayflink.common.batches import EndOfPartition, Watermark
+from rayflink.common.managed_memory import Allowance, MemoryManager
 
 ID = PartitionId("d" * 32, 1)
 PLENTY = PoolLimits(1000, 1000)
@@ -107,7 +108,7 @@ def test_it_is_consumed_when_every_consumer_has_the_end_or_has_gone() -> None:
 
 @pytest.mark.spec("N13", "N15", "T02")
 def test_a_blocking_partition_spills_and_is_never_full(tmp_path: Path) -> None:
-    partition = ResultPartition(ID, 2, PoolLimits(1, 1), blocking=True, directory=tmp_path, memory_bytes=100)
+    partition = ResultPartition(ID, 2, PoolLimits(1, 1), True, tmp_path, Allowance(MemoryManager(100), "me", 100))
     for _ in range(50):
         partition.add(1, Buffer(b"x" * 30, 1))
     assert not partition.is_full
@@ -129,3 +130,8 @@ def test_a_streaming_partition_is_pipelined_and_bounded() -> None:
 def test_a_blocking_partition_needs_a_folder() -> None:
     with pytest.raises(ValueError, match="no folder for its spill files; set io.tmp.dirs"):
         ResultPartition(ID, 1, PLENTY, blocking=True)
+
+
+def test_a_blocking_partition_needs_an_allowance_of_memory(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no allowance of managed memory, not even of 0"):
+        ResultPartition(ID, 1, PLENTY, blocking=True, directory=tmp_path)

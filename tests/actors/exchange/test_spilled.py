@@ -15,12 +15,13 @@ from rayflink.actors.exchange.frames import BufferResponse, ErrorResponse, TaskA
 from rayflink.actors.exchange.spilled import SpilledSubpartition, SpillError, remove_spills
 from rayflink.actors.exchange.subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
 from rayflink.common.batches import CheckpointBarrier, EndOfData, EndOfPartition, Watermark
+from rayflink.common.managed_memory import Allowance, MemoryManager
 
 CONSUMER = TaskAddress("consumer")
 
 
 def spilled(tmp_path: Path, memory_bytes: int = 10) -> SpilledSubpartition:
-    return SpilledSubpartition(0, tmp_path / "part.spill", memory_bytes)
+    return SpilledSubpartition(0, tmp_path / "part.spill", Allowance(MemoryManager(1 << 20), "me", memory_bytes))
 
 
 def drained(sub: Subpartition) -> list[Any]:
@@ -85,6 +86,52 @@ def test_it_keeps_a_bounded_part_in_memory_and_the_rest_in_one_file(tmp_path: Pa
     assert file.name == "part.spill"
     assert (sub.backlog, sub.queued_bytes) == (100, 30_000)
     sub.release()
+
+
+@pytest.mark.spec("M06", "M07")
+@pytest.mark.parametrize("there", [0, 300, 700, 5_000])
+def test_when_managed_memory_is_short_it_spills_earlier_and_says_the_same(tmp_path: Path, there: int) -> None:
+    memory = MemoryManager(there)
+    sub = SpilledSubpartition(0, tmp_path / "part.spill", Allowance(memory, "me", 1_000))
+    bodies = [bytes([i]) * 300 for i in range(10)]
+    for body in bodies:
+        sub.add(Buffer(body, 1))
+    sub.add(EndOfPartition())
+    kept = min(there, 1_000) // 300
+    assert sub.memory_bytes == memory.used == memory.reserved("me") == kept * 300
+    assert sub.spilled_bytes == (10 - kept) * 300
+    sub.request(CONSUMER, 3, 100)
+    assert [body for _, _, body, _ in drained(sub)] == [*bodies, None]
+    assert memory.used == 0
+
+
+@pytest.mark.spec("M06")
+def test_memory_is_free_again_as_it_is_read_and_at_the_latest_at_release(tmp_path: Path) -> None:
+    memory = MemoryManager(1_000)
+    sub = SpilledSubpartition(0, tmp_path / "part.spill", Allowance(memory, "me", 1_000))
+    for _ in range(5):
+        sub.add(Buffer(b"x" * 300, 1))
+    sub.add(EndOfPartition())
+    sub.request(CONSUMER, 3, 1)
+    assert (memory.used, sub.poll() is not None, memory.used) == (900, True, 600)
+    sub.release("boom")
+    sub.release()
+    assert (memory.used, memory.available) == (0, 1_000)
+
+
+@pytest.mark.spec("L19")
+def test_blocks_are_read_back_one_at_a_time_when_they_are_asked_for(tmp_path: Path) -> None:
+    sub, size = spilled(tmp_path, memory_bytes=0), 1 << 20
+    for body in (b"a", b"b", b"c"):
+        sub.add(Buffer(body * size, 1))
+    sub.add(EndOfPartition())
+    sub.request(CONSUMER, 3, 9)
+    first = sub.poll()
+    assert isinstance(first, BufferResponse) and first.body == b"a" * size
+    with (tmp_path / "part.spill").open("r+b") as file:  # a block that was read ahead would not show this
+        file.seek(-size, 2)
+        file.write(b"C" * size)
+    assert [body for _, _, body, _ in drained(sub)] == [b"b" * size, b"C" * size, None]
 
 
 def test_what_fits_in_memory_makes_no_file(tmp_path: Path) -> None:
