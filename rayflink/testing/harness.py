@@ -13,7 +13,7 @@ from rayflink.common.batches import Batch, Element, EndOfData, RowBatch, Tagged,
 from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
-from rayflink.operators.valve import WatermarkValve
+from rayflink.operators.valve import InputWatermarks
 from rayflink.state.clock import ManualClock
 
 from .elements import Columns, End, Given, Mark, Moment, Record, SecondInput, Seen, Status, row_batch, seen
@@ -112,7 +112,7 @@ class OperatorHarness:
             for i, operator in enumerate(self.operators)
         ]
         self._chain = _WatchedChain(links, lambda: self._seen.is_full, self._seen.show)
-        self._valve = WatermarkValve(inputs)
+        self._valve = InputWatermarks(list(range(inputs)))
         self._ended: set[int] = set()
         self._inputs = inputs
         self._checkpoints = count(1)

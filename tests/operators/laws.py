@@ -5,12 +5,14 @@ Steps are `RowBatch`es, watermarks, and `now(ms)` which moves the clock and fire
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.batches import RowBatch, Tagged, Watermark, WatermarkStatus
 from rayflink.operators.base import Operator, OperatorContext
+from rayflink.testing import at, hardships
+from rayflink.testing.elements import Given, seen
 from tests.operators.write_back import write_back_backend
 
 
@@ -96,53 +98,21 @@ def flat(elements: Iterable[Any]) -> list[Any]:
     return out
 
 
-def by_output(records: list[Any]) -> dict[Any, list[Any]]:
-    """Side outputs are streams of their own; their order against the main output is not seen by anyone."""
-    outputs: dict[Any, list[Any]] = {}
-    for entry in records:
-        tags = [entry[0]] if isinstance(entry, tuple) else {r[0] for r in records if isinstance(r, tuple)} | {None}
-        for tag in tags:
-            outputs.setdefault(tag, []).append(entry[1:] if isinstance(entry, tuple) else entry)
-    return outputs
-
-
-def split(steps: list[Any], size: int) -> list[Any]:
-    """The same steps with batches of at most `size` records."""
-    out: list[Any] = []
-    for step in steps:
-        if isinstance(step, RowBatch):
-            out += [step.slice(i, min(i + size, len(step))) for i in range(0, len(step), size)]
-        else:
-            out.append(step)
-    return out
-
-
-def run(make: Callable[[], Operator], steps: list[Any], restores: bool = False) -> list[Any]:
-    """What comes out, as `flat`; with `restores` a new operator takes over from a snapshot before each step."""
-    ctx = context()
-    operator = started(make, ctx)
-    out: list[Any] = []
-    for step in steps:
-        if restores:
-            snapshot = operator.snapshot_state(1)
-            operator.close()
-            operator = started(make, ctx, () if snapshot is None else (snapshot,))
-        out += flat(answers(operator, step))
+def run(make: Callable[[], Operator], steps: list[Any]) -> list[Any]:
+    """What comes out, as `flat`."""
+    operator = started(make, context())
+    out = [entry for step in steps for entry in flat(answers(operator, step))]
     operator.close()
     return out
 
 
-def verify(make: Callable[[], Operator], given: list[Any], then: list[Any] | None = None) -> list[Any]:
-    """Run the steps whole and under every hardship; all must give the same, and that must be `then`."""
+def verify(
+    make: Callable[[], Operator], given: list[Any], then: list[Any] | None = None, without: Sequence[str] = ()
+) -> list[Any]:
+    """What the steps give, which must be `then`; under every hardship, and on a backend that writes back, the same."""
     whole = run(make, given)
     if then is not None:
         assert whole == then
-    expected = by_output(whole)
-    longest = max((len(step) for step in given if isinstance(step, RowBatch)), default=1)
-    for size in {1, 2, 3, max(1, longest // 2)}:
-        assert by_output(run(make, split(given, size))) == expected, f"batches of {size}"
-    assert by_output(run(make, given, restores=True)) == expected, "restored before each step"
-    assert by_output(run(make, split(given, 1), restores=True)) == expected, "restored before each record"
 
     def with_write_back() -> Operator:
         operator = make()
@@ -150,6 +120,14 @@ def verify(make: Callable[[], Operator], given: list[Any], then: list[Any] | Non
             operator.create_backend = write_back_backend  # type: ignore[method-assign]
         return operator
 
-    assert by_output(run(with_write_back, given)) == expected, "on a backend that writes back"
-    assert by_output(run(with_write_back, split(given, 2), restores=True)) == expected, "write back, restored"
+    elements = [element for step in given for element in as_elements(step)]
+    hardships.verify(make, elements, without=without)
+    hardships.verify(with_write_back, elements, without=without)
     return whole
+
+
+def as_elements(step: Any) -> Iterable[Given]:
+    """A step in the words of `rayflink.testing`."""
+    if isinstance(step, now):
+        return (at(step.ms),)
+    return seen(step)  # type: ignore[return-value]

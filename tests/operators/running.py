@@ -8,6 +8,7 @@ from typing import Any
 
 from rayflink.common.batches import Batch, RowBatch, Tagged, rows_of
 from rayflink.operators.base import Operator, OperatorContext
+from rayflink.testing import HARDSHIPS, rec, verify
 
 Output = tuple[str | None, Any, int | None]
 
@@ -72,12 +73,18 @@ def splits(length: int) -> Iterable[list[slice]]:
 def under_every_split(
     make: Callable[[], Operator], make_values: Callable[[], list[Any]], timestamps: list[int] | None = None
 ) -> list[Output]:
-    """The output, after a check that it is the same for every split of the input (the law of batches)."""
+    """The output, after a check that it is the same for every split of the input, and under the other hardships.
+
+    Without those that restore: the functions here may keep things in variables of their own.
+    """
     answers = []
     for slices in splits(len(make_values())):
         batch = RowBatch(make_values(), timestamps)
         answers.append(run(make(), [batch.slice(part.start, part.stop) for part in slices]))
     assert all(answer == answers[-1] for answer in answers)
+    stamps = timestamps or [None] * len(make_values())
+    given = [rec(value, stamp) for value, stamp in zip(make_values(), stamps, strict=True)]
+    verify(make, given, without=[name for name in HARDSHIPS if name.startswith("restored")])
     return answers[-1]
 
 

@@ -12,9 +12,11 @@ from rayflink.common.types import Row
 from rayflink.operators.aggregations import aggregation
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.keyed import KeyedReduceOperator, KeyedSumOperator, keyed_aggregation
+from rayflink.testing import HARDSHIPS
 from tests.operators.laws import answers, context, run, started, verify
 
 first = itemgetter(0)
+AS_A_JOB = [name for name in HARDSHIPS if name.startswith("as a")]
 
 
 def add(a: Any, b: Any) -> Any:
@@ -40,8 +42,8 @@ def test_built_in_aggregations_equal_a_naive_fold(records: list[Any]) -> None:
         for key, number in records:
             seen[key] = combine(seen[key], (key, number)) if key in seen else (key, number)
             expected.append(seen[key])
-        out = verify(lambda kind=kind: keyed_aggregation(first, kind, 1), [RowBatch(records)])  # type: ignore[misc]
-        assert values(out) == expected
+        make = lambda kind=kind: keyed_aggregation(first, kind, 1)  # noqa: E731
+        assert values(verify(make, [RowBatch(records)], without=AS_A_JOB)) == expected
 
 
 def test_equal_keys_are_one_key_and_all_nan_are_one() -> None:

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 
 from rayflink.common.batches import Batch, Element, RowBatch, Tagged, Watermark, rows_of
+from rayflink.common.functions import KeyedCoProcessFunction
 from rayflink.common.output_tag import OutputTag
 from rayflink.operators.base import Operator, OperatorSnapshot
 from rayflink.operators.keyed import KeyedReduceOperator
+from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 from rayflink.operators.two_input import CoMapOperator
@@ -80,6 +82,35 @@ def test_arrow_batches_are_given_as_columns_and_seen_as_rows():
     verify(lambda: MapOperator(lambda row: row.n + 1), given=[columns(table)], then=[rec(2), rec(3), rec(4)])
 
 
+def test_two_inputs_moments_and_watermarks_in_a_row_keep_their_order_in_a_job():
+    class Witness(KeyedCoProcessFunction):
+        """Tells each input, and each firing, with the times it knows."""
+
+        def _told(self, what: str, value: Any, ctx: Any) -> tuple[str, Any, int, int]:
+            timers = ctx.timer_service()
+            return what, value, timers.current_processing_time(), timers.current_watermark()
+
+        def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
+            ctx.timer_service().register_processing_time_timer(value[1])
+            yield self._told("first", value, ctx)
+
+        def process_element2(self, value: Any, ctx: Any) -> Iterable[Any]:
+            ctx.timer_service().register_event_time_timer(value[1])
+            yield self._told("second", value, ctx)
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Any]:
+            yield self._told("timer", timestamp, ctx)
+
+    def key(value: Any) -> Any:
+        return value[0]
+
+    given = [
+        rec(("a", 7)), in2(rec(("b", 5))), at(3), rec(("b", 9)), wm(4), in2(wm(5)), wm(6), wm(8), in2(wm(8)), at(8),
+        in2(rec(("a", 9))), at(9), in2(rec(("a", 10))), rec(("c", 20)), wm(30), in2(wm(9)), in2(idle()), wm(31),
+    ]  # fmt: skip
+    verify(lambda: KeyedCoProcessOperator(key, key, Witness()), given)
+
+
 # planted faults: an operator that breaks one law is caught by the hardship that is there for it
 
 
@@ -124,6 +155,30 @@ class ResetsOnSnapshot(ForgetsItsState):
             self.total = int(snapshot.lists["total"][1][0])
 
 
+class Unique:
+    """Stays itself when copied, and becomes another when it travels."""
+
+    def __deepcopy__(self, memo: Any) -> Unique:
+        return self
+
+
+THE_OBJECT = Unique()
+
+
+class KnowsTheObject(Broken):
+    """Takes its input for the very object the program had."""
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        return (RowBatch([value is THE_OBJECT for value in rows_of(batch)]),)
+
+
+class CountsCheckpoints(Broken):
+    """Adds to its output what was not in its input."""
+
+    def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
+        return (RowBatch([f"checkpoint {checkpoint_id}"]),)
+
+
 class WatermarkBeforeItsTimer(KeyedReduceOperator):
     """Passes a watermark on before what it causes."""
 
@@ -159,6 +214,10 @@ ALL_BUT = {name: [other for other in HARDSHIPS if other != name] for name in HAR
         (ResetsOnSnapshot, [rec(1), wm(1), rec(2)], "a snapshot after each step"),
         (ForgetsItsState, [rec(1), wm(1), rec(2)], "restored after each step"),
         (ForgetsItsState, records(1, 2), "restored after each record"),
+        (KnowsTheObject, [rec(THE_OBJECT)], "as a job in this process"),
+        (CountsBatches, records(*range(100)), "as a job in this process"),
+        (CountsBatches, records(*range(100)), "as a simulated job"),
+        (CountsCheckpoints, records(*range(100)), "as a simulated job"),
     ],
 )
 def test_a_broken_law_is_caught_by_its_hardship(operator, given, hardship):

@@ -1,0 +1,222 @@
+"""A case of `verify` as a whole job for any runner: sources that give its steps, the operator behind an exchange, and
+one that looks at what comes out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rayflink.actors.commands import JobResult
+from rayflink.actors.states import JobStatus
+from rayflink.common.accumulators import ListAccumulator
+from rayflink.common.batches import Batch, Element, Watermark, WatermarkStatus
+from rayflink.graph import partitioners
+from rayflink.graph import transformations as graph
+from rayflink.graph.assembly import job_graph
+from rayflink.graph.attributes import ChainingStrategy
+from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.translation import PlanSettings, stream_graph
+from rayflink.operators.base import Operator
+from rayflink.operators.factory import SourceFactory
+
+from .cases import Case, is_batch
+from .differences import by_output, same, same_in_parallel
+from .elements import Mark, Moment, Record, SecondInput, Seen, Status, seen
+from .harness import OperatorFactory
+from .staged_source import Await, AwaitEnd, Beacon, SetClock, StagedSource, on_stage, stage_of, strike
+
+
+class CaseJob:
+    """One case as a job, or as a part of a larger one.
+
+    The operator must give what it gives by hand, its inputs ended: of one subtask in that order; of several, the same
+    records in any order, and the same watermarks and statuses from each.
+
+    Args:
+        case: what to run.
+        parallelism: subtasks of the operator; more than one needs a case with a key.
+        spread: the subtasks may run in several processes. Nothing then tells the sources how far the operator has come,
+            so watermarks may be merged on their way, and only the records are compared.
+
+    Raises:
+        ValueError: a case to be spread has two inputs or moments, whose order only one process can keep.
+    """
+
+    def __init__(self, case: Case, parallelism: int = 1, spread: bool = False) -> None:
+        if spread and not can_spread(case):
+            raise ValueError("found a case with two inputs or moments; run it in one process")
+        self.case, self.parallelism, self.spread = case, parallelism, spread
+        self.expected = case.run_to_its_end()
+        self.tags = sorted(by_output(self.expected), key=lambda tag: tag or "")
+        self.name = f"case-{os.urandom(8).hex()}"
+        self.scripts, self.waits = _scripts(case, parallelism, not spread)
+
+    def job_graph(self) -> JobGraph:
+        """A job of this case alone."""
+        return job_of_cases([self])
+
+    def sinks(self) -> list[graph.Transformation]:
+        """The ends of the case's part of a job."""
+        stream: graph.Transformation = self._head(
+            [
+                graph.Source(
+                    SourceFactory(StagedSource(script, self.name, self.parallelism), None),
+                    name=f"Source: input {index}",
+                    parallelism=1,
+                )
+                for index, script in enumerate(self.scripts)
+            ]
+        )
+        for number in range(1, _length_of_chain(self.case.factory)):
+            stream = self._chained(f"operator {number}", stream, _Member(self, number))
+        outputs = [(tag, stream if tag is None else graph.SideOutput(stream, tag)) for tag in self.tags]
+        return [self._chained(f"Sink: {tag or 'main'}", output, _Watch(self.name, tag)) for tag, output in outputs]
+
+    def check(self, result: JobResult, name: str) -> None:
+        """Compare what came out with what should have.
+
+        Raises:
+            AssertionError: the job did not finish, or its output is another one; `name` begins the text.
+        """
+        strike(self.name)
+        problem = "" if result.failure is None else f": {result.failure.message}"
+        assert result.status is JobStatus.FINISHED, f"{name}: the job is {result.status.value}{problem}"
+        parts: list[list[Seen]] = [[] for _ in range(self.parallelism)]
+        events: list[dict[str | None, list[Seen]]] = [{} for _ in range(self.parallelism)]
+        for tag in self.tags:
+            for subtask in range(self.parallelism):
+                found = list(result.accumulators.get(_accumulator(self.name, tag, subtask)) or [])
+                events[subtask][tag] = found
+                parts[subtask] += [entry for entry in found if tag is None or isinstance(entry, Record)]
+        if self.parallelism == 1:
+            for tag, wanted in by_output(self.expected).items():
+                same(events[0][tag], wanted, name)
+        else:
+            same_in_parallel(self.expected, parts, name, is_record=self.spread)
+
+    def _head(self, sources: list[graph.Source]) -> graph.Transformation:
+        keys, member = self.case.keys, _Member(self, 0)
+        by = [partitioners.Rebalance()] * 2 if keys is None else [partitioners.KeyGroup(key) for key in keys]
+        inputs = [graph.Partition(source, strategy) for source, strategy in zip(sources, by, strict=False)]
+        first, second = keys or (None, None)
+        how: dict[str, Any] = {"parallelism": self.parallelism, "chaining_strategy": ChainingStrategy.HEAD}
+        if len(inputs) == 1:
+            return graph.OneInput(inputs[0], member, first, name="operator 0", **how)
+        return graph.TwoInput(inputs[0], inputs[1], member, first, second, name="operator 0", **how)
+
+    def _chained(self, name: str, stream: graph.Transformation, factory: Any) -> graph.Transformation:
+        forward = graph.Partition(stream, partitioners.Forward())
+        return graph.OneInput(forward, factory, name=name, parallelism=self.parallelism)
+
+
+def job_of_cases(jobs: Sequence[CaseJob]) -> JobGraph:
+    """One job that runs several cases beside each other."""
+    sinks = [sink for job in jobs for sink in job.sinks()]
+    return job_graph(stream_graph(sinks, PlanSettings(name="cases", buffer_timeout_ms=0)))
+
+
+class _Member:
+    """Makes operator `number` of the case's chain, on the stage where the case waits for its operators or for time."""
+
+    def __init__(self, job: CaseJob, number: int) -> None:
+        self._factory, self._number = job.case.factory, number
+        self._stage = job.name if job.waits else None
+        self._subtasks = job.parallelism
+
+    def __call__(self) -> Operator:
+        operator = _members(self._factory)[self._number]
+        if self._stage is None:
+            return operator
+        return on_stage(operator, stage_of(self._stage, self._subtasks), self._number == 0)
+
+
+class _Watch:
+    """Makes the operator that keeps what it sees of one output."""
+
+    def __init__(self, job: str, tag: str | None) -> None:
+        self._job, self._tag = job, tag
+
+    def __call__(self) -> Operator:
+        return _WatchOperator(self._job, self._tag)
+
+
+class _WatchOperator(Operator):
+    def __init__(self, job: str, tag: str | None) -> None:
+        self._job, self._tag = job, tag
+
+    def open(self) -> None:
+        name = _accumulator(self._job, self._tag, self.ctx.subtask)
+        self._seen = self.ctx.accumulators.setdefault(name, ListAccumulator())
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        self._seen.extend(seen(batch, self._tag))
+        return ()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        self._seen.extend(seen(watermark))
+        return ()
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        self._seen.extend(seen(status))
+        return ()
+
+
+def _accumulator(job: str, tag: str | None, subtask: int) -> str:
+    return f"{job}/{subtask}/{'main' if tag is None else f'side {tag}'}"
+
+
+def _members(factory: OperatorFactory) -> list[Operator]:
+    made = factory()
+    return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def _length_of_chain(factory: OperatorFactory) -> int:
+    return len(_members(factory))
+
+
+def can_spread(case: Case) -> bool:
+    """Whether the records of a case are the same wherever its subtasks run."""
+    return case.inputs == 1 and not any(isinstance(element, Moment) for element in case.given)
+
+
+def _scripts(case: Case, parallelism: int, in_order: bool) -> tuple[list[list[Any]], bool]:
+    """What the source of each input does, and whether it ever waits for the operator.
+
+    It waits where only the test knows the order, between two inputs and around a moment, and between two events with no
+    record in between, for a channel that holds both keeps the later one alone.
+    """
+    scripts: list[list[Any]] = [[] for _ in range(case.inputs)]
+    beacons, last, after_event = 0, 0, False
+
+    def wait(behind: int, before: int) -> None:
+        nonlocal beacons
+        if not in_order:
+            return
+        beacons += 1
+        scripts[behind].append(Beacon(beacons))
+        scripts[before].append(Await(beacons))
+
+    for index, element in case.steps_to_the_end():
+        inner = element.element if isinstance(element, SecondInput) else element
+        if index != last or isinstance(inner, Moment) or (after_event and not is_batch(inner)):
+            wait(last, index)
+        last, after_event = index, not is_batch(inner) or (after_event and parallelism > 1)
+        if isinstance(inner, Moment):
+            scripts[index].append(SetClock(inner.ms))
+            wait(index, index)
+        elif isinstance(inner, Mark):
+            scripts[index].append(Watermark(inner.timestamp))
+        elif isinstance(inner, Status):
+            scripts[index].append(WatermarkStatus(inner.is_idle))
+        else:
+            scripts[index].append(inner)
+    if after_event or case.inputs == 2:
+        wait(last, 0)
+    if case.inputs == 2:
+        scripts[1].append(AwaitEnd(0))
+    return scripts, beacons > 0
+
+
+__all__ = ["CaseJob", "can_spread", "job_of_cases"]

@@ -1,0 +1,148 @@
+"""What a test says of an operator: what makes it, what it is given, by which key; and that input cut in many ways."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import Any
+
+from rayflink.common.batches import MAX_TIMESTAMP, RowBatch
+from rayflink.operators.keyed_base import KeyedOperator
+
+from .elements import Columns, End, Given, Record, SecondInput, Seen, row_batch, seen
+from .harness import OperatorFactory, OperatorHarness, Place, Snapshots
+
+Step = tuple[int, Any]
+"""(input index, a batch or any other element)."""
+
+
+class Case:
+    """What one call of `verify` is about.
+
+    Args:
+        factory, given, key: as for `verify`.
+    """
+
+    def __init__(self, factory: OperatorFactory, given: Sequence[Given], key: Any = None) -> None:
+        self.factory, self.given = factory, list(given)
+        self.inputs = 2 if any(isinstance(element, SecondInput) for element in given) else 1
+        self.keys = _key_functions(factory, key)
+
+    def steps(self) -> list[Step]:
+        """A fresh copy of the input, as few batches as possible: user code may change the values it is given."""
+        steps: list[Step] = []
+        gathered: list[Record] = []
+        gathered_for = 0
+
+        def close() -> None:
+            if gathered:
+                steps.append((gathered_for, row_batch(gathered)))
+                gathered.clear()
+
+        for element in copy.deepcopy(self.given):
+            index, inner = (1, element.element) if isinstance(element, SecondInput) else (0, element)
+            if isinstance(inner, Record):
+                if index != gathered_for:
+                    close()
+                gathered_for = index
+                gathered.append(inner)
+                continue
+            close()
+            steps.append((index, inner.batch if isinstance(inner, Columns) else element))
+        close()
+        return steps
+
+    @property
+    def parallelisms(self) -> tuple[int, ...]:
+        """Numbers of subtasks in which the operator runs as a job: one, and two where it is keyed."""
+        return (1,) if self.keys is None else (1, 2)
+
+    def start(
+        self, place: Place | None = None, restore: Sequence[Snapshots] = (), narrow: bool = False
+    ) -> OperatorHarness:
+        """A fresh operator, open."""
+        return OperatorHarness(self.factory, self.inputs, place, restore, narrow)
+
+    def run(self, steps: Iterable[Step], narrow: bool = False) -> list[Seen]:
+        """What comes out of one operator."""
+        with self.start(narrow=narrow) as harness:
+            for step in steps:
+                take(harness, step)
+            return harness.take()
+
+    def run_to_its_end(self) -> list[Seen]:
+        """What comes out of one operator whose inputs then end, each with the last watermark, as those of a job do."""
+        with self.start() as harness:
+            for step in batches_of_one(self.steps_to_the_end()):
+                take(harness, step)
+            for index in range(self.inputs):
+                harness.advance_watermark(MAX_TIMESTAMP, index)
+                harness.end_input(index)
+            return harness.take()
+
+    def steps_to_the_end(self) -> list[Step]:
+        """The steps before the end of input."""
+        return list(takewhile(lambda step: not isinstance(step[1], End), self.steps()))
+
+
+def take(harness: OperatorHarness, step: Step) -> None:
+    """Give the step to the operator."""
+    index, element = step
+    if is_batch(element):
+        harness.process_batch(element, index)
+    else:
+        harness.give(element)
+
+
+def batches_of_one(steps: Iterable[Step]) -> list[Step]:
+    """The same input, each record in a batch of its own."""
+    return [(i, part) for i, element in steps for part in (_cut(element, range(1, length(element))))]
+
+
+def randomly_split(steps: Iterable[Step], seed: int) -> list[Step]:
+    """The same input, cut at places drawn from the seed."""
+    draw = random.Random(seed)
+    out: list[Step] = []
+    for index, element in steps:
+        cuts = [at for at in range(1, length(element)) if draw.random() < 0.4]
+        out += [(index, part) for part in _cut(element, cuts)]
+    return out
+
+
+def is_batch(element: Any) -> bool:
+    return hasattr(element, "slice")
+
+
+def length(element: Any) -> int:
+    return len(element) if is_batch(element) else 0
+
+
+def _cut(element: Any, cuts: Iterable[int]) -> Iterator[Any]:
+    if not is_batch(element):
+        yield element
+        return
+    bounds = [0, *cuts, len(element)]
+    for start, stop in zip(bounds, bounds[1:], strict=False):
+        yield element.slice(start, stop)
+
+
+def shown(step: Step) -> str:
+    index, element = step
+    shown = next(seen(element)) if isinstance(element, RowBatch) else element
+    return f"in2({shown!r})" if index and is_batch(element) else repr(shown)
+
+
+def _key_functions(factory: OperatorFactory, key: Any) -> tuple[Any, Any] | None:
+    if key is not None:
+        return key if isinstance(key, tuple) else (key, key)
+    made = factory()
+    head = made[0] if isinstance(made, list | tuple) else made
+    if isinstance(head, KeyedOperator):
+
+        def own(value: Any) -> Any:
+            return head.keys_of(RowBatch([value]))[0]
+
+        return own, own
+    return None

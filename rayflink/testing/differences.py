@@ -1,0 +1,65 @@
+"""Compares what came out of an operator with what should have, output by output, and shows the difference."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .elements import Record, Seen
+
+
+def by_output(entries: Iterable[Seen], tags: Iterable[str] = ()) -> dict[str | None, list[Seen]]:
+    """Main output (None) and side outputs by themselves, each with the events between its records.
+
+    Args:
+        tags: side outputs to show even when they have no records.
+    """
+    everything = list(entries)
+    found = {entry.tag for entry in everything if isinstance(entry, Record) and entry.tag is not None}
+    return {
+        tag: [entry for entry in everything if not isinstance(entry, Record) or entry.tag == tag]
+        for tag in (None, *sorted(found.union(tags)))
+    }
+
+
+def same(found: list[Seen], expected: list[Seen], name: str) -> None:
+    tags = {entry.tag for entry in (*found, *expected) if isinstance(entry, Record) and entry.tag is not None}
+    mine, wanted = by_output(found, tags), by_output(expected, tags)
+    for tag, left in wanted.items():
+        if left != mine[tag]:
+            output = "the main output" if tag is None else f"side output {tag!r}"
+            raise AssertionError(f"{name}: {output} differs (- expected, + found)\n{_difference(left, mine[tag])}")
+
+
+def same_in_parallel(alone: list[Seen], parts: list[list[Seen]], name: str, is_record: bool) -> None:
+    left = [entry for entry in alone if isinstance(entry, Record)]
+    right = [entry for part in parts for entry in part if isinstance(entry, Record)]
+    if not _same_bag(left, right):
+        text = _difference(sorted(left, key=repr), sorted(right, key=repr))
+        raise AssertionError(f"{name}: the records differ (- one subtask, + all together)\n{text}")
+    if is_record:
+        return
+    events = [entry for entry in alone if not isinstance(entry, Record)]
+    for index, part in enumerate(parts):
+        mine = [entry for entry in part if not isinstance(entry, Record)]
+        if mine != events:
+            raise AssertionError(f"{name}: subtask {index} gave the events {mine}, expected {events}")
+
+
+def _same_bag(left: list[Record], right: list[Record]) -> bool:
+    rest = list(right)
+    for entry in left:
+        if entry not in rest:
+            return False
+        rest.remove(entry)
+    return not rest
+
+
+def _difference(expected: Sequence[Any], found: Sequence[Any], limit: int = 60) -> str:
+    lines = list(difflib.ndiff([repr(entry) for entry in expected], [repr(entry) for entry in found]))
+    lines = [f"  {line}" for line in lines if not line.startswith("?")]
+    if all(line.startswith("    ") for line in lines):  # equal in print, not by ==
+        pairs = [(left, right) for left, right in zip(expected, found, strict=True) if left != right]
+        return "\n".join(f"  {left!r} prints alike and is not equal" for left, _ in pairs[:limit])
+    return "\n".join(lines[:limit] + ([f"  ... {len(lines) - limit} more lines"] if len(lines) > limit else []))

@@ -1,0 +1,224 @@
+"""A source that gives the steps of a test in their order, though its operator has two inputs or a clock of its own.
+
+A step that must not overtake an earlier one waits for it: behind the earlier one goes a beacon, a latency marker, and
+once the operator has seen that, the stage lets the later step go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rayflink.common.batches import Batch, LatencyMarker
+from rayflink.common.source import (
+    PENDING,
+    Boundedness,
+    EnumeratorContext,
+    PendingSplits,
+    Polled,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.operators.base import Operator
+from rayflink.state.clock import ManualClock
+
+
+class Stage:
+    """How far the operator of a test has come, known to its sources in the same process; and its clock.
+
+    Args:
+        subtasks: of the operator.
+    """
+
+    def __init__(self, subtasks: int) -> None:
+        self.clock = ManualClock()
+        self.subtasks = subtasks
+        self.ended: Counter[int] = Counter()
+        self._beacons: Counter[int] = Counter()
+        self._operators: list[Operator] = []
+
+    def enter(self, operator: Operator) -> None:
+        """A subtask of the operator, or of one chained to it, has been set up."""
+        self._operators.append(operator)
+
+    def saw(self, beacon: int) -> None:
+        """A subtask has worked all that came before the beacon."""
+        self._beacons[beacon] += 1
+
+    def has_passed(self, beacon: int) -> bool:
+        """Whether every subtask has worked all that came before the beacon, and no timer is due."""
+        if self._beacons[beacon] < self.subtasks:
+            return False
+        return all(operator.next_processing_time() is None for operator in list(self._operators))
+
+
+_stages: dict[str, Stage] = {}
+
+
+def stage_of(name: str, subtasks: int) -> Stage:
+    """The stage of that name in this process."""
+    return _stages.setdefault(name, Stage(subtasks))
+
+
+def strike(name: str) -> None:
+    """Forget the stage of that name."""
+    _stages.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Beacon:
+    """Goes behind what was given so far."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Nothing more before the operator has seen the beacon."""
+
+    beacon: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEnd:
+    """Nothing more before the operator has been told that the input has ended."""
+
+    input_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetClock:
+    """Processing time is now `ms`."""
+
+    ms: int
+
+
+class StagedSource(Source):
+    """Gives what its script says to one input of an operator, in one subtask.
+
+    Args:
+        script: batches, watermarks, statuses, and words of this module.
+        stage: name of the stage.
+        subtasks: of the operator.
+    """
+
+    def __init__(self, script: list[Any], stage: str, subtasks: int) -> None:
+        self.script, self.stage, self.subtasks = script, stage, subtasks
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    @property
+    def max_parallelism(self) -> int | None:
+        return 1
+
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        return PendingSplits(ctx, [(0, 0)])
+
+    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+        return PendingSplits(ctx, state)
+
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        return _Reader(self, ctx)
+
+
+class _Reader(OneByOneReader):
+    def __init__(self, source: StagedSource, ctx: ReaderContext) -> None:
+        super().__init__()
+        self._source, self._ctx = source, ctx
+        self.waits = False
+
+    def open_split(self, split: tuple[int, int]) -> SplitCursor:
+        return _Cursor(self, self._source, split)
+
+    def next_poll_ms(self) -> int | None:
+        return self._ctx.now_ms() + 1 if self.waits else None
+
+
+class _Cursor:
+    def __init__(self, reader: _Reader, source: StagedSource, at: tuple[int, int]) -> None:
+        self._reader, self._source = reader, source
+        self._item, self._row = at
+
+    def read(self, max_records: int) -> Polled | None:
+        script = self._source.script
+        self._reader.waits = False
+        while self._item < len(script):
+            item = script[self._item]
+            if isinstance(item, Await | AwaitEnd | SetClock):
+                if not self._may_pass(item):
+                    self._reader.waits = True
+                    return PENDING
+                self._item += 1
+                continue
+            if hasattr(item, "slice"):
+                return self._rows(item, max_records)
+            self._item += 1
+            return LatencyMarker(item.number, "beacon", 0) if isinstance(item, Beacon) else item  # type: ignore[return-value]
+        return None
+
+    def position(self) -> tuple[int, int]:
+        return self._item, self._row
+
+    def close(self) -> None:
+        pass
+
+    def _rows(self, batch: Batch, max_records: int) -> Batch:
+        stop = min(self._row + max_records, len(batch))
+        rows = batch.slice(self._row, stop)
+        self._row = stop
+        if stop == len(batch):
+            self._item, self._row = self._item + 1, 0
+        return rows
+
+    def _may_pass(self, item: Await | AwaitEnd | SetClock) -> bool:
+        stage = stage_of(self._source.stage, self._source.subtasks)
+        if isinstance(item, Await):
+            return stage.has_passed(item.beacon)
+        if isinstance(item, AwaitEnd):
+            return stage.ended[item.input_index] >= stage.subtasks
+        stage.clock.advance(item.ms - stage.clock.now_ms())
+        return True
+
+
+def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
+    """Let the operator live by the clock of the stage, and tell the stage how far it has come."""
+    setup, due, fire = operator.setup, operator.next_processing_time, operator.on_processing_time
+    end_input, process_marker = operator.end_input, operator.process_latency_marker
+
+    def staged_setup(ctx: Any) -> None:
+        stage.enter(operator)
+        setup(replace(ctx, clock=stage.clock))
+
+    def due_at_once() -> int | None:
+        at = due()
+        return 0 if at is not None and at <= stage.clock.now_ms() else None
+
+    def see(marker: LatencyMarker) -> Any:
+        if marker.operator_id != "beacon":
+            return process_marker(marker)
+        stage.saw(marker.marked_time)
+        return ()
+
+    def end(input_index: int) -> Any:
+        yield from end_input(input_index)
+        stage.ended[input_index] += 1
+
+    changed: dict[str, Any] = {
+        "setup": staged_setup,
+        "next_processing_time": due_at_once,
+        "on_processing_time": lambda now_ms: fire(stage.clock.now_ms()),
+    }
+    if is_head:
+        changed |= {"process_latency_marker": see, "end_input": end}
+    for name, method in changed.items():
+        setattr(operator, name, method)
+    return operator
+
+
+__all__ = ["Await", "AwaitEnd", "Beacon", "SetClock", "Stage", "StagedSource", "on_stage", "stage_of", "strike"]
