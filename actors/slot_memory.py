@@ -83,8 +83,8 @@ class SlotMemory:
         return self.status()[name]
 
 
-def blocking_allowance(attempt: TaskAddress, most: int, config: Mapping[str, Any]) -> Allowance:
-    """What a blocking partition of the attempt may keep in memory: up to `most` bytes of what is lent to this thread.
+def managed_allowance(attempt: TaskAddress, most: int, config: Mapping[str, Any]) -> Allowance:
+    """What one user within an attempt may take: up to `most` bytes of the memory that is lent to this thread now.
 
     A task made by no runner has the managed memory of a slot for itself.
     """

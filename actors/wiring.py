@@ -33,7 +33,7 @@ from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
 from .settings import TaskSettings
-from .slot_memory import blocking_allowance
+from .slot_memory import managed_allowance
 
 log = get_logger(__name__)
 
@@ -78,7 +78,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[Rec
         identity = PartitionId(spec.dataset, deployment.subtask)
         memory = None
         if spec.blocking:
-            memory = blocking_allowance(deployment.attempt, settings.blocking_memory_bytes, deployment.config)
+            memory = managed_allowance(deployment.attempt, settings.blocking_memory_bytes, deployment.config)
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
         limits = BatchLimits(
             settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes

@@ -121,6 +121,11 @@ class Allowance:
         """Give back all that was taken by way of this allowance."""
         self.release(self.used)
 
+    @property
+    def available(self) -> int:
+        """Bytes that would be granted now, if nobody else asked first."""
+        return min(self._most - self.used, self._memory.available)
+
     def divided(self, parts: int) -> list[Allowance]:
         """So many new allowances of equal size, together at most this one."""
         return [Allowance(self._memory, self._owner, self._most // parts) for _ in range(parts)]

@@ -221,6 +221,21 @@ def test_a_killed_task_gives_its_memory_back_at_once_and_others_keep_theirs(tmp_
     assert memory.used == 0
 
 
+@pytest.mark.spec("L19", "M06")
+def test_what_a_task_forgets_to_give_back_is_free_when_it_has_finished(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = Watched(program(tmp_path, "1 mb", "STREAMING"))
+    cluster.start()
+    cluster.round()
+    attempts = list(cluster.tasks)
+    assert len(attempts) == 4 and all(cluster.memory.manager.reserve(attempt, 7) for attempt in attempts)
+    with caplog.at_level(logging.INFO):
+        checked(cluster.run_to_the_end())
+    assert cluster.memory.manager.used == 0
+    assert caplog.text.count("ended with 7 bytes of managed memory, which are free again") == 4
+
+
 @pytest.mark.spec("M06")
 def test_a_job_that_fails_or_is_cancelled_leaves_no_memory_taken(tmp_path: Path) -> None:
     failing = Watched(program(tmp_path, "1 mb", fails=True))

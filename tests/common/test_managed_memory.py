@@ -83,8 +83,10 @@ def test_a_budget_of_nothing_grants_nothing_and_a_negative_one_is_refused() -> N
 def test_an_allowance_bounds_one_user_and_parts_of_it_share_an_account() -> None:
     memory = MemoryManager(100)
     one, two = Allowance(memory, "task", 121).divided(2)
+    assert (one.available, two.available) == (60, 60)
     assert (one.reserve(61), one.reserve(60), two.reserve(60), two.reserve(40)) == (False, True, False, True)
     assert (memory.reserved("task"), one.used, two.used) == (100, 60, 40)
+    assert (one.available, two.available) == (0, 0), "the one has all it may have, for the other nothing is left"
     one.release(10)
     two.release_all()
     assert (memory.reserved("task"), one.used, two.used) == (50, 50, 0)
