@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.print_form import PrintForm
 from rayflink.common.sink import Sink
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
@@ -206,12 +207,15 @@ class DataStream(Step):
         return self._sink("Unnamed", Factory(SinkFunctionOperator, sink_func))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Print the records to the standard output of the tasks: `identifier:subtask> record`."""
-        return self._sink("Print to Std. Out", Factory(SinkOperator, PrintSink(sink_identifier or "")))
+        """Print the records to the standard output of the tasks: `identifier:subtask> record`.
+
+        A record of a declared type prints as Flink prints it: `(hi,1,null)` for a tuple, `+I[hi,1]` for a Row.
+        """
+        return self._sink("Print to Std. Out", Factory(SinkOperator, self._printing(sink_identifier, False)))
 
     def print_to_err(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print the records to the standard error of the tasks."""
-        return self._sink("Print to Std. Err", Factory(SinkOperator, PrintSink(sink_identifier or "", True)))
+        return self._sink("Print to Std. Err", Factory(SinkOperator, self._printing(sink_identifier, True)))
 
     def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Collected:
         """Run the program, wait for its end, and return the stream's records.
@@ -227,6 +231,9 @@ class DataStream(Step):
         raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")
 
     # how steps are recorded
+
+    def _printing(self, identifier: str | None, stderr: bool) -> PrintSink:
+        return PrintSink(identifier or "", stderr, PrintForm(self._transformation.declared_type()))
 
     def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line

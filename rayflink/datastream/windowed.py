@@ -21,7 +21,7 @@ from rayflink.operators.window_functions import (
 from rayflink.operators.windows import window_operator_of
 
 from .keyed import KeyedStream
-from .streams import DataStream
+from .streams import SAME_TYPE, DataStream
 
 W = TypeVar("W", bound="WindowedStream")
 
@@ -88,7 +88,8 @@ class WindowedStream:
             reduce_function: combines two records.
             window_function: a ProcessWindowFunction or WindowFunction, called with the one reduced record.
         """
-        return self._applied(Factory(reducing, reduce_function), window_function, output_type)
+        same = output_type is None and window_function is None
+        return self._applied(Factory(reducing, reduce_function), window_function, SAME_TYPE if same else output_type)
 
     def aggregate(
         self,
@@ -116,23 +117,23 @@ class WindowedStream:
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """The sum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "sum", position_to_sum), None, None)
+        return self._applied(Factory(built_in, "sum", position_to_sum), None, SAME_TYPE)
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
         """The minimum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "min", position_to_min), None, None)
+        return self._applied(Factory(built_in, "min", position_to_min), None, SAME_TYPE)
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
         """The maximum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "max", position_to_max), None, None)
+        return self._applied(Factory(built_in, "max", position_to_max), None, SAME_TYPE)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
         """The record with the minimum of a field a key and window."""
-        return self._applied(Factory(built_in, "min_by", position_to_min_by), None, None)
+        return self._applied(Factory(built_in, "min_by", position_to_min_by), None, SAME_TYPE)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """The record with the maximum of a field a key and window."""
-        return self._applied(Factory(built_in, "max_by", position_to_max_by), None, None)
+        return self._applied(Factory(built_in, "max_by", position_to_max_by), None, SAME_TYPE)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id

@@ -6,7 +6,18 @@ import threading
 
 import pytest
 
-from rayflink.common import ConfigError, JobFailed, NotSerializable, OutputTag, PlanError, Row, TypeMismatch, Types
+from rayflink.common import (
+    ConfigError,
+    Duration,
+    JobFailed,
+    NotSerializable,
+    OutputTag,
+    PlanError,
+    Row,
+    TypeMismatch,
+    Types,
+    WatermarkStrategy,
+)
 from rayflink.common.accumulators import IntCounter
 from rayflink.datastream import (
     FilterFunction,
@@ -20,6 +31,7 @@ from rayflink.datastream import (
     StreamExecutionEnvironment,
 )
 from rayflink.datastream.connectors import DiscardingSink
+from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.graph.attributes import ChainingStrategy
 from tests.datastream.programs import environment
 
@@ -175,6 +187,23 @@ def test_sinks_get_every_record():
     result = env.execute("sums")
     assert result.get_accumulator_result("total") == 5050
     assert result.get_all_accumulator_results() == {"total": 5050}
+
+
+def test_print_writes_records_by_their_declared_type(capsys):
+    env = environment()
+    pairs = env.from_collection([("a", 1.0), ("b", None)], Types.TUPLE([Types.STRING(), Types.DOUBLE()]))
+    pairs.filter(lambda pair: pair[0] == "b").print("typed").set_parallelism(1)
+    pairs.map(lambda pair: pair).print("untyped").set_parallelism(1)
+    pairs.map(lambda pair: Row(*pair), Types.ROW([Types.STRING(), Types.DOUBLE()])).print("row").set_parallelism(1)
+    at_once = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda pair, _: 0)
+    timed = pairs.filter(lambda pair: pair[1]).assign_timestamps_and_watermarks(at_once)
+    windows = timed.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Duration.of_millis(1)))
+    assert windows.sum(1).get_type() == windows.reduce(max).get_type() == pairs.get_type()
+    assert windows.reduce(max, lambda key, window, pairs: pairs).get_type() is None
+    env.execute()
+    assert sorted(line for line in capsys.readouterr().out.splitlines() if "> " in line) == [
+        "row> +I[a,1.0]", "row> +I[b,None]", "typed> (b,null)", "untyped> ('a', 1.0)", "untyped> ('b', None)",
+    ]  # fmt: skip
 
 
 def test_print_prefixes_lines_with_the_subtask(capsys):
