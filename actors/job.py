@@ -68,10 +68,15 @@ class Execution:
         """As Flink prints it: "Map (1/3)"."""
         return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})"
 
+    @property
+    def title(self) -> str:
+        """The name and the attempt, for errors."""
+        return f"execution {self.name} (attempt #{self.number})"
+
     def become(self, state: ExecutionState, now_ms: int) -> None:
         """Move, if the move is legal."""
         if not self.state.may_become(state):
-            raise IllegalTransition(f"execution {self.name} (attempt #{self.number})", self.state.value, state.value)
+            raise IllegalTransition(self.title, self.state.value, state.value)
         self.state = state
         self.timestamps[state.value] = now_ms
 
@@ -115,6 +120,7 @@ class JobMaster:
         self._failure: TaskFailure | None = None
         self._failed_subtask = 0
         self._cancelled_by = ""
+        self._stopped = False
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._accumulators: dict[str, Any] = {}
@@ -138,8 +144,8 @@ class JobMaster:
         if isinstance(event, CancelRequested):
             return self._cancel(event.by, now_ms)
         if isinstance(event, StopRequested):
-            running = [e for e in self._live() if e.vertex.is_input]
-            return [SendToTask(e.attempt, StopTask()) for e in running]
+            self._stopped = True
+            return self._stop_sources()
         if isinstance(event, Tick):
             return self._tick(now_ms)
         execution = self.executions.get(event.attempt)
@@ -169,7 +175,10 @@ class JobMaster:
         self._become(JobStatus.RUNNING, now_ms)
         eager = self.graph.schedule_mode is ScheduleMode.EAGER
         first = [e for e in self.executions.values() if eager or e.vertex.is_input]
-        return self._deploy(first, now_ms)
+        return self._deploy(first, now_ms) + (self._stop_sources() if self._stopped else [])
+
+    def _stop_sources(self) -> list[Command]:
+        return [SendToTask(e.attempt, StopTask()) for e in self._live() if e.vertex.is_input]
 
     def _deploy(self, executions: Sequence[Execution], now_ms: int) -> list[Command]:
         for execution in executions:
@@ -221,12 +230,19 @@ class JobMaster:
             return []
         if execution.state is ExecutionState.CANCELING and not event.state.is_terminal:
             return []
-        if execution.state is ExecutionState.CANCELING and event.state is ExecutionState.FINISHED:
+        if execution.state is ExecutionState.CANCELING:  # whatever it says of its end, it was cancelled
             execution.become(ExecutionState.CANCELED, now_ms)
+        elif event.state is ExecutionState.FINISHED and execution.state is not ExecutionState.RUNNING:
+            execution.become(ExecutionState.RUNNING, now_ms)  # it was so fast that the one report overtook the other
+            execution.become(ExecutionState.FINISHED, now_ms)
         elif event.state is ExecutionState.CANCELED and execution.state is not ExecutionState.CANCELING:
             execution.become(ExecutionState.FAILED, now_ms)
             failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
             return self._fail(execution.name, execution.subtask, failure, now_ms)
+        elif not execution.state.may_become(event.state):
+            refused = IllegalTransition(execution.title, execution.state.value, event.state.value)
+            failure = TaskFailure(IllegalTransition.__name__, str(refused), "")
+            return self._kill(execution) + self._ended_by(execution, failure, now_ms)
         else:
             execution.become(event.state, now_ms)
         if event.state is ExecutionState.RUNNING:
@@ -238,7 +254,7 @@ class JobMaster:
                 at = execution.vertex.operators[-1].call_site
                 failure = replace(failure, operator=execution.vertex.name, call_site=at)
             return self._fail(execution.name, execution.subtask, failure, now_ms)
-        if event.state is ExecutionState.FINISHED:
+        if execution.state is ExecutionState.FINISHED:
             self._merge(event.accumulators)
             return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
@@ -307,6 +323,10 @@ class JobMaster:
         return self._settle(now_ms)
 
     def _cancel(self, by: str, now_ms: int) -> list[Command]:
+        if self.status is JobStatus.FAILING:  # every task has been asked already
+            self._cancelled_by = by
+            self._become(JobStatus.CANCELLING, now_ms)
+            return []
         if self.status not in (JobStatus.CREATED, JobStatus.RUNNING):
             return []
         self._cancelled_by = by

@@ -10,6 +10,7 @@ from rayflink.actors.commands import (
     EndJob,
     KillTask,
     RequestSlots,
+    SendToTask,
     SlotsGranted,
     SlotsRefused,
     StopRequested,
@@ -162,6 +163,15 @@ def test_a_stop_request_ends_the_sources_alone(running):
     assert running.master.status is JobStatus.RUNNING
 
 
+def test_a_stop_request_that_comes_before_the_slots_is_heeded_when_the_sources_are_deployed(job):
+    job.start()
+    assert job.on(StopRequested()) == []
+    commands = job.on(SlotsGranted())
+    assert names(commands) == ALL
+    assert job.told(commands) == {SOURCE: StopTask()}
+    assert isinstance(commands[-1], SendToTask), "after the task is there"
+
+
 @pytest.mark.spec("J21")
 def test_splits_are_dealt_out_on_request_until_there_are_no_more(running):
     source = running.execution(SOURCE)
@@ -246,13 +256,26 @@ def test_a_failed_task_cancels_the_others_and_the_first_failure_is_the_cause(run
     ]
 
 
-def test_a_job_that_is_failing_can_not_be_cancelled_into_another_end(running):
+def test_a_job_that_is_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_history(running):
     running.says(MAP_2, FAILED, failure=failure("root"))
-    assert running.on(CancelRequested()) == []
+    assert running.on(CancelRequested("SIGINT")) == [], "every task has been asked already"
+    assert running.master.status is JobStatus.CANCELLING
     for name in (SOURCE, MAP_1):
         running.says(name, CANCELED)
     (end,) = running.says(SINK, CANCELED)
-    assert end.result.status is JobStatus.FAILED
+    assert (end.result.status, end.result.failure, end.result.cancelled_by) == (JobStatus.CANCELED, None, "SIGINT")
+    assert [entry.failure.message for entry in running.master.exceptions] == ["root"]
+
+
+def test_a_task_that_fails_while_it_is_cancelled_counts_as_cancelled_and_its_failure_is_history(running):
+    running.on(CancelRequested())
+    running.says(MAP_1, FAILED, failure=failure("of the last moment"))
+    assert running.states()[MAP_1] == "CANCELED"
+    for name in (SOURCE, MAP_2):
+        running.says(name, CANCELED)
+    (end,) = running.says(SINK, CANCELED)
+    assert (end.result.status, end.result.failure) == (JobStatus.CANCELED, None)
+    assert [(e.task, e.failure.message) for e in running.master.exceptions] == [(MAP_1, "of the last moment")]
 
 
 def test_the_history_of_failures_is_bounded():
@@ -329,6 +352,24 @@ def test_an_attempt_that_has_ended_is_not_listened_to(running):
     assert running.says(SOURCE, FAILED, failure=failure("late")) == []
     assert running.on(TaskGone(running.execution(SOURCE).attempt, "its process has ended")) == []
     assert (running.states()[SOURCE], running.master.status) == ("FINISHED", JobStatus.RUNNING)
+
+
+@pytest.mark.parametrize("overtaken", [(), (RUNNING,)])
+def test_a_task_so_fast_that_its_end_overtakes_its_beginning_has_finished(job, overtaken):
+    job.deploy()
+    assert job.says(SOURCE, FINISHED) == []
+    for state in overtaken:
+        assert job.says(SOURCE, state) == []
+    assert job.states()[SOURCE] == "FINISHED"
+    assert list(job.execution(SOURCE).timestamps) == ["SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED"]
+
+
+def test_a_report_that_does_not_fit_ends_its_task_and_fails_the_job(running):
+    commands = running.says(MAP_1, ExecutionState.INITIALIZING)
+    assert commands[0] == KillTask(running.execution(MAP_1).attempt)
+    assert running.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
+    (entry,) = running.master.exceptions
+    assert "execution Map (1/2) (attempt #0) cannot go from RUNNING to INITIALIZING" in entry.failure.message
 
 
 def test_a_job_that_has_ended_answers_nothing(running):
