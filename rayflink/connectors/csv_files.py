@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..common.arrow_rows import arrow_to_rows
 from ..common.batches import ArrowBatch, Batch, RowBatch
-from ..common.source import (
-    Boundedness,
-    EnumeratorContext,
-    PendingSplits,
-    ReaderContext,
-    Source,
-    SourceReader,
-    SplitEnumerator,
-)
-from ..common.split_reader import OneByOneReader, SplitCursor
-from .file_blocks import BLOCK_BYTES, FileSplit, LineBlocks, find_files, open_bytes, refuse_special, splits_of
+from ..common.source import ReaderContext, SourceReader
+from ..common.split_reader import SplitCursor
+from .compression import open_bytes
+from .csv_dialect import NO_VALUE_TEXTS, CsvDialect
+from .file_blocks import BLOCK_BYTES, FileSplit, LineBlocks, find_files, line_number
+from .file_source import FileSource, StreamFormat
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,7 +25,102 @@ MOST_RECORD_BYTES = 64 << 20
 """A record of a file with line ends in its values is at most so long."""
 
 
-class CsvFileSource(Source):
+@dataclass(frozen=True)
+class CsvFormat(StreamFormat):
+    """Records of CSV text, as columns or as `Row` objects.
+
+    Args:
+        schema: names and types of all columns, in the order of the file where that has no names; None: as each file
+            shows them.
+        dialect: what the characters mean.
+        header: what the first line is: "same": the schema's names; "any": names, the schema's among them; "skipped":
+            nothing; "none": a record.
+        columns: those to emit, in this order; None: all of the schema.
+        rows: emit `Row` objects instead of columns.
+    """
+
+    schema: pyarrow.Schema | None = None
+    dialect: CsvDialect = CsvDialect()
+    header: str = "same"
+    columns: tuple[str, ...] | None = None
+    rows: bool = False
+
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the dialect
+        """Whether a line end is always the end of a record."""
+        return not self.dialect.newlines_in_values
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return _CsvCursor(split, self)
+
+    def schema_of(self, path: str) -> pyarrow.Schema | None:
+        """Names and types of a file's columns as its first megabyte shows them; None: it has no header line."""
+        import pyarrow
+
+        with open_bytes(path) as file:
+            header = file.readline()
+            sample = file.read(BLOCK_BYTES)
+            sample += file.readline() if not sample.endswith(b"\n") else b""
+        if self.dialect.newlines_in_values:
+            sample = sample[: self.dialect.whole_records(sample)]
+        if not header.strip():
+            return None
+        shown = self.parse(sample, self.dialect.fields_of(header), {}, path, len(header)).schema
+        text, unknown = pyarrow.string(), pyarrow.types.is_null
+        return pyarrow.schema([field.with_type(text) if unknown(field.type) else field for field in shown])
+
+    def names_in(self, header: bytes, path: str) -> list[str]:
+        """The column names of a file whose first line is `header`.
+
+        Raises:
+            ValueError: they are not those of the schema.
+        """
+        assert self.schema is not None
+        wanted = list(self.schema.names)
+        if self.header in ("skipped", "none"):
+            return wanted
+        names = self.dialect.fields_of(header)
+        fits = names == wanted if self.header == "same" else set(wanted) <= set(names)
+        if not fits:
+            remedy = "name the columns of the schema as the file's header does"
+            found = f"{path!r} has columns {', '.join(names)}; wanted are {', '.join(wanted)}"
+            raise ValueError(f"{found}; {remedy}")
+        return names
+
+    def parse(
+        self, block: bytes, names: Sequence[str], types: dict[str, Any], path: str, offset: int
+    ) -> pyarrow.RecordBatch:
+        """Whole records as columns.
+
+        Raises:
+            ValueError: one is malformed; names file and line.
+        """
+        import pyarrow
+
+        if self.dialect.whole_records(block) != len(block):
+            at = self.dialect.whole_records(block)
+            line = line_number(path, offset) + block.count(b"\n", 0, at)
+            remedy = "if quoted values hold line ends, pass newlines_in_values=True; else close or remove the quote"
+            raise ValueError(f"{path!r}, line {line}: a quoted value does not end where its part ends; {remedy}")
+        try:
+            return self.dialect.columns_of(block, names, types)
+        except pyarrow.ArrowInvalid as error:
+            at_record = re.search(r"Row #(\d+)", str(error))
+            line = line_number(path, offset) - 1
+            line += self.dialect.line_in(block, int(at_record[1])) if at_record else 1
+            remedy = "correct the line, or pass schema= with types that hold all values"
+            told = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
+            raise ValueError(f"{path!r}, line {line}: {told}; {remedy}") from error
+
+    def emitted(self, data: pyarrow.RecordBatch) -> Batch:
+        """The wanted columns, in the wanted form."""
+        wanted = self.columns if self.columns is not None else None if self.schema is None else self.schema.names
+        if wanted is not None and list(wanted) != data.schema.names:
+            data = data.select(list(wanted))
+        return RowBatch(arrow_to_rows(data)) if self.rows else ArrowBatch(data)
+
+
+class CsvFileSource(FileSource):
     """Emits the records of CSV files with a header line, as columns or as `Row` objects.
 
     Types are those of `schema`, else those that the first megabyte of the first file shows. All files must have the
@@ -57,33 +147,12 @@ class CsvFileSource(Source):
         columns: Sequence[str] | None = None,
         rows: bool = False,
         delimiter: str = ",",
-        null_values: Sequence[str] = ("", "NA", "N/A", "NULL", "null", "NaN", "nan"),
+        null_values: Sequence[str] = NO_VALUE_TEXTS,
         newlines_in_values: bool = False,
     ) -> None:
-        if not paths:
-            raise ValueError("at least one path is needed")
-        self._paths = [os.fspath(path) for path in paths]
-        for path in self._paths:
-            refuse_special(path)
-        self._schema, self._columns, self._rows = schema, columns, rows
-        self._delimiter, self._null_values = delimiter, tuple(null_values)
-        self.newlines_in_values = newlines_in_values
-
-    @property
-    def boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return PendingSplits(ctx, self._splits(ctx.current_parallelism()))
-
-    def _splits(self, parallelism: int) -> list[FileSplit]:
-        return splits_of(find_files(self._paths), parallelism, divisible=not self.newlines_in_values)
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
-
-    def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _CsvReader(self)
+        dialect = CsvDialect(delimiter, tuple(null_values), newlines_in_values)
+        self._csv = CsvFormat(schema, dialect, columns=None if columns is None else tuple(columns), rows=rows)
+        super().__init__(self._csv, paths)
 
     def schema(self) -> pyarrow.Schema:
         """Names and types of all columns of the files.
@@ -92,93 +161,24 @@ class CsvFileSource(Source):
             FileNotFoundError: a path names nothing.
             ValueError: no file has a header line.
         """
-        if self._schema is None:
-            files = find_files(self._paths)
-            self._schema = self._inferred(files)
-        return self._schema
+        if self._csv.schema is None:
+            found = next(filter(None, map(self._csv.schema_of, find_files(self._paths))), None)
+            if found is None:
+                raise ValueError(f"no header line in {', '.join(self._paths)}: a CSV file begins with its column names")
+            self._csv = self._format = replace(self._csv, schema=found)
+        return self._csv.schema
 
-    def _inferred(self, files: Sequence[str]) -> pyarrow.Schema:
-        import pyarrow
-
-        for path in files:
-            with open_bytes(path) as file:
-                header = file.readline()
-                sample = file.read(BLOCK_BYTES)
-                sample += file.readline() if not sample.endswith(b"\n") else b""
-            if self.newlines_in_values:
-                sample = sample[: self.whole_records(sample)]
-            if header.strip():
-                shown = self.parse(sample, self.header_names(header), {}, path, 0).schema
-                text, unknown = pyarrow.string(), pyarrow.types.is_null
-                return pyarrow.schema([field.with_type(text) if unknown(field.type) else field for field in shown])
-        raise ValueError(f"no header line in {', '.join(self._paths)}: a CSV file begins with its column names")
-
-    def header_names(self, header: bytes) -> list[str]:
-        """Column names of a header line."""
-        import csv
-
-        text = header.decode("utf-8-sig").rstrip("\r\n")
-        return next(csv.reader([text], delimiter=self._delimiter))
-
-    def whole_records(self, block: bytes) -> int:
-        """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
-        whole = behind = 0
-        if b'"' in block:
-            values = rb'(?<![^%b\r\n])"(?:[^"]*(?:""[^"]*)*"(?!"))?' % re.escape(self._delimiter.encode())
-            for value in re.finditer(values, block):
-                whole = block.rfind(b"\n", behind, value.start()) + 1 or whole
-                behind = value.end()
-                if behind - value.start() == 1:  # a quote alone: nothing closes it
-                    return whole
-        return len(block)
-
-    def parse(
-        self, block: bytes, names: Sequence[str], types: dict[str, Any], path: str, offset: int
-    ) -> pyarrow.RecordBatch:
-        """Whole lines as columns."""
-        import pyarrow
-        from pyarrow import csv
-
-        if not block.strip():
-            return pyarrow.RecordBatch.from_pylist(
-                [], schema=pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in names])
-            )
-        if self.whole_records(block) != len(block):
-            remedy = "if quoted values hold line ends, pass newlines_in_values=True; else close or remove the quote"
-            raise ValueError(f"{path!r} near byte {offset}: a quoted value does not end where its part ends; {remedy}")
-        try:
-            table = csv.read_csv(
-                pyarrow.BufferReader(block),
-                csv.ReadOptions(use_threads=False, column_names=list(names), block_size=max(len(block), 1)),
-                csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self.newlines_in_values),
-                csv.ConvertOptions(column_types=types, null_values=list(self._null_values), strings_can_be_null=True),
-            )
-        except pyarrow.ArrowInvalid as error:
-            remedy = "pass schema= with a type that holds all values, or schema with strings"
-            raise ValueError(f"{path!r} near byte {offset}: {error}; {remedy}") from error
-        return table.combine_chunks().to_batches()[0]
-
-    def emitted(self, data: pyarrow.RecordBatch) -> Batch:
-        """The wanted columns, in the wanted form."""
-        if self._columns is not None:
-            data = data.select(list(self._columns))
-        return RowBatch(arrow_to_rows(data)) if self._rows else ArrowBatch(data)
-
-
-class _CsvReader(OneByOneReader):
-    def __init__(self, source: CsvFileSource) -> None:
-        super().__init__()
-        self._source = source
-
-    def open_split(self, split: FileSplit) -> SplitCursor:
-        return _CsvCursor(split, self._source)
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        if any(map(os.path.getsize, find_files(self._paths))):
+            self.schema()  # one for all files, by the first of them
+        return super().create_reader(ctx)
 
 
 class _RecordBlocks:
     """Reads a file in blocks of whole records, whose quoted values may hold line ends."""
 
-    def __init__(self, split: FileSplit, source: CsvFileSource) -> None:
-        self._lines, self._source, self._rest, self._path = LineBlocks(split), source, b"", split.path
+    def __init__(self, split: FileSplit, dialect: CsvDialect) -> None:
+        self._lines, self._dialect, self._rest, self._path = LineBlocks(split), dialect, b"", split.path
 
     @property
     def offset(self) -> int:
@@ -194,13 +194,14 @@ class _RecordBlocks:
         block, start, self._rest = self._rest, self.offset, b""
         while more := self._lines.next():
             block += more
-            whole = self._source.whole_records(block)
+            whole = self._dialect.whole_records(block)
             if whole:
                 block, self._rest = block[:whole], block[whole:]
                 break
             if len(block) > MOST_RECORD_BYTES:
                 wanted = f"at most {MOST_RECORD_BYTES} bytes a record are wanted; look for a quote that is not closed"
-                raise ValueError(f"{self._path!r} near byte {start}: a quoted value goes on and on; {wanted}")
+                place = f"{self._path!r}, line {line_number(self._path, start)}"
+                raise ValueError(f"{place}: a quoted value goes on and on; {wanted}")
         return block
 
     def close(self) -> None:
@@ -209,20 +210,26 @@ class _RecordBlocks:
 
 
 class _CsvCursor:
-    def __init__(self, split: FileSplit, source: CsvFileSource) -> None:
-        self._source = source
-        schema = source.schema()
-        self._types = dict(zip(schema.names, schema.types, strict=True))
-        with open_bytes(split.path) as file:
-            header = file.readline()
-        self._names = source.header_names(header)
-        if self._names != schema.names:
-            found, wanted = ", ".join(self._names), ", ".join(schema.names)
-            raise ValueError(f"{split.path!r} has columns {found}; wanted are {wanted}")
-        if split.start == 0 and split.offset is None:
-            split = replace(split, offset=len(header))
+    def __init__(self, split: FileSplit, form: CsvFormat) -> None:
+        if form.schema is None:
+            form = replace(form, schema=form.schema_of(split.path))
+        self._format = form
+        header = b""
+        if form.header != "none":
+            with open_bytes(split.path) as file:
+                header = file.readline()
+                while form.dialect.comments and header.startswith(b"#"):
+                    header = file.readline()
+                body = file.tell()
+            if split.offset is None and split.start < body:
+                split = replace(split, offset=body) if split.stop > body else replace(split, offset=split.stop)
         self._split = split
-        self._blocks = _RecordBlocks(split, source) if source.newlines_in_values else LineBlocks(split)
+        self._types: dict[str, Any] = {}
+        self._names: list[str] = []
+        if form.schema is not None:
+            self._names = form.names_in(header, split.path)
+            self._types = dict(zip(form.schema.names, form.schema.types, strict=True))
+        self._blocks = LineBlocks(split) if form.divisible else _RecordBlocks(split, form.dialect)
         self._offset = self._blocks.offset
         self._data: Any = None
         self._given, self._skip = 0, split.skip
@@ -235,10 +242,12 @@ class _CsvCursor:
             if not block:
                 self._data = None
                 return None
-            self._data = self._source.parse(block, self._names, self._types, self._split.path, self._offset)
+            if not self._offset:
+                block = block.removeprefix(b"\xef\xbb\xbf")
+            self._data = self._format.parse(block, self._names, self._types, self._split.path, self._offset)
         part = self._data.slice(self._given, max_records)
         self._given += part.num_rows
-        return self._source.emitted(part)
+        return self._format.emitted(part)
 
     def position(self) -> FileSplit:
         return replace(self._split, offset=self._offset, skip=self._given)

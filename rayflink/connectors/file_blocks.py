@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
-import lzma
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+
+from .compression import UNPACK_ERRORS, is_compressed, open_bytes
 
 BLOCK_BYTES = 1 << 20
 """Read at a time."""
 SPLIT_BYTES = 16 << 20
 """Largest split of a file; a file is cut smaller so that every reader gets a part, but not below a block."""
-
-_COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+TO_THE_END = 2**63 - 1
+"""The stop of a split that goes on to the end of its file, wherever that is."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class FileSplit:
 
     Args:
         path: of the file.
-        offset: first byte of the line at which reading goes on; None: not begun.
+        offset: where reading goes on, as the format counts: for lines the first byte of one; None: not begun.
         skip: records from `offset` on that were given out already.
     """
 
@@ -36,8 +34,11 @@ class FileSplit:
     skip: int = 0
 
 
-def find_files(paths: Sequence[str]) -> list[str]:
+def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
     """Files named by `paths`: a file, a folder (all in it, hidden ones left out, in order of name) or a glob pattern.
+
+    Args:
+        may_be_empty: a pattern may have no match.
 
     Raises:
         FileNotFoundError: a path names nothing.
@@ -57,10 +58,10 @@ def find_files(paths: Sequence[str]) -> list[str]:
             found.append(path)
         elif matches := sorted(glob.glob(path, recursive=True)):
             found += find_files(matches)
-        else:
+        elif not (may_be_empty and glob.has_magic(path)):
             here = f"no file, folder or match for {path!r} (working directory {os.getcwd()})"
             raise FileNotFoundError(f"{here}; correct the path, or put the file there on every node")
-    return found
+    return list(dict.fromkeys(found))
 
 
 def refuse_special(path: str) -> None:
@@ -75,7 +76,7 @@ def refuse_special(path: str) -> None:
 
 
 def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) -> list[FileSplit]:
-    """Splits of files, in order of path and position.
+    """Splits of files, in order of path and position; empty files have none.
 
     Args:
         paths: of files.
@@ -88,49 +89,72 @@ def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) ->
         if not size:
             continue
         if not divisible or is_compressed(path):
-            splits.append(FileSplit(path, 0, 2**63 - 1))
+            splits.append(FileSplit(path, 0, TO_THE_END))
             continue
         width = max(BLOCK_BYTES, min(SPLIT_BYTES, -(-size // parallelism)))
         splits += [FileSplit(path, start, min(start + width, size)) for start in range(0, size, width)]
     return splits
 
 
-def is_compressed(path: str) -> bool:
-    """True for files that are unpacked while they are read, by their ending."""
-    return os.path.splitext(path)[1] in _COMPRESSED
-
-
-def open_bytes(path: str) -> IO[bytes]:
-    """The file's bytes, unpacked where its ending says so."""
-    opener = _COMPRESSED.get(os.path.splitext(path)[1], open)
-    opened: IO[bytes] = opener(path, "rb")
-    return opened
+def line_number(path: str, offset: int) -> int:
+    """The number, from 1, of the line that begins at byte `offset`; the file is read up to there."""
+    lines = 1
+    with open_bytes(path) as file:
+        while offset > 0 and (block := file.read(min(BLOCK_BYTES, offset))):
+            lines += block.count(b"\n")
+            offset -= len(block)
+    return lines
 
 
 class LineBlocks:
-    """Reads a split in blocks of whole lines."""
+    """Reads a split in blocks of whole lines.
+
+    Raises:
+        FileNotFoundError: the file is gone.
+        ValueError: it cannot be unpacked.
+    """
 
     def __init__(self, split: FileSplit, block_bytes: int = BLOCK_BYTES) -> None:
+        self._path = split.path
         self._file = open_bytes(split.path)
         self._stop, self._block_bytes = split.stop, block_bytes
-        if split.offset is not None:
-            self._file.seek(split.offset)
-        elif split.start:
-            self._file.seek(split.start - 1)  # a line that begins exactly at start is this split's
-            self._file.readline()
-        self.offset = self._file.tell()
-        """Position of the next block."""
+        try:
+            if split.offset is not None:
+                self._file.seek(split.offset)
+            elif split.start:
+                self._file.seek(split.start - 1)  # a line that begins exactly at start is this split's
+                self._file.readline()
+            self.offset = self._file.tell()
+            """Position of the next block."""
+        except UNPACK_ERRORS as error:
+            self._file.close()
+            raise self._unpackable(error) from error
 
     def next(self) -> bytes:
-        """The next whole lines, about a block of them; empty at the end of the split."""
+        """The next whole lines, about a block of them; empty at the end of the split.
+
+        Raises:
+            ValueError: the file has become shorter, or cannot be unpacked.
+        """
         wanted = min(self._block_bytes, self._stop - self.offset)
         if wanted <= 0:
             return b""
-        block = self._file.read(wanted)
-        if block and not block.endswith(b"\n"):
-            block += self._file.readline()
+        try:
+            block = self._file.read(wanted)
+            if block and not block.endswith(b"\n"):
+                block += self._file.readline()
+        except UNPACK_ERRORS as error:
+            raise self._unpackable(error) from error
+        if not block and self._stop != TO_THE_END:
+            found = f"{self._path!r} ends at byte {self.offset}, it had {self._stop} bytes when it was listed"
+            raise ValueError(f"{found}; leave files as they are until the job has read them")
         self.offset += len(block)
         return block
+
+    def _unpackable(self, error: BaseException) -> ValueError:
+        ending = os.path.splitext(self._path)[1]
+        remedy = f"pack it anew, or rename it if it is no {ending} file"
+        return ValueError(f"{self._path!r} cannot be unpacked ({error}); {remedy}")
 
     def close(self) -> None:
         """Close the file."""

@@ -6,29 +6,41 @@ import codecs
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..common.batches import RowBatch
-from ..common.source import (
-    Boundedness,
-    EnumeratorContext,
-    PendingSplits,
-    ReaderContext,
-    Source,
-    SourceReader,
-    SplitEnumerator,
-)
-from ..common.split_reader import OneByOneReader, SplitCursor
-from .file_blocks import FileSplit, LineBlocks, find_files, open_bytes, refuse_special, splits_of
+from ..common.split_reader import SplitCursor
+from .compression import open_bytes
+from .file_blocks import FileSplit, LineBlocks, line_number
+from .file_source import FileSource, StreamFormat
 
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
+_BOM = "\ufeff"
 
 
-class TextFileSource(Source):
+class TextLineFormat(StreamFormat):
+    """Lines without their ends (`\\n` or `\\r\\n`); a byte order mark at the beginning of a file is no text.
+
+    Args:
+        encoding: of the text.
+
+    Raises:
+        LookupError: the encoding is unknown.
+    """
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self._encoding = codecs.lookup(encoding).name
+        self._is_wide = self._encoding.startswith(_WIDE_ENCODINGS)
+        self.divisible = not self._is_wide
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return (_WideTextCursor if self._is_wide else _TextCursor)(split, self._encoding)
+
+
+class TextFileSource(FileSource):
     """Emits the lines of files, without their line ends (`\\n` or `\\r\\n`).
 
     A large file is read by several readers in parallel; each reader gives the lines of its parts in order, and a single
-    reader those of all files, by name. Files that end in .gz, .bz2 or .xz are unpacked and read by one reader each.
+    reader those of all files, by name. Packed files (.gz, .bz2, .xz, .zst) are unpacked and read by one reader each.
 
     Args:
         paths: files, folders or glob patterns.
@@ -40,37 +52,7 @@ class TextFileSource(Source):
     """
 
     def __init__(self, *paths: str | os.PathLike[str], encoding: str = "utf-8") -> None:
-        if not paths:
-            raise ValueError("at least one path is needed")
-        self._paths = [os.fspath(path) for path in paths]
-        for path in self._paths:
-            refuse_special(path)
-        self._encoding = codecs.lookup(encoding).name
-
-    @property
-    def boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        divisible = not self._encoding.startswith(_WIDE_ENCODINGS)
-        return PendingSplits(ctx, splits_of(find_files(self._paths), ctx.current_parallelism(), divisible))
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
-
-    def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _TextReader(self._encoding)
-
-
-class _TextReader(OneByOneReader):
-    def __init__(self, encoding: str) -> None:
-        super().__init__()
-        self._encoding = encoding
-
-    def open_split(self, split: FileSplit) -> SplitCursor:
-        if self._encoding.startswith(_WIDE_ENCODINGS):
-            return _WideTextCursor(split, self._encoding)
-        return _TextCursor(split, self._encoding)
+        super().__init__(TextLineFormat(encoding), paths)
 
 
 class _TextCursor:
@@ -100,9 +82,12 @@ class _TextCursor:
         try:
             text = block.decode(self._encoding)
         except UnicodeDecodeError as error:
-            at = self._offset + error.start
-            found = f"byte {at} of {self._split.path!r} is no {self._encoding} text ({error.reason})"
-            raise ValueError(f"{found}; pass the file's encoding=") from error
+            at, path = self._offset + error.start, self._split.path
+            line = line_number(path, self._offset) + block.count(b"\n", 0, error.start)
+            found = f"byte {at} of {path!r}, in line {line}, is no {self._encoding} text ({error.reason})"
+            raise ValueError(f"{found}; pass the file's encoding= or charset_name") from error
+        if not self._offset:
+            text = text.removeprefix(_BOM)
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()

@@ -119,7 +119,7 @@ def test_splits_are_at_most_16_mb_and_smaller_for_more_readers(tmp_path: Path) -
 
 def test_text_in_another_encoding_is_an_error_with_place_and_remedy(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"ab\xff\n")
-    with pytest.raises(ValueError, match="byte 2 of .* is no utf-8 text .* pass the file's encoding="):
+    with pytest.raises(ValueError, match="byte 2 of .*, in line 1, is no utf-8 text .* pass the file's encoding="):
         read(TextFileSource(tmp_path / "f"))
     with pytest.raises(LookupError):
         TextFileSource(tmp_path / "f", encoding="no-such")
@@ -153,7 +153,7 @@ def test_csv_values_that_do_not_fit_are_an_error_with_the_remedy(tmp_path: Path)
     pyarrow = pytest.importorskip("pyarrow")
     (tmp_path / "f.csv").write_text("n\n" + "1\n" * 40 + "x\n")
     schema = pyarrow.schema([("n", pyarrow.int64())])
-    with pytest.raises(ValueError, match="f.csv' near byte 80: .*invalid value 'x'; pass schema="):
+    with pytest.raises(ValueError, match="f.csv', line 42: .*invalid value 'x'; .*pass schema="):
         read(CsvFileSource(tmp_path / "f.csv", schema=schema))
     (tmp_path / "other.csv").write_text("m\n1\n")
     with pytest.raises(ValueError, match="has columns m; wanted are n"):

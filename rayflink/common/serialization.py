@@ -1,0 +1,218 @@
+"""How single records become bytes and bytes become records, for files and message queues; names are PyFlink's."""
+
+from __future__ import annotations
+
+import codecs
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import IO, Any
+
+from .batches import Batch, rows_of
+from .errors import shorten
+from .type_base import TypeInformation
+from .types import Row
+
+__all__ = [
+    "BulkWriter",
+    "BulkWriterFactory",
+    "ByteArraySchema",
+    "DeserializationSchema",
+    "Encoder",
+    "RowDataBulkWriterFactory",
+    "RowFieldExtractorSchema",
+    "SerializationSchema",
+    "SimpleStringSchema",
+]
+
+
+class SerializationSchema(ABC):
+    """Turns a record into bytes; subclass it with `serialize`."""
+
+    @abstractmethod
+    def serialize(self, element: Any) -> bytes:
+        """The record as bytes."""
+
+
+class DeserializationSchema(ABC):
+    """Turns bytes into a record; subclass it with `deserialize`."""
+
+    @abstractmethod
+    def deserialize(self, message: bytes) -> Any:
+        """The record that the bytes stand for.
+
+        Raises:
+            ValueError: they stand for none.
+        """
+
+    def is_end_of_stream(self, next_element: Any) -> bool:
+        """Whether this record says that no other follows."""
+        return False
+
+    def get_produced_type(self) -> TypeInformation | None:
+        """The type of the records; None: not known."""
+        return None
+
+
+class SimpleStringSchema(SerializationSchema, DeserializationSchema):
+    """Texts in one character set.
+
+    >>> SimpleStringSchema("latin-1").serialize("é")
+    b'\\xe9'
+    >>> SimpleStringSchema().deserialize(b"ab")
+    'ab'
+
+    Raises:
+        LookupError: the character set is unknown.
+    """
+
+    def __init__(self, charset: str = "UTF-8") -> None:
+        self._charset = codecs.lookup(charset).name
+
+    def serialize(self, element: Any) -> bytes:
+        if not isinstance(element, str):
+            found = f"{type(element).__name__} {shorten(element, 80)}"
+            raise TypeError(f"SimpleStringSchema writes str, found {found}; map it to a text first")
+        return element.encode(self._charset)
+
+    def deserialize(self, message: bytes) -> str:
+        return message.decode(self._charset)
+
+    def get_produced_type(self) -> TypeInformation:
+        from .typeinfo import Types
+
+        return Types.STRING()
+
+
+class ByteArraySchema(SerializationSchema, DeserializationSchema):
+    """Bytes as they are."""
+
+    def serialize(self, element: Any) -> bytes:
+        if not isinstance(element, bytes | bytearray | memoryview):
+            found = f"{type(element).__name__} {shorten(element, 80)}"
+            raise TypeError(f"ByteArraySchema writes bytes, found {found}; map it to bytes first")
+        return bytes(element)
+
+    def deserialize(self, message: bytes) -> bytes:
+        return message
+
+    def get_produced_type(self) -> TypeInformation:
+        from .typeinfo import Types
+
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+class RowFieldExtractorSchema(SerializationSchema):
+    """One field of a Row (or tuple, or list), which must be bytes.
+
+    >>> RowFieldExtractorSchema(1).serialize(Row(b"key", b"value"))
+    b'value'
+
+    Args:
+        field_index: of the field, at least 0.
+
+    Raises:
+        ValueError: it is negative.
+    """
+
+    def __init__(self, field_index: int) -> None:
+        if field_index < 0:
+            raise ValueError(f"Field index must be non-negative, got: {field_index}")
+        self._field_index = field_index
+
+    def serialize(self, element: Any) -> bytes:
+        if not isinstance(element, Row | tuple | list) or self._field_index >= len(element):
+            wanted = f"a Row with a field {self._field_index} is wanted"
+            raise TypeError(f"{wanted}, found {shorten(element, 80)}; use a smaller index or a map() before")
+        value = element[self._field_index]
+        if not isinstance(value, bytes | bytearray | memoryview):
+            found = f"{type(value).__name__} {shorten(value, 80)}"
+            raise TypeError(f"field {self._field_index} must be bytes, found {found}; encode it in a map() before")
+        return bytes(value)
+
+
+class Encoder(ABC):
+    """Appends records to a file, one after the other; subclass it with `encode`."""
+
+    @abstractmethod
+    def encode(self, element: Any) -> bytes:
+        """The bytes of one record, with what separates it from the next."""
+
+    def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
+        """The bytes of each record."""
+        return [self.encode(element) for element in elements]
+
+    @staticmethod
+    def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
+        """`str(record)` and a line end.
+
+        >>> Encoder.simple_string_encoder().encode(("a", 1))
+        b"('a', 1)\\n"
+
+        Raises:
+            LookupError: the character set is unknown.
+        """
+        return _Lines(_Texts(codecs.lookup(charset_name).name), "\n".encode(codecs.lookup(charset_name).name))
+
+    @staticmethod
+    def lines_of(schema: SerializationSchema, separator: bytes = b"\n") -> Encoder:
+        """The bytes a schema gives, each followed by `separator`: JSON lines, for example."""
+        return _Lines(schema, separator)
+
+
+class _Texts(SerializationSchema):
+    def __init__(self, charset: str) -> None:
+        self._charset = charset
+
+    def serialize(self, element: Any) -> bytes:
+        return str(element).encode(self._charset)
+
+
+class _Lines(Encoder):
+    def __init__(self, schema: SerializationSchema, separator: bytes) -> None:
+        self._schema, self._separator = schema, separator
+
+    def encode(self, element: Any) -> bytes:
+        return self._schema.serialize(element) + self._separator
+
+
+class BulkWriter(ABC):
+    """Writes one file whose records are encoded together: columns, blocks, a footer."""
+
+    @abstractmethod
+    def add_element(self, element: Any) -> None:
+        """Append one record."""
+
+    def add_batch(self, batch: Batch) -> None:
+        """Append a batch, in order; formats of columns override it."""
+        for element in rows_of(batch):
+            self.add_element(element)
+
+    def flush(self) -> None:  # noqa: B027
+        """Hand what can be written to the file."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write what is left and the footer; the file itself is closed by the sink."""
+
+
+class BulkWriterFactory(ABC):
+    """Makes a `BulkWriter` for each file of a sink; a value that can be pickled."""
+
+    @abstractmethod
+    def create(self, file: IO[bytes]) -> BulkWriter:
+        """The writer of a new, empty file."""
+
+
+class RowDataBulkWriterFactory(BulkWriterFactory):
+    """A `BulkWriterFactory` for records of one row type.
+
+    Args:
+        row_type: a RowTypeInfo or a pyarrow Schema.
+    """
+
+    def __init__(self, row_type: Any) -> None:
+        self._row_type = row_type
+
+    def get_row_type(self) -> Any:
+        """The type of the records."""
+        return self._row_type

@@ -1,0 +1,126 @@
+"""The forms of CSV text: what separates, quotes and comments, and how blocks of it become columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NO_VALUE_TEXTS = ("", "NA", "N/A", "NULL", "null", "NaN", "nan")
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """What the characters of a CSV text mean.
+
+    Args:
+        delimiter: one character between values.
+        null_values: texts that stand for no value.
+        newlines_in_values: quoted values may hold line ends.
+        quote: one character around values, twice within one for itself; None: none.
+        escape: one character that takes the meaning off the next; None: none.
+        comments: lines that begin with `#` are left out.
+        lists: columns of lists -> what separates their elements.
+    """
+
+    delimiter: str = ","
+    null_values: tuple[str, ...] = NO_VALUE_TEXTS
+    newlines_in_values: bool = False
+    quote: str | None = '"'
+    escape: str | None = None
+    comments: bool = False
+    lists: Mapping[str, str] = field(default_factory=dict)
+
+    def fields_of(self, line: bytes) -> list[str]:
+        """The values of one line."""
+        text = line.decode("utf-8-sig").rstrip("\r\n")
+        return next(self._reader([text]), [])
+
+    def whole_records(self, block: bytes) -> int:
+        """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
+        if self.quote is None or self.quote.encode() not in block:
+            return len(block)
+        if self.escape is not None:
+            block = re.sub(rb"(?s)" + re.escape(self.escape.encode()) + rb".", b"__", block)
+        whole = behind = 0
+        quote, delimiter = re.escape(self.quote.encode()), re.escape(self.delimiter.encode())
+        values = rb"(?<![^%b\r\n])%b(?:[^%b]*(?:%b%b[^%b]*)*%b(?!%b))?" % ((delimiter,) + (quote,) * 7)
+        for value in re.finditer(values, block):
+            whole = block.rfind(b"\n", behind, value.start()) + 1 or whole
+            behind = value.end()
+            if behind - value.start() == 1:  # a quote alone: nothing closes it
+                return whole
+        return len(block)
+
+    def without_comments(self, block: bytes) -> bytes:
+        """The block with its comments as empty lines, so that lines keep their numbers."""
+        if not self.comments or b"#" not in block:
+            return block
+        return re.sub(rb"(?m)^#[^\n]*", b"", block)
+
+    def columns_of(self, block: bytes, names: Sequence[str], types: Mapping[str, Any]) -> pyarrow.RecordBatch:
+        """Whole records as columns.
+
+        Args:
+            names: of the values of a record, in order.
+            types: name -> Arrow type; others are those that the values show.
+
+        Raises:
+            pyarrow.ArrowInvalid: a record has more or fewer values, or one that is not of its type.
+        """
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+
+        block = self.without_comments(block)
+        if not block.strip():
+            fields = [(name, types.get(name, pyarrow.string())) for name in names]
+            return pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(fields))
+        flat = {name: pyarrow.string() if name in self.lists else kind for name, kind in types.items()}
+        parse = arrow_csv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char=self.quote or False,
+            escape_char=self.escape or False,
+            newlines_in_values=self.newlines_in_values,
+        )
+        nulls = list(self.null_values)
+        table = arrow_csv.read_csv(
+            pyarrow.BufferReader(block),
+            arrow_csv.ReadOptions(use_threads=False, column_names=list(names), block_size=max(len(block), 1)),
+            parse,
+            arrow_csv.ConvertOptions(column_types=flat, null_values=nulls, strings_can_be_null=True),
+        )
+        data = table.combine_chunks().to_batches()[0]
+        return self._with_lists(data, types) if self.lists else data
+
+    def _with_lists(self, data: pyarrow.RecordBatch, types: Mapping[str, Any]) -> pyarrow.RecordBatch:
+        from pyarrow import compute
+
+        for name, separator in self.lists.items():
+            at = data.schema.get_field_index(name)
+            if at >= 0:
+                split = compute.split_pattern(data.column(at), separator)
+                data = data.set_column(at, name, split.cast(types[name]) if name in types else split)
+        return data
+
+    def line_in(self, block: bytes, record: int) -> int:
+        """The number, from 1, of the line within `block` in which a record begins; records count from 1."""
+        reader = self._reader(io.StringIO(self.without_comments(block).decode("utf-8", "replace"), newline=""))
+        while True:
+            line = int(reader.line_num) + 1
+            values = next(reader, None)
+            if values is None:
+                return max(line - 1, 1)
+            record -= bool(values)
+            if not record:
+                return line
+
+    def _reader(self, lines: Any) -> Any:
+        if self.quote is None:
+            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
+        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape)
