@@ -39,7 +39,7 @@ class ChainLife:
                 link.operator.open()
             except UserCodeError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise UserCodeError(ctx.operator_name, ctx.call_site, "", "open") from error
 
     def close(self, quiet: bool) -> None:

@@ -154,7 +154,7 @@ class StreamTask:
                 self._cancel()
             else:
                 self._become(ExecutionState.RUNNING)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._fail(error)
 
     def step(self) -> Progress:

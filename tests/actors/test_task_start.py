@@ -184,3 +184,35 @@ def test_a_task_fails_alone_and_knows_of_other_tasks_only_whom_it_reads_from():
     source = Path(rayflink.actors.task.__file__).read_text(encoding="utf-8")
     modules = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
     assert modules.isdisjoint({"job", "scheduling", "deployment", "commands", "coordinator_actor", "ray_coordinator"})
+
+
+class Exits(Logged):
+    def open(self) -> None:
+        super().open()
+        raise SystemExit("no licence")
+
+
+@pytest.mark.spec("L08")
+def test_a_function_that_ends_the_program_when_it_is_opened_fails_its_task_and_what_was_opened_is_closed():
+    log: list[str] = []
+    bench = TaskBench([Exits(log, "a"), Logged(log, "b")]).start()
+    assert bench.work() is Progress.DONE
+    assert bench.states == ["DEPLOYING", "FAILED"]
+    assert (bench.failure.kind, bench.failure.operator) == ("SystemExit", "Operator 0")
+    assert "no licence" in bench.failure.message + bench.failure.traceback
+    assert log[2:] == ["b.initialize_state", "b.open", "a.initialize_state", "a.open", "a.close", "b.close"]
+
+
+class ExitsWhileRestored(Logged):
+    def initialize_state(self, snapshots: Any) -> None:
+        super().initialize_state(snapshots)
+        raise SystemExit("no state")
+
+
+def test_a_function_that_ends_the_program_when_it_is_restored_fails_its_task():
+    log: list[str] = []
+    bench = TaskBench([ExitsWhileRestored(log, "a"), Logged(log, "b")]).start()
+    bench.work()
+    assert bench.states == ["DEPLOYING", "FAILED"]
+    assert (bench.failure.kind, bench.failure.operator) == ("SystemExit", "Operator 0")
+    assert log[-2:] == ["a.close", "b.close"]
