@@ -12,7 +12,7 @@ is the namespace of state that belongs to the key alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .errors import StateError
@@ -34,14 +34,35 @@ NO_KEY: Final = _NoKey()
 """The current key where there is none: in `open`, in `finish`, on a stream that is not keyed."""
 
 
+def _no_clock() -> int:
+    raise StateError("state with a time to live was used where there is no clock; give the KeyContext one")
+
+
 class KeyContext:
-    """Whose state the handles of one operator read and write: the current key, canonical, and namespace."""
+    """Whose state the handles of one operator read and write: the current key, canonical, and namespace.
 
-    __slots__ = ("key", "namespace")
+    Args:
+        now_ms: epoch milliseconds of the wall clock, for state that expires.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("key", "namespace", "now_ms")
+
+    def __init__(self, now_ms: Callable[[], int] = _no_clock) -> None:
         self.key: Any = NO_KEY
         self.namespace: Any = None
+        self.now_ms = now_ms
+
+
+class Entries(Protocol):
+    """The part of a table that works on one entry at a time; see `KeyedTable`."""
+
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any: ...
+
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None: ...
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None: ...
+
+    def remove(self, key: Any, namespace: Any = None) -> None: ...
 
 
 class KeyedTable(Protocol):
@@ -88,13 +109,17 @@ class KeyedTable(Protocol):
         """(key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
         ...
 
+    def places(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of all entries; nothing may change meanwhile."""
+        ...
+
     def __len__(self) -> int:
         """Number of entries."""
         ...
 
 
-class KeyedMapTable(Protocol):
-    """The entries of one named map state: (key, namespace, map key) -> value."""
+class MapEntries(Protocol):
+    """The part of a map state's table that works on the map of one key: (key, namespace, map key) -> value."""
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
         """The value at `map_key`, or `default`."""
@@ -118,6 +143,14 @@ class KeyedMapTable(Protocol):
 
     def clear(self, key: Any, namespace: Any = None) -> None:
         """Delete the whole map of one key."""
+        ...
+
+
+class KeyedMapTable(MapEntries, Protocol):
+    """The entries of one named map state."""
+
+    def places(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of all maps; nothing may change meanwhile."""
         ...
 
 
@@ -146,6 +179,10 @@ class KeyedBackend(Protocol):
         Raises:
             SnapshotMismatch: a state of this name is of another kind.
         """
+        ...
+
+    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
         ...
 
     def timers(self, name: str) -> TimerQueue:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from .expiry import Expiry
+
+
+class TimeToLive(Protocol):
+    """What a descriptor is given by `enable_time_to_live`; `StateTtlConfig` is one."""
+
+    def expiry(self) -> Expiry | None:
+        """The rules; None where the time to live is disabled."""
+        ...
 
 
 class StateDescriptor:
@@ -23,6 +34,28 @@ class StateDescriptor:
             raise ValueError(f"a state needs a non-empty string as its name, got {name!r}")
         self.name = name
         self.type_info = type_info
+        self.expiry: Expiry | None = None
+        """How long values live; None for ever."""
+
+    @property
+    def stored_kind(self) -> str:
+        """The form of what is stored: values that expire are stored with a time."""
+        return self.kind if self.expiry is None else f"expiring {self.kind}"
+
+    def enable_time_to_live(self, ttl_config: TimeToLive) -> None:
+        """Let values expire; call it before the descriptor is used.
+
+        Args:
+            ttl_config: a `StateTtlConfig`.
+        Raises:
+            TypeError: it is none.
+        """
+        if not callable(getattr(ttl_config, "expiry", None)):
+            raise TypeError(
+                f"a StateTtlConfig is wanted, found {ttl_config!r:.100}; "
+                "write for example StateTtlConfig.new_builder(Time.hours(1)).build()"
+            )
+        self.expiry = ttl_config.expiry()
 
     def get_name(self) -> str:
         """The name of the state."""
@@ -97,6 +130,10 @@ class ReducingStateDescriptor(StateDescriptor):
         super().__init__(name, type_info)
         self.reduce_function = reduce_function
 
+    def get_reduce_function(self) -> Any:
+        """The function that values are reduced by."""
+        return self.reduce_function
+
 
 class AggregatingStateDescriptor(StateDescriptor):
     """One accumulator a key, which each added value is gathered in.
@@ -112,3 +149,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     def __init__(self, name: str, agg_function: Any, state_type_info: Any = None) -> None:
         super().__init__(name, state_type_info)
         self.agg_function = agg_function
+
+    def get_agg_function(self) -> Any:
+        """The function that gathers values."""
+        return self.agg_function

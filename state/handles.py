@@ -6,14 +6,20 @@ What a handle gives out may be changed freely: state changes by `update`, `add` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from .backend import NO_KEY, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable
+from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
 from .descriptors import StateDescriptor
 from .errors import SnapshotMismatch, StateError
+from .expiry import expiring_map_table, expiring_table
 from .isolation import isolated
 
 _ABSENT: Any = object()
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
 
 
 class NoCurrentKeyError(StateError):
@@ -35,7 +41,17 @@ class NoCurrentKeyError(StateError):
 
 
 class State:
-    """A handle on one state, made by a `StateStore`; a `scoped` one follows the context's namespace."""
+    """What user code holds of a state."""
+
+    __slots__ = ()
+
+    def clear(self) -> None:
+        """Delete the state."""
+        raise NotImplementedError(f"{type(self).__name__}.clear")
+
+
+class KeyedState(State):
+    """A handle on one keyed state, made by a `StateStore`; a `scoped` one follows the context's namespace."""
 
     __slots__ = ("_context", "_name", "_scoped", "_taken")
 
@@ -61,12 +77,12 @@ class State:
         return self._context.namespace if self._scoped else None
 
 
-class TableState(State):
+class TableState(KeyedState):
     """A handle whose state is one table entry a key."""
 
     __slots__ = ("_table",)
 
-    def __init__(self, table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> None:
+    def __init__(self, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(name, context, scoped)
         self._table = table
 
@@ -75,7 +91,7 @@ class TableState(State):
         self._table.remove(self._key(), self._namespace())
 
 
-class ValueState(TableState):
+class ValueState(TableState, Generic[T]):
     """One value of the current key."""
 
     __slots__ = ()
@@ -92,7 +108,47 @@ class ValueState(TableState):
             self._table.put(self._key(), self._taken(value), self._namespace())
 
 
-class ListState(TableState):
+class AppendingState(TableState, Generic[IN, OUT]):
+    """State of the current key that values are added to, and something is got from."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        """What the state holds."""
+        raise NotImplementedError(f"{type(self).__name__}.get")
+
+    def add(self, value: Any) -> None:
+        """Add a value."""
+        raise NotImplementedError(f"{type(self).__name__}.add")
+
+
+class MergingState(AppendingState[IN, OUT]):
+    """Appending state whose content for several namespaces can become one."""
+
+    __slots__ = ()
+
+    def absorb(self, target: Any, sources: Iterable[Any]) -> None:
+        """Move what the namespaces `sources` hold for the current key into the namespace `target`, in this order."""
+        context = self._context
+        before = context.namespace
+        for source in sources:
+            context.namespace = source
+            held = self._held()
+            self.clear()
+            context.namespace = target
+            if held is not None:
+                self._join(held)
+        context.namespace = before
+
+    def _held(self) -> Any:
+        """What `_join` takes, or None where there is nothing."""
+        return self.get()
+
+    def _join(self, held: Any) -> None:
+        self.add(held)
+
+
+class ListState(MergingState[T, Iterable[T]]):
     """A list of the current key. An empty list and no list are the same."""
 
     __slots__ = ()
@@ -134,18 +190,24 @@ class ListState(TableState):
         else:
             self.clear()
 
+    def _held(self) -> Any:
+        return list(self.get())
+
+    def _join(self, held: Any) -> None:
+        self.add_all(held)
+
     def _element(self, value: Any) -> Any:
         if value is None:
             raise ValueError(f"list state {self._name!r} takes no None as an element; leave it out")
         return value
 
 
-class MapState(State):
+class MapState(KeyedState, Generic[K, V]):
     """A map of the current key."""
 
     __slots__ = ("_table", "_taken_key")
 
-    def __init__(self, table: KeyedMapTable, name: str, context: KeyContext, scoped: bool) -> None:
+    def __init__(self, table: MapEntries, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(name, context, scoped)
         self._table = table
         self._taken_key: Callable[[Any], Any] = isolated
@@ -200,13 +262,13 @@ class MapState(State):
     __getitem__, __setitem__, __delitem__, __contains__, __iter__ = get, put, remove, contains, keys
 
 
-class ReducingState(TableState):
+class ReducingState(MergingState[T, T]):
     """One value of the current key, which each added value is reduced into."""
 
     __slots__ = ("_reduce",)
 
     def __init__(
-        self, reduce: Callable[[Any, Any], Any], table: KeyedTable, name: str, context: KeyContext, scoped: bool
+        self, reduce: Callable[[Any, Any], Any], table: Entries, name: str, context: KeyContext, scoped: bool
     ) -> None:
         super().__init__(table, name, context, scoped)
         self._reduce = reduce
@@ -226,12 +288,12 @@ class ReducingState(TableState):
         self._table.put(key, self._taken(result), namespace)
 
 
-class AggregatingState(TableState):
+class AggregatingState(MergingState[IN, OUT]):
     """One accumulator of the current key. The function owns it: `add` may change it in place."""
 
     __slots__ = ("_function",)
 
-    def __init__(self, function: Any, table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> None:
+    def __init__(self, function: Any, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(table, name, context, scoped)
         self._function = function
         self._taken = _itself
@@ -257,6 +319,15 @@ class AggregatingState(TableState):
             accumulator = self._function.create_accumulator()
         self._table.put(key, self._taken(self._function.add(isolated(value), accumulator)), namespace)
 
+    def _held(self) -> Any:
+        return self._table.get(self._key(), self._namespace())
+
+    def _join(self, held: Any) -> None:
+        key, namespace = self._key(), self._namespace()
+        mine = self._table.get(key, namespace, _ABSENT)
+        joined = held if mine is _ABSENT else self._function.merge(mine, held)
+        self._table.put(key, self._taken(joined), namespace)
+
 
 class StateStore:
     """Makes the handles of one operator: the same handle for the same name.
@@ -277,38 +348,47 @@ class StateStore:
         self._scoped = scoped
         self._handles: dict[str, tuple[str, Any]] = {}
 
-    def get_state(self, state_descriptor: Any) -> ValueState:
+    def get_state(self, state_descriptor: Any) -> ValueState[Any]:
         """The `ValueState` of a `ValueStateDescriptor`."""
         return self._handle(state_descriptor, "value", ValueState)
 
-    def get_list_state(self, state_descriptor: Any) -> ListState:
+    def get_list_state(self, state_descriptor: Any) -> ListState[Any]:
         """The `ListState` of a `ListStateDescriptor`."""
         return self._handle(state_descriptor, "list", ListState)
 
-    def get_map_state(self, state_descriptor: Any) -> MapState:
+    def get_map_state(self, state_descriptor: Any) -> MapState[Any, Any]:
         """The `MapState` of a `MapStateDescriptor`."""
 
-        def create(table: Any, name: str, context: KeyContext, scoped: bool) -> MapState:
-            return MapState(self._backend.map_table(state_descriptor), name, context, scoped)
+        def create(table: Any, name: str, context: KeyContext, scoped: bool) -> MapState[Any, Any]:
+            expiry = state_descriptor.expiry
+            if expiry is None:
+                return MapState(self._backend.map_table(state_descriptor), name, context, scoped)
+            expiring = expiring_map_table(expiry, state_descriptor, self._backend, context.now_ms)
+            return MapState(expiring, name, context, scoped)
 
         return self._handle(state_descriptor, "map", create)
 
-    def get_reducing_state(self, state_descriptor: Any) -> ReducingState:
+    def get_reducing_state(self, state_descriptor: Any) -> ReducingState[Any]:
         """The `ReducingState` of a `ReducingStateDescriptor`."""
 
-        def create(table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> ReducingState:
+        def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> ReducingState[Any]:
             function = state_descriptor.reduce_function
             return ReducingState(getattr(function, "reduce", function), table, name, context, scoped)
 
         return self._handle(state_descriptor, "reducing", create)
 
-    def get_aggregating_state(self, state_descriptor: Any) -> AggregatingState:
+    def get_aggregating_state(self, state_descriptor: Any) -> AggregatingState[Any, Any]:
         """The `AggregatingState` of an `AggregatingStateDescriptor`."""
 
-        def create(table: KeyedTable, name: str, context: KeyContext, scoped: bool) -> AggregatingState:
+        def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> AggregatingState[Any, Any]:
             return AggregatingState(state_descriptor.agg_function, table, name, context, scoped)
 
         return self._handle(state_descriptor, "aggregating", create)
+
+    def _table_of(self, descriptor: StateDescriptor) -> Entries:
+        if descriptor.expiry is None:
+            return self._backend.table(descriptor)
+        return expiring_table(descriptor.expiry, descriptor, self._backend, self._context.now_ms)
 
     def _handle(self, descriptor: Any, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
         if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
@@ -318,7 +398,7 @@ class StateStore:
             wanted, reason = f"{kind} state", "one operator declares both"
             raise SnapshotMismatch(descriptor.name, self._operator_uid, f"{known[0]} state", wanted, reason)
         if known is None:
-            table = None if kind == "map" else self._backend.table(descriptor)
+            table = None if kind == "map" else self._table_of(descriptor)
             created = create(table, descriptor.name, self._context, self._scoped)
             created.hold_to(descriptor)
             known = kind, created
@@ -332,16 +412,17 @@ def _itself(value: Any) -> Any:
 
 
 def _convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
-    """The type's `convert(value, where)`; None where no type is declared."""
+    """`convert(value, where)` of the type as state holds its values; None where no type is declared."""
     if type_info is None:
         return None
-    convert: Callable[[Any, str], Any] | None = getattr(type_info, "convert", None)
+    held = type_info.in_state() if hasattr(type_info, "in_state") else type_info
+    convert: Callable[[Any, str], Any] | None = getattr(held, "convert", None)
     if convert is None:
         raise TypeError(f"the type of a state is a TypeInformation such as Types.INT(), got {type_info!r}")
     return convert
 
 
-_H = TypeVar("_H", bound=State)
+_H = TypeVar("_H", bound=KeyedState)
 _DESCRIPTORS = {
     "value": "a ValueStateDescriptor", "list": "a ListStateDescriptor", "map": "a MapStateDescriptor",
     "reducing": "a ReducingStateDescriptor", "aggregating": "an AggregatingStateDescriptor",

@@ -87,6 +87,12 @@ class HashMapTable:
             if group in groups:
                 yield row
 
+    def places(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of all entries."""
+        for namespace, space in self._spaces.items():
+            for key in space:
+                yield key, namespace
+
     def __len__(self) -> int:
         return sum(map(len, self._spaces.values()))
 
@@ -128,6 +134,10 @@ class HashMapMapTable:
         """Delete the whole map of one key."""
         self.table.remove(key, namespace)
 
+    def places(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of all maps."""
+        return self.table.places()
+
 
 class HashMapBackend:
     """Keeps keyed state as Python objects; a `KeyedBackend`.
@@ -146,6 +156,7 @@ class HashMapBackend:
         self._operator_uid = operator_uid
         self._tables: dict[str, tuple[str, HashMapTable]] = {}
         self._timers: dict[str, TimerQueue] = {}
+        self._kept: dict[str, Callable[[Any], Any]] = {}
 
     @property
     def key_groups(self) -> range:
@@ -154,11 +165,15 @@ class HashMapBackend:
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
         """The table of a value, list, reducing or aggregating state."""
-        return self._table(descriptor.name, descriptor.kind)
+        return self._table(descriptor.name, descriptor.stored_kind)
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
         """The table of a map state."""
-        return HashMapMapTable(self._table(descriptor.name, descriptor.kind))
+        return HashMapMapTable(self._table(descriptor.name, descriptor.stored_kind))
+
+    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
+        self._kept[descriptor.name] = kept
 
     def timers(self, name: str) -> TimerQueue:
         """The queue of timers of this name."""
@@ -168,7 +183,7 @@ class HashMapBackend:
         """Key group -> pickled tables and timers, in a versioned frame."""
         content: dict[int, dict[str, Any]] = {}
         for name, (kind, table) in self._tables.items():
-            for group, rows in self._by_group(table.rows()).items():
+            for group, rows in self._by_group(self._rows(name, table)).items():
                 tables = content.setdefault(group, {"tables": {}, "timers": {}})["tables"]
                 tables[name] = (kind, rows)
         for name, queue in self._timers.items():
@@ -211,6 +226,14 @@ class HashMapBackend:
         if known != kind:
             raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
         return table
+
+    def _rows(self, name: str, table: HashMapTable) -> Iterator[tuple[Any, Any, Any]]:
+        """What a snapshot holds of a table."""
+        kept = self._kept.get(name)
+        if kept is None:
+            return table.rows()
+        filtered = ((key, namespace, kept(value)) for key, namespace, value in table.rows())
+        return (row for row in filtered if row[2] is not None)
 
     def _groups_of(self, keys: list[Any]) -> list[int]:
         if not keys:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .descriptors import StateDescriptor
 from .errors import SerializationError, SnapshotMismatch, VersionMismatch
+from .handles import State
 from .isolation import isolated
 
 ENTRY_FORMAT = 1
@@ -19,6 +20,8 @@ ENTRY_FORMAT = 1
 
 Lists = Mapping[str, tuple[str, tuple[bytes, ...]]]
 """State name -> (mode, entries), as in an operator's snapshot."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class OperatorListState:
@@ -50,8 +53,8 @@ class OperatorListState:
         self._entries = []
 
 
-class BroadcastState:
-    """A map that every subtask must write alike."""
+class ReadOnlyBroadcastState(State, Generic[K, V]):
+    """A map that is equal in every subtask, to be read."""
 
     def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
         self._entries = dict(entries)
@@ -59,19 +62,6 @@ class BroadcastState:
     def get(self, key: Any) -> Any:
         """The value at `key`, or None."""
         return isolated(self._entries.get(key))
-
-    def put(self, key: Any, value: Any) -> None:
-        """Set the value at `key`."""
-        self._entries[isolated(key)] = isolated(value)
-
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        """Set the values of all keys of a mapping."""
-        for key, value in dict_value.items():
-            self.put(key, value)
-
-    def remove(self, key: Any) -> None:
-        """Delete the value at `key`, if there is one."""
-        self._entries.pop(key, None)
 
     def contains(self, key: Any) -> bool:
         """Whether there is a value at `key`."""
@@ -93,11 +83,30 @@ class BroadcastState:
         """The values as of now."""
         return (value for _, value in self.items())
 
+    __getitem__, __contains__, __iter__ = get, contains, keys
+
+
+class BroadcastState(ReadOnlyBroadcastState[K, V]):
+    """A map that every subtask must write alike."""
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value at `key`."""
+        self._entries[isolated(key)] = isolated(value)
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Set the values of all keys of a mapping."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Delete the value at `key`, if there is one."""
+        self._entries.pop(key, None)
+
     def clear(self) -> None:
         """Delete all entries."""
         self._entries = {}
 
-    __getitem__, __setitem__, __delitem__, __contains__, __iter__ = get, put, remove, contains, keys
+    __setitem__, __delitem__ = put, remove
 
 
 class OperatorStateStore:
@@ -135,7 +144,7 @@ class OperatorStateStore:
         """
         return self._state(state_descriptor.name, "union", OperatorListState)  # type: ignore[no-any-return]
 
-    def get_broadcast_state(self, state_descriptor: StateDescriptor) -> BroadcastState:
+    def get_broadcast_state(self, state_descriptor: StateDescriptor) -> BroadcastState[Any, Any]:
         """The map that is equal in every subtask.
 
         Raises:

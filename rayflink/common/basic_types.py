@@ -158,11 +158,24 @@ class BasicTypeInfo(TypeInformation):
             return array("f", values).tolist() if kinds <= {float, int} else list(map(self._convert_field, values))
         return values if kinds <= {self._rule.exact, type(None)} else list(map(self._convert_field, values))
 
+    def in_state(self) -> BasicTypeInfo:
+        return _FloatInState(self._basic_type) if self._basic_type is BasicType.FLOAT else self
+
     def __repr__(self) -> str:
         return str(self._basic_type.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._basic_type,)
+
+
+class _FloatInState(BasicTypeInfo):
+    """FLOAT with the precision of a Python float."""
+
+    def _convert_value(self, value: Any) -> Any:
+        return float(value)
+
+    def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
+        return values if set(map(type, values)) <= {float} else list(map(self._convert_field, values))
 
 
 def _shortcut(basic_type: BasicType) -> staticmethod[[], BasicTypeInfo]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from .errors import InvalidTypesError, TypeMismatch, shorten
 
@@ -14,6 +15,7 @@ __all__ = ["Fault", "TypeInformation"]
 
 
 _NONE = type(None)
+_Info = TypeVar("_Info", bound="TypeInformation")
 
 
 class Fault(NamedTuple):
@@ -67,6 +69,18 @@ class TypeInformation:
         """As `convert` on each value; `values` itself where nothing changes."""
         self.check_batch(values, where, line)
         return self._convert_column(values)
+
+    def in_state(self: _Info) -> _Info:
+        """The type as keyed state holds its values: as here, but a FLOAT keeps the precision a Python float has.
+
+        PyFlink's state holds the Python object, so a sum kept in FLOAT state is not rounded at each update.
+        """
+        parts = {name: _in_state(part) for name, part in vars(self).items()}
+        if all(parts[name] is part for name, part in vars(self).items()):
+            return self
+        form = copy.copy(self)
+        vars(form).update(parts)
+        return form
 
     def serializer(self) -> TypeSerializer:
         """The versioned serializer of the type's values."""
@@ -131,6 +145,15 @@ class TypeInformation:
 
     def __repr__(self) -> str:
         return type(self).__name__
+
+
+def _in_state(part: Any) -> Any:
+    if isinstance(part, TypeInformation):
+        return part.in_state()
+    if isinstance(part, tuple) and any(isinstance(field, TypeInformation) for field in part):
+        fields = tuple(map(_in_state, part))
+        return part if all(old is new for old, new in zip(part, fields, strict=True)) else fields
+    return part
 
 
 def _same_or(values: Sequence[Any], converted: list[Any]) -> Sequence[Any]:

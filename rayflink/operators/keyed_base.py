@@ -55,7 +55,7 @@ class KeyedOperator(FunctionOperator):
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.backend = self.create_backend(self.ctx)
-        self.context = KeyContext()
+        self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()))
         self.declare_state()
         self.backend.restore([snapshot.keyed for snapshot in snapshots])
         known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]

@@ -75,6 +75,9 @@ class WriteBackMapTable:
     def clear(self, key: Any, namespace: Any = None) -> None:
         self._table.remove(key, namespace)
 
+    def places(self) -> Any:
+        return self._table.places()
+
 
 class WriteBackBackend(HashMapBackend):
     """The hashmap backend with tables that write back."""
@@ -82,7 +85,7 @@ class WriteBackBackend(HashMapBackend):
     create_table = WriteBackTable
 
     def map_table(self, descriptor: Any) -> Any:
-        return WriteBackMapTable(self._table(descriptor.name, descriptor.kind))  # type: ignore[arg-type]
+        return WriteBackMapTable(self._table(descriptor.name, descriptor.stored_kind))  # type: ignore[arg-type]
 
 
 def write_back_backend(ctx: OperatorContext) -> WriteBackBackend:

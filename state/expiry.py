@@ -1,0 +1,279 @@
+"""State with a time to live: tables whose entries carry the time of their last access, and forget those that expired.
+
+An entry expires when its time to live has passed since that time: at `last access + ttl`, by the wall clock. Lists and
+maps keep a time for each element and each map key. The times are stored with the values, so they are in the snapshot
+and a restored entry is as old as it was.
+
+Source: apache/flink TtlValueState, TtlListState, TtlMapState, TtlIncrementalCleanup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .backend import Entries, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
+from .descriptors import StateDescriptor
+
+_ABSENT: Any = object()
+_Entry = tuple[int, Any]
+"""(last access in epoch ms, value)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """How long the entries of a state live.
+
+    Args:
+        ttl_ms: time from the last access to the expiry, above 0.
+        on_read: reading is an access; else only creating and writing is.
+        returns_expired: an expired entry that is still there is given out once more, and then forgotten.
+        in_snapshots: expired entries are left out of snapshots.
+        looked_at: keys of the state that each access also looks at, to forget what expired; 0 for none.
+    """
+
+    ttl_ms: int
+    on_read: bool = False
+    returns_expired: bool = False
+    in_snapshots: bool = False
+    looked_at: int = 0
+
+
+def expiring_table(
+    expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, now_ms: Callable[[], int]
+) -> Entries:
+    """The table of a value, list, reducing or aggregating state whose entries expire.
+
+    Args:
+        now_ms: epoch milliseconds of the wall clock.
+    """
+    made = ExpiringListTable if descriptor.kind == "list" else ExpiringTable
+    table = made(backend.table(descriptor), expiry, now_ms)
+    if expiry.in_snapshots:
+        backend.filter_snapshots(descriptor, table.unexpired)
+    return table
+
+
+def expiring_map_table(
+    expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, now_ms: Callable[[], int]
+) -> MapEntries:
+    """The table of a map state whose values expire one by one."""
+    table = ExpiringMapTable(backend.map_table(descriptor), expiry, now_ms)
+    if expiry.in_snapshots:
+        backend.filter_snapshots(descriptor, table.unexpired)
+    return table
+
+
+class _Expiring:
+    """What the tables share: the clock, and the walk over all keys that forgets what nobody reads any more."""
+
+    __slots__ = ("_ahead", "_expiry", "_now_ms")
+
+    def __init__(self, expiry: Expiry, now_ms: Callable[[], int]) -> None:
+        self._expiry = expiry
+        self._now_ms = now_ms
+        self._ahead: list[tuple[Any, Any]] = []
+
+    def _is_over(self, entry: _Entry, now_ms: int) -> bool:
+        return entry[0] + self._expiry.ttl_ms <= now_ms
+
+    def _look_around(self) -> None:
+        """Look at the next few keys of the walk; after the last one it begins anew."""
+        left = self._expiry.looked_at
+        if not left:
+            return
+        if not self._ahead:
+            self._ahead = list(self._places())
+        now_ms = self._now_ms()
+        while left and self._ahead:
+            key, namespace = self._ahead.pop()
+            self._tidy(key, namespace, now_ms)
+            left -= 1
+
+    def _places(self) -> Iterable[tuple[Any, Any]]:
+        raise NotImplementedError
+
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+        raise NotImplementedError
+
+
+class ExpiringTable(_Expiring):
+    """Single values that expire.
+
+    Args:
+        table: holds (last access, value) pairs.
+        expiry: the rules.
+        now_ms: epoch milliseconds of the wall clock.
+    """
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: KeyedTable, expiry: Expiry, now_ms: Callable[[], int]) -> None:
+        super().__init__(expiry, now_ms)
+        self._table = table
+
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The entry's value, or `default` where there is none that lives."""
+        self._look_around()
+        entry = self._table.get(key, namespace)
+        if entry is None:
+            return default
+        now_ms = self._now_ms()
+        if self._is_over(entry, now_ms):
+            self._table.remove(key, namespace)
+            return entry[1] if self._expiry.returns_expired else default
+        if self._expiry.on_read:
+            self._table.put(key, (now_ms, entry[1]), namespace)
+        return entry[1]
+
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the entry; its time begins anew."""
+        self._look_around()
+        self._table.put(key, (self._now_ms(), value), namespace)
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Single values have no end to add to."""
+        raise NotImplementedError("only the table of a list state can be appended to")
+
+    def remove(self, key: Any, namespace: Any = None) -> None:
+        """Delete the entry, if it is there."""
+        self._look_around()
+        self._table.remove(key, namespace)
+
+    def unexpired(self, entry: Any) -> Any:
+        """What a snapshot keeps of a stored entry; None for nothing."""
+        return None if self._is_over(entry, self._now_ms()) else entry
+
+    def _places(self) -> Iterable[tuple[Any, Any]]:
+        return self._table.places()
+
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+        entry = self._table.get(key, namespace)
+        if entry is not None and self._is_over(entry, now_ms):
+            self._table.remove(key, namespace)
+
+
+class ExpiringListTable(ExpiringTable):
+    """Lists whose elements expire one by one."""
+
+    __slots__ = ()
+
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The values of the elements that live, or `default` where none does.
+
+        With `returns_expired` those that expired are among them until all have, and then once more.
+        """
+        self._look_around()
+        entries: list[_Entry] | None = self._table.get(key, namespace)
+        if entries is None:
+            return default
+        now_ms, expiry = self._now_ms(), self._expiry
+        live = [entry for entry in entries if not self._is_over(entry, now_ms)]
+        if not live:
+            self._table.remove(key, namespace)
+        elif expiry.on_read:
+            self._table.put(key, [(now_ms, value) for _, value in live], namespace)
+        elif len(live) < len(entries) and not expiry.returns_expired:
+            self._table.put(key, live, namespace)
+        given = entries if expiry.returns_expired else live
+        return [value for _, value in given] if given else default
+
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the whole list; the time of each element begins anew."""
+        self._look_around()
+        now_ms = self._now_ms()
+        self._table.put(key, [(now_ms, element) for element in value], namespace)
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Add `value` to the end of the entry's list."""
+        self._look_around()
+        self._table.append(key, (self._now_ms(), value), namespace)
+
+    def unexpired(self, entry: Any) -> Any:
+        """What a snapshot keeps of a stored list; None for nothing."""
+        now_ms = self._now_ms()
+        return [element for element in entry if not self._is_over(element, now_ms)] or None
+
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+        entries = self._table.get(key, namespace, ())
+        live = [entry for entry in entries if not self._is_over(entry, now_ms)]
+        if len(live) == len(entries):
+            return
+        if live:
+            self._table.put(key, live, namespace)
+        else:
+            self._table.remove(key, namespace)
+
+
+class ExpiringMapTable(_Expiring):
+    """Maps whose values expire one by one.
+
+    Args:
+        table: holds (last access, value) pairs.
+        expiry: the rules.
+        now_ms: epoch milliseconds of the wall clock.
+    """
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: KeyedMapTable, expiry: Expiry, now_ms: Callable[[], int]) -> None:
+        super().__init__(expiry, now_ms)
+        self._table = table
+
+    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The value at `map_key`, or `default` where there is none that lives."""
+        self._look_around()
+        entry = self._table.get(key, map_key, namespace)
+        given = entry is not None and self._given(key, map_key, entry, namespace, self._now_ms())
+        return entry[1] if given else default
+
+    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the value at `map_key`; its time begins anew."""
+        self._look_around()
+        self._table.put(key, map_key, (self._now_ms(), value), namespace)
+
+    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+        """Delete the value at `map_key`, if there is one."""
+        self._look_around()
+        self._table.remove(key, map_key, namespace)
+
+    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+        """Whether there is a value at `map_key`; asking is reading."""
+        return self.get(key, map_key, namespace, _ABSENT) is not _ABSENT
+
+    def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
+        """All (map key, value) of one key that live; asking is reading."""
+        self._look_around()
+        now_ms, entries = self._now_ms(), self._table.items(key, namespace)
+        return [(at, entry[1]) for at, entry in entries if self._given(key, at, entry, namespace, now_ms)]
+
+    def clear(self, key: Any, namespace: Any = None) -> None:
+        """Delete the whole map of one key."""
+        self._look_around()
+        self._table.clear(key, namespace)
+
+    def unexpired(self, entry: Any) -> Any:
+        """What a snapshot keeps of a stored map; None for nothing."""
+        now_ms = self._now_ms()
+        return {at: value for at, value in entry.items() if not self._is_over(value, now_ms)} or None
+
+    def _given(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
+        """Whether a read gives the entry, which is forgotten if it expired; else its time may begin anew."""
+        if self._is_over(entry, now_ms):
+            self._table.remove(key, map_key, namespace)
+            return self._expiry.returns_expired
+        if self._expiry.on_read:
+            self._table.put(key, map_key, (now_ms, entry[1]), namespace)
+        return True
+
+    def _places(self) -> Iterable[tuple[Any, Any]]:
+        return self._table.places()
+
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+        for at, entry in self._table.items(key, namespace):
+            if self._is_over(entry, now_ms):
+                self._table.remove(key, at, namespace)
+
+
+__all__ = ["Expiry", "expiring_map_table", "expiring_table"]
