@@ -85,8 +85,11 @@ class LoadedProgram:
         self._graph: JobGraph | None = None
         self._loading = threading.Lock()
 
-    def with_operators(self, program: bytes, deployment: TaskDeployment) -> TaskDeployment:
-        """The deployment with its operators, which travel in the program and not with each attempt.
+    def whole(self, program: bytes, deployment: TaskDeployment) -> TaskDeployment:
+        """The deployment with the user's code: its operators, and the partitioners of its outputs.
+
+        They travel in the program alone. Sent with each attempt as well, they would bring classes of the job's script
+        of their own, and a key of one class is no key of the other.
 
         Raises:
             TaskSubmissionError: the program is another job's.
@@ -98,4 +101,12 @@ class LoadedProgram:
                 found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
                 raise TaskSubmissionError(deployment.title, found, DEFECT)
             self._graph = graph
-        return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators)
+        dealt = {edge.dataset_id: edge.partitioner for edge in graph.edges}
+        outputs = tuple(replace(output, partitioner=dealt[output.dataset]) for output in deployment.outputs)
+        return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators, outputs=outputs)
+
+
+def without_code(deployment: TaskDeployment) -> TaskDeployment:
+    """The deployment as it is sent; `LoadedProgram.whole` puts the user's code back."""
+    outputs = tuple(replace(output, partitioner=None) for output in deployment.outputs)
+    return replace(deployment, operators=(), outputs=outputs)

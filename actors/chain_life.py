@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from rayflink.operators.base import OperatorContext, OperatorSnapshot, UserCodeError
 from rayflink.operators.chain import ChainLink
 
+from .exchange.writer import RecordWriter
+
 
 class ChainLife:
     """Opens operators tail first, so that a consumer is ready before its producer, and closes each opened one once.
 
     Args:
         links: the chain, head first.
+        writers: behind the chain; what they hold of the user's is opened before all operators and closed after them.
         closing_failed: called for every operator that raises while it is closed.
     """
 
-    def __init__(self, links: list[ChainLink], closing_failed: Callable[[], None]) -> None:
-        self._links = links
+    def __init__(
+        self, links: list[ChainLink], writers: list[RecordWriter], closing_failed: Callable[[], None]
+    ) -> None:
+        self._links, self._writers = links, writers
         self._closing_failed = closing_failed
         self._opened = 0
 
@@ -31,6 +36,8 @@ class ChainLife:
         """
         for index, link in enumerate(self._links):
             link.operator.setup(context_of(index))
+        for writer in self._writers:
+            writer.open(self._links[-1].operator.ctx)
         for link in reversed(self._links):
             ctx = link.operator.ctx
             self._opened += 1
@@ -50,9 +57,10 @@ class ChainLife:
         """
         opened, self._opened = self._opened, 0
         first: Exception | SystemExit | None = None
-        for link in self._links[len(self._links) - opened :]:
+        closing = [link.operator.close for link in self._links[len(self._links) - opened :]]
+        for close in [*closing, *(writer.close for writer in self._writers)]:
             try:
-                link.operator.close()
+                close()
             except (Exception, SystemExit) as error:  # the others must be closed as well; the first error is kept
                 self._closing_failed()
                 first = first or error

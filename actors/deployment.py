@@ -11,7 +11,9 @@ from rayflink.graph.job_graph import JobGraph, JobVertex
 from .exchange.frames import PartitionId, TaskAddress
 from .exchange.gate import ChannelSpec
 from .messages import OutputSpec, TaskDeployment
-from .scheduling import slot_of, tenants
+from .network_buffers import Demand, demands, shares_of_tasks
+from .scheduling import Slot, slot_of
+from .settings import TaskSettings
 
 log = get_logger(__name__)
 
@@ -34,12 +36,12 @@ class Deployer:
         self._graph = graph
         self._parallel = execution_graph(graph)
         self._cached_files = dict(cached_files)
-        self._tenants = tenants(graph)
         self._attempts: dict[tuple[str, int], TaskAddress] = {
             (vertex.id, subtask): TaskAddress(new_id())
             for vertex in graph.vertices
             for subtask in range(vertex.parallelism)
         }
+        self._buffers = self._buffers_of_tasks()
 
     def attempts(self) -> Iterator[tuple[JobVertex, int, TaskAddress]]:
         """(vertex, subtask, attempt id), producers before consumers."""
@@ -49,6 +51,27 @@ class Deployer:
 
     def deployment(self, vertex: JobVertex, subtask: int, attempt_number: int) -> TaskDeployment:
         """All that one attempt needs to run."""
+        inputs, outputs = self._ends(vertex, subtask)
+        return TaskDeployment(
+            job_id=self._graph.id,
+            job_name=self._graph.name,
+            attempt=self._attempts[vertex.id, subtask],
+            attempt_number=attempt_number,
+            vertex_id=vertex.id,
+            vertex_name=vertex.name,
+            subtask=subtask,
+            parallelism=vertex.parallelism,
+            max_parallelism=vertex.max_parallelism,
+            operators=vertex.operators,
+            inputs=inputs,
+            outputs=outputs,
+            config=dict(self._graph.configuration),
+            cached_files=self._cached_files,
+            network_buffers=self._buffers[vertex.id, subtask],
+        )
+
+    def _ends(self, vertex: JobVertex, subtask: int) -> tuple[tuple[ChannelSpec, ...], tuple[OutputSpec, ...]]:
+        """What a subtask reads, and what it gives."""
         channels = self._parallel.channels_of(vertex.id, subtask)
         inputs = tuple(
             ChannelSpec(
@@ -71,20 +94,17 @@ class Deployer:
             )
             for result in channels.results
         )
-        return TaskDeployment(
-            job_id=self._graph.id,
-            job_name=self._graph.name,
-            attempt=self._attempts[vertex.id, subtask],
-            attempt_number=attempt_number,
-            vertex_id=vertex.id,
-            vertex_name=vertex.name,
-            subtask=subtask,
-            parallelism=vertex.parallelism,
-            max_parallelism=vertex.max_parallelism,
-            operators=vertex.operators,
-            inputs=inputs,
-            outputs=outputs,
-            config=dict(self._graph.configuration),
-            cached_files=self._cached_files,
-            slot_tenants=self._tenants[slot_of(vertex, subtask)],
-        )
+        return inputs, outputs
+
+    def _buffers_of_tasks(self) -> dict[tuple[str, int], int]:
+        """Of the network buffers of a slot each of its subtasks gets a share."""
+        settings = TaskSettings.of(self._graph.configuration)
+        wanted: dict[Slot, dict[tuple[str, int], list[Demand]]] = {}
+        for vertex in self._graph.vertices:
+            for subtask in range(vertex.parallelism):
+                in_slot = wanted.setdefault(slot_of(vertex, subtask), {})
+                in_slot[vertex.id, subtask] = demands(*self._ends(vertex, subtask), settings)
+        shares: dict[tuple[str, int], int] = {}
+        for in_slot in wanted.values():
+            shares |= shares_of_tasks(settings.network_buffers, in_slot)
+        return shares

@@ -23,14 +23,14 @@ class OutputSpec:
     Args:
         dataset: 32 hex digits of the intermediate data set.
         subpartitions: number of consumers of this producer.
-        partitioner: how records are dealt.
+        partitioner: how records are dealt; None on the way to the process that runs the task, which has the program.
         buffer_timeout_ms: -1, 0 or more.
         blocking: consumers start when it is complete; it is spilled to disk.
     """
 
     dataset: str
     subpartitions: int
-    partitioner: Partitioner
+    partitioner: Partitioner | None
     buffer_timeout_ms: int = 100
     blocking: bool = False
 
@@ -47,7 +47,7 @@ class TaskDeployment:
         config: option key -> value.
         restore: operator id -> snapshots to start from.
         cached_files: name -> path of the distributed cache on this machine.
-        slot_tenants: subtasks in its slot, which share what a process has.
+        network_buffers: its share of those of its slot; None: all.
     """
 
     job_id: str
@@ -65,7 +65,7 @@ class TaskDeployment:
     config: Mapping[str, Any] = field(default_factory=dict)
     restore: Mapping[str, tuple[OperatorSnapshot, ...]] = field(default_factory=dict)
     cached_files: Mapping[str, str] = field(default_factory=dict)
-    slot_tenants: int = 1
+    network_buffers: int | None = None
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from rayflink.common.errors import described
 from rayflink.state.clock import SystemClock
 
-from .acceptance import Appointment, TaskSubmissionError
+from .acceptance import Appointment, TaskSubmissionError, without_code
 from .commands import (
     CancelRequested,
     Command,
@@ -318,7 +318,7 @@ class Coordinator:
                 self._events.put(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
         actor.__ray_ready__.remote().future().add_done_callback(is_there)
-        submission = actor.submit.remote(self._program, replace(deployment, operators=()), command.slot, around)
+        submission = actor.submit.remote(self._program, without_code(deployment), command.slot, around)
         submission.future().add_done_callback(submitted)
         self._watch(actor.run.remote(attempt), attempt)
 

@@ -29,6 +29,7 @@ from .slot_memory import SlotMemory
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
+from .user_code import from_bytes
 
 LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
@@ -72,6 +73,7 @@ class Premises:
         self._early: dict[TaskAddress, list[Envelope]] = {}
         self._changed = threading.Condition()
         self._collected_at = time.monotonic()
+        self._frozen_garbage = False
 
     def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
         """A task that this process will run."""
@@ -115,6 +117,7 @@ class Premises:
 
     def settle(self) -> None:
         """A task has been loaded: what is there now is not garbage, and from now on time says when to look for some."""
+        self._thaw()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -123,7 +126,21 @@ class Premises:
         """Look for cyclic garbage when it is time."""
         if now - self._collected_at >= COLLECT_EVERY_S:
             self._collected_at = now
+            if not self._thaw():
+                gc.collect()
+                return
             gc.collect()
+            gc.freeze()
+
+    def has_ended(self) -> None:
+        """A task has ended: what it leaves is garbage, though it was frozen with the rest."""
+        self._frozen_garbage = True
+
+    def _thaw(self) -> bool:
+        thawing, self._frozen_garbage = self._frozen_garbage, False
+        if thawing:
+            gc.unfreeze()
+        return thawing
 
 
 class LostCall(ConnectionError):
@@ -155,6 +172,8 @@ class RayTask:
         self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
         self._wake = threading.Event()
         self._mailbox: deque[Envelope | ToTask] = deque()
+        self._sealed: list[bytes] | None = []
+        self._opening = threading.Lock()
         self._returned: deque[TaskAddress] = deque()
         self._done = threading.Event()
         self._lost_call: tuple[float, LostCall] | None = None
@@ -170,10 +189,17 @@ class RayTask:
             self._bytes_near += size
         else:
             self._bytes_far += size
-        self.command(envelope)
+        self._leave(envelope)
 
-    def command(self, message: Envelope | ToTask) -> None:
-        """Take a command of the coordinator."""
+    def command(self, message: bytes) -> None:
+        """Take a command of the coordinator; it is unpickled when the program, whose classes it may hold, is there."""
+        with self._opening:
+            if self._sealed is not None:
+                self._sealed.append(message)
+                return
+        self._leave(from_bytes(message))
+
+    def _leave(self, message: Envelope | ToTask) -> None:
         self._mailbox.append(message)
         self._wake.set()
 
@@ -202,7 +228,8 @@ class RayTask:
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
-            whole = self._premises.program.with_operators(program, deployment)
+            whole = self._premises.program.whole(program, deployment)
+            self._unseal()
             memory = self._premises.memory_of(deployment)
             with memory.lend():
                 task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
@@ -221,6 +248,12 @@ class RayTask:
         self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
         return None
 
+    def _unseal(self) -> None:
+        with self._opening:
+            sealed, self._sealed = self._sealed or [], None
+            for message in sealed:
+                self._leave(from_bytes(message))
+
     def _step_until_done(self, task: StreamTask) -> None:
         self._premises.settle()
         try:
@@ -236,6 +269,7 @@ class RayTask:
         finally:
             if self._premises.memory is not None:
                 self._premises.memory.free(self._deployment.attempt)
+            self._premises.has_ended()
             self._done.set()
 
     def _beat(self, attempt: TaskAddress) -> None:

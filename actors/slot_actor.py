@@ -25,7 +25,6 @@ from .ray_task import Premises, RayTask, Surroundings
 from .scheduling import Slot
 from .shared_output import SharedStream
 from .terminal import Printed, Text
-from .user_code import from_bytes
 
 
 class SlotActor:
@@ -51,7 +50,7 @@ class SlotActor:
     @ray.method(concurrency_group="control")
     def command(self, attempt: TaskAddress, message: bytes) -> None:
         """A command of the coordinator to one of the tasks."""
-        self._premises.tasks[attempt].command(from_bytes(message))
+        self._premises.tasks[attempt].command(message)
 
     @ray.method(concurrency_group="control")
     def stack(self) -> str:

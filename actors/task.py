@@ -111,7 +111,7 @@ class StreamTask:
         self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings)
-        self._life = ChainLife(self._chain.links, self.metrics.closing_failed)
+        self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
         self._checkpoints = TaskCheckpoints(
             deployment, self._chain, self._gate, self._writers, clock, self._reports.append
         )

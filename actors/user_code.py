@@ -10,14 +10,15 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import cloudpickle
 
 from rayflink.common.errors import NotSerializable
-
-from .unsendable import cause, not_serializable
+from rayflink.common.unsendable import cause, failure_of
+from rayflink.graph.job_graph import ChainedOperator, JobGraph
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -53,6 +54,26 @@ def pack(program: Any, what: str = "the program") -> bytes:
     whole = io.BytesIO()
     cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
     return whole.getvalue()
+
+
+def not_serializable(program: Any, what: str, error: Exception) -> NotSerializable:
+    """The error for a program that could not be pickled: for a job graph it names the step and the line that made it.
+
+    Args:
+        what: the program, for the message.
+        error: what pickling it raised.
+    """
+    for step in _steps(program):
+        failure = failure_of(step)
+        if failure is not None:
+            return NotSerializable(f"step {step.name!r} of {what}", cause(step, failure), step.call_site)
+    return NotSerializable(what, cause(program, error))
+
+
+def _steps(program: Any) -> Iterator[ChainedOperator]:
+    if isinstance(program, JobGraph):
+        for vertex in program.vertices:
+            yield from vertex.operators
 
 
 def unpack(data: bytes, main: ModuleType | None = None) -> Any:

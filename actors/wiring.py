@@ -12,6 +12,7 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
+from rayflink.common.own_copy import own_copy
 from rayflink.graph.partitioners import (
     Broadcast,
     Custom,
@@ -32,6 +33,7 @@ from .exchange.marker_writer import MarkerWriter
 from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
+from .network_buffers import demands
 from .settings import TaskSettings
 from .slot_memory import managed_allowance
 
@@ -40,7 +42,7 @@ log = get_logger(__name__)
 
 def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: int) -> selectors.ChannelSelector:
     """The runtime half of a partitioner, for this producer."""
-    width, strategy = spec.subpartitions, spec.partitioner
+    width, strategy = spec.subpartitions, own_copy(spec.partitioner)
     if isinstance(strategy, Forward | Global):
         return selectors.SingleChannel(width)
     if isinstance(strategy, Rebalance | Rescale):
@@ -121,14 +123,13 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     settings = TaskSettings.of(deployment.config)
     partitions = [writer.partition for writer in writers if not writer.partition.blocking]
     lent = gate.floating
-    exclusive = {name: settings.buffers_per_channel * gate.channels_of(name) for name in lent}
-    demands = [(len(partition.subpartitions), partition.limits.total) for partition in partitions]
-    demands += [(exclusive[name], exclusive[name] + floating) for name, floating in lent.items()]
-    shares = share_out(settings.network_buffers // deployment.slot_tenants, demands)
+    total = settings.network_buffers if deployment.network_buffers is None else deployment.network_buffers
+    wanted = demands(deployment.inputs, deployment.outputs, settings)
+    shares = share_out(total, wanted)
     for partition, share in zip(partitions, shares, strict=False):
         partition.limits = PoolLimits(share, min(partition.limits.per_channel, share))
-    for name, share in zip(lent, shares[len(partitions) :], strict=True):
-        gate.lend(name, share - exclusive[name])
+    for at, name in enumerate(lent, start=len(partitions)):
+        gate.lend(name, shares[at] - wanted[at][0])
 
 
 def make_chain(

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import operator
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch, rows_of
-from rayflink.common.functions import KeyBy, as_key_selector
-from rayflink.operators.base import UserCodeError, record_at, shortened
+from rayflink.common.functions import KeyBy, RuntimeContext, UserFunction, as_key_selector, as_partitioner
+from rayflink.operators.base import OperatorContext, UserCodeError, record_at, shortened
 from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from rayflink.state.errors import InvalidKeyError
 
@@ -25,14 +26,58 @@ from .key_codes import MOST_ROWS, KeyedColumns
 Split = Sequence[tuple[int, Batch]]
 
 
-class ChannelSelector(Protocol):
+class DealingFunction(NamedTuple):
+    """A user's function that says where records go; `step` names the one of the program it was given to."""
+
+    function: UserFunction
+    step: KeyBy
+    what: str
+
+
+class ChannelSelector(ABC):
     """Splits batches over `channels` consumers."""
 
     channels: int
+    functions: tuple[DealingFunction, ...] = ()
+    """The user's functions in it."""
 
+    def __init__(self) -> None:
+        self._opened = 0
+
+    @abstractmethod
     def split(self, batch: Batch) -> Split:
         """(channel, batch) pairs; a record may go to several channels."""
-        ...
+
+    def open(self, ctx: OperatorContext) -> None:
+        """Open the user's functions, for the operator whose records are dealt.
+
+        Raises:
+            UserCodeError: one of them raised.
+        """
+        for function, step, what in self.functions:
+            self._opened += 1
+            try:
+                function.open(RuntimeContext(ctx))
+            except (Exception, SystemExit) as error:
+                raise UserCodeError(step.step, step.call_site, "", f"open of {what}") from error
+
+    def close(self) -> None:
+        """Close those that were opened; a second call does nothing.
+
+        Raises:
+            UserCodeError: one of them raised; the others are closed all the same.
+        """
+        first: UserCodeError | None = None
+        opened, self._opened = self._opened, 0
+        for function, step, what in self.functions[:opened]:
+            try:
+                function.close()
+            except (Exception, SystemExit) as error:
+                failure = UserCodeError(step.step, step.call_site, "", f"close of {what}")
+                failure.__cause__ = error
+                first = first or failure
+        if first is not None:
+            raise first
 
 
 class ChannelRangeError(ValueError):
@@ -49,10 +94,11 @@ class ChannelRangeError(ValueError):
         )
 
 
-class SingleChannel:
+class SingleChannel(ChannelSelector):
     """Everything to one channel: forward, and global."""
 
     def __init__(self, channels: int, channel: int = 0) -> None:
+        super().__init__()
         self.channels, self._channel = channels, channel
 
     def split(self, batch: Batch) -> Split:
@@ -60,10 +106,11 @@ class SingleChannel:
         return ((self._channel, batch),) if len(batch) else ()
 
 
-class Broadcast:
+class Broadcast(ChannelSelector):
     """Everything to every channel."""
 
     def __init__(self, channels: int) -> None:
+        super().__init__()
         self.channels = channels
 
     def split(self, batch: Batch) -> Split:
@@ -71,7 +118,7 @@ class Broadcast:
         return [(channel, batch) for channel in range(self.channels)] if len(batch) else ()
 
 
-class RoundRobin:
+class RoundRobin(ChannelSelector):
     """Record by record in turn: rebalance, and rescale over the consumers near by.
 
     Args:
@@ -80,6 +127,7 @@ class RoundRobin:
     """
 
     def __init__(self, channels: int, start: int = 0) -> None:
+        super().__init__()
         self.channels, self._next = channels, start % channels
 
     def split(self, batch: Batch) -> Split:
@@ -94,10 +142,11 @@ class RoundRobin:
         return parts
 
 
-class RandomChannel:
+class RandomChannel(ChannelSelector):
     """Each record to a channel drawn by a seeded generator: shuffle."""
 
     def __init__(self, channels: int, seed: int) -> None:
+        super().__init__()
         self.channels, self._random = channels, random.Random(seed)
 
     def split(self, batch: Batch) -> Split:
@@ -105,7 +154,7 @@ class RandomChannel:
         return scatter(batch, self._random.choices(range(self.channels), k=len(batch)), self.channels)
 
 
-class ByKeyGroup:
+class ByKeyGroup(ChannelSelector):
     """Equal keys to the same channel, by key group.
 
     Args:
@@ -119,9 +168,12 @@ class ByKeyGroup:
     def __init__(
         self, channels: int, key_by: Callable[[Any], Any], max_parallelism: int, memo_entries: int = 65536
     ) -> None:
+        super().__init__()
         self.channels = channels
         self._key_by = KeyBy.of(key_by)
-        self._key_of = key_of = as_key_selector(key_by).call
+        selector = as_key_selector(key_by)
+        self.functions = (DealingFunction(selector, self._key_by, "the key selector"),)
+        self._key_of = key_of = selector.call
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
         self._by_columns = KeyedColumns(key_of, self._channels_of)
@@ -174,12 +226,24 @@ class ByKeyGroup:
         return channels
 
 
-class ByFunction:
-    """The user's partitioner decides: `partition(key, channels) -> channel`."""
+class ByFunction(ChannelSelector):
+    """The user's partitioner decides: `partition(key, channels) -> channel`.
 
-    def __init__(self, channels: int, partition: Callable[[Any, int], int], key_by: Callable[[Any], Any]) -> None:
-        self.channels, self._partition, self._key_by = channels, partition, KeyBy.of(key_by)
-        self._key_of = as_key_selector(key_by).call
+    Args:
+        channels: how many consumers.
+        partitioner: a Partitioner or a callable.
+        key_by: gives the key, as for `ByKeyGroup`.
+    """
+
+    def __init__(self, channels: int, partitioner: Any, key_by: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.channels, self._key_by = channels, KeyBy.of(key_by)
+        selector, chooser = as_key_selector(key_by), as_partitioner(partitioner)
+        self._key_of, self._partition = selector.call, chooser.call
+        self.functions = (
+            DealingFunction(selector, self._key_by, "the key selector"),
+            DealingFunction(chooser, self._key_by, "the partitioner"),
+        )
 
     def split(self, batch: Batch) -> Split:
         """One call a record.

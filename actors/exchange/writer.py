@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 from rayflink.common.row_columns import RowColumns
+from rayflink.operators.base import OperatorContext
 
 from .codec import encode_pieces, join_batches, joint_bytes
 from .open_batch import OpenBatch, bytes_per_row
@@ -94,6 +95,14 @@ class RecordWriter:
         self._target_rows = min(self._limits.max_rows, _FIRST_ROWS)
         self.rows_written = 0
         self.effective_timeout_ms = 0.0
+
+    def open(self, ctx: OperatorContext) -> None:
+        """Open the user's functions that say which record goes where."""
+        self._selector.open(ctx)
+
+    def close(self) -> None:
+        """Close them."""
+        self._selector.close()
 
     def write(self, element: Element) -> None:
         """Take a batch, or an event, which goes to every channel behind the records before it."""

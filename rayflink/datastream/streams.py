@@ -185,10 +185,10 @@ class DataStream(Step):
 
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
         """To the subtask that `partitioner(key, number of subtasks)` names."""
-        choose = as_partitioner(partitioner).call
+        as_partitioner(partitioner)  # refuses what is none here, in the user's line
         key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
-        as_key_selector(key_of)  # refuses what is no key selector here, in the user's line
-        return self._partitioned(partitioners.Custom(choose, key_of))
+        as_key_selector(key_of)
+        return self._partitioned(partitioners.Custom(partitioner, key_of))
 
     # results
 

@@ -106,10 +106,10 @@ class Custom(Partitioner):
     """To the consumer a user's function chooses.
 
     Args:
-        partitioner: (key, number of consumers) -> index; does not take part in comparison.
+        partitioner: a Partitioner, or (key, number of consumers) -> index; does not take part in comparison.
         key_selector: record -> key; does not take part in comparison.
     """
 
-    partitioner: Callable[[Any, int], int] = field(compare=False, repr=False)
+    partitioner: Any = field(compare=False, repr=False)
     key_selector: Callable[[Any], Any] = field(compare=False, repr=False)
     printed = "CUSTOM"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..common.call_sites import call_site
-from ..common.errors import NotSerializable, described
-from ..common.functions import Function, KeyBy
-from .triggers import Trigger
+from ..common.errors import NotSerializable
+from ..common.own_copy import own_copy
 
 if TYPE_CHECKING:
     from ..common.source import Source
@@ -67,19 +63,15 @@ class SourceFactory:
     def __call__(self) -> ReaderSourceOperator:
         from .sources import ReaderSourceOperator
 
-        return ReaderSourceOperator(self.source, self._strategy)
+        return ReaderSourceOperator(_own(self.source), _own(self._strategy))
 
 
 def _own(argument: Any) -> Any:
-    """A copy of a function object that may hold state, anything else as it is."""
-    if isinstance(argument, KeyBy):
-        return replace(argument, selector=_own(argument.selector))
-    if inspect.isroutine(argument) or inspect.isclass(argument) or isinstance(argument, Factory):
-        return argument
-    if not (isinstance(argument, Function | Trigger) or callable(argument)):
-        return argument
+    """A copy of an argument, with all that it holds."""
     try:
-        return copy.deepcopy(argument)
-    except Exception as error:  # __deepcopy__ and __reduce__ of a user's class may raise anything
-        what = f"function {type(argument).__name__}"
-        raise NotSerializable(what, described(error), call_site()) from error
+        return own_copy(argument)
+    except Exception as error:  # the user's classes may raise anything
+        from ..common.unsendable import cause
+
+        what = f"function {getattr(argument, '__name__', type(argument).__name__)}"
+        raise NotSerializable(what, cause(argument, error), call_site()) from error

@@ -12,9 +12,12 @@ from rayflink.actors.exchange.frames import PartitionId, TaskAddress
 from rayflink.actors.exchange.gate import ChannelSpec
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import OutputSpec, TaskDeployment
+from rayflink.actors.network_buffers import shares_of_tasks
 from rayflink.actors.settings import TaskSettings
 from rayflink.actors.states import JobStatus
 from rayflink.actors.wiring import assign_buffers, make_gate, make_writers
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.partitioners import Rebalance
 from rayflink.state.clock import ManualClock
 from tests.golden_jobs import GoldenJob, word_count
@@ -35,10 +38,10 @@ def deployment(buffers: int, channels: list[int], outputs: list[int], blocking: 
 
 
 def assigned(
-    buffers: int, channels: list[int], outputs: list[int], tenants: int = 1
+    buffers: int, channels: list[int], outputs: list[int], share: int | None = None
 ) -> tuple[list[int], list[int]]:
-    """Buffers of each output's pool, and floating ones of each gate, of one of `tenants` tasks of a process."""
-    what = replace(deployment(buffers, channels, outputs), slot_tenants=tenants)
+    """Buffers of each output's pool, and floating ones of each gate, of a task with `share` of those of its slot."""
+    what = replace(deployment(buffers, channels, outputs), network_buffers=share)
     options = TaskSettings.of(what.config)
     writers, gate = make_writers(what, options), make_gate(what, options)
     assign_buffers(what, writers, gate)
@@ -58,9 +61,27 @@ def test_when_buffers_are_short_each_pool_gives_up_some() -> None:
 
 
 @pytest.mark.spec("M05")
-def test_the_tasks_of_a_process_share_its_buffers() -> None:
-    alone = assigned(40, channels=[10], outputs=[10])
-    assert assigned(120, channels=[10], outputs=[10], tenants=3) == alone == ([16], [4])
+def test_the_tasks_of_a_process_share_its_buffers_by_what_each_could_take() -> None:
+    assert assigned(40, channels=[10], outputs=[10]) == assigned(120, [10], [10], share=40) == ([16], [4])
+    small, wide = [(1, 10)], [(40, 88), (80, 88)]
+    assert shares_of_tasks(2048, {"small": small, "wide": wide}) == {"small": 10, "wide": 176}
+    assert shares_of_tasks(186, {"small": small, "wide": wide}) == {"small": 10, "wide": 176}
+    assert shares_of_tasks(153, {"small": small, "wide": wide}) == {"small": 1 + 4, "wide": 120 + 28}
+    short = shares_of_tasks(120, {"small": small, "wide": wide})
+    assert sum(short.values()) <= 120 and short["wide"] < 120
+
+
+@pytest.mark.spec("M05")
+def test_many_channels_of_one_vertex_need_no_more_than_the_slot_has() -> None:
+    def write(env: StreamExecutionEnvironment) -> None:
+        env.set_parallelism(2)
+        first, *others = (env.from_collection([n]) for n in range(20))
+        first.union(*others).key_by(lambda n: n).sum().sink_to(CollectSink("out"))
+
+    clock = ManualClock(1_000)
+    graph = GoldenJob("union", write).graph({TOTAL: "300"})
+    result = InProcessCluster(graph, clock, lambda ms: clock.advance(max(1, int(ms)))).run()
+    assert result.status is JobStatus.FINISHED and sorted(result.accumulators["out"]) == list(range(20))
 
 
 @pytest.mark.spec("M05", "N24")
@@ -101,4 +122,4 @@ def test_a_job_without_enough_buffers_fails_with_the_remedy_and_runs_with_them()
     assert run(12) == (JobStatus.FINISHED, "")
     status, message = run(9)  # three tasks in the process
     assert status is JobStatus.FAILED
-    assert "insufficient network buffers: 4 wanted as a minimum, 3 there; raise taskmanager.network" in message
+    assert "insufficient network buffers: 2 wanted as a minimum, 1 there; raise taskmanager.network" in message

@@ -120,5 +120,10 @@ def test_a_command_reaches_the_task_it_is_for(actor: Any) -> None:
     from rayflink.actors.user_code import to_bytes
 
     first, second = submit(actor, ME), submit(actor, MATE)
+    first._unseal()
     actor.command(MATE, to_bytes(CancelTask()))
+    assert (list(first._mailbox), list(second._mailbox)) == ([], [])
+    second._unseal()  # its program is loaded
     assert (list(first._mailbox), list(second._mailbox)) == ([], [CancelTask()])
+    actor.command(MATE, to_bytes(CancelTask()))
+    assert list(second._mailbox) == [CancelTask()] * 2

@@ -83,11 +83,11 @@ def test_a_process_refuses_a_second_deployment_of_an_attempt(deployment: TaskDep
 def test_operators_are_taken_from_the_program_of_the_same_job_only(deployment: TaskDeployment) -> None:
     graph = three_vertices()
     mine = replace(deployment, job_id=graph.id, operators=())
-    names = [operator.name for operator in LoadedProgram().with_operators(pack(graph), mine).operators]
+    names = [operator.name for operator in LoadedProgram().whole(pack(graph), mine).operators]
     assert names == [operator.name for operator in deployment.operators] != []
     other = replace(mine, job_id=OTHER)
     with pytest.raises(TaskSubmissionError, match=rf"inconsistent job ID .* \({OTHER} vs\. {graph.id}\)"):
-        LoadedProgram().with_operators(pack(graph), other)
+        LoadedProgram().whole(pack(graph), other)
 
 
 def test_the_tasks_of_a_process_share_what_the_classes_of_the_program_hold() -> None:
@@ -102,9 +102,9 @@ def test_the_tasks_of_a_process_share_what_the_classes_of_the_program_hold() -> 
     graph = env.get_job_graph("counting")
     packed, loaded = pack(graph), LoadedProgram()
     [command] = deploy_commands(Job(graph))
-    first = loaded.with_operators(packed, command.deployment)
+    first = loaded.whole(packed, command.deployment)
     Counting.seen = 5  # as a task does that runs while the next one is deployed
-    assert loaded.with_operators(packed, command.deployment).operators == first.operators != ()
+    assert loaded.whole(packed, command.deployment).operators == first.operators != ()
     assert Counting.seen == 5
 
 

@@ -1,4 +1,4 @@
-"""Which value of a program cannot be sent to another process, and the way there: step, function, variable."""
+"""Which value of a function cannot be sent to another process, and the way there: function, variable, element."""
 
 from __future__ import annotations
 
@@ -11,25 +11,10 @@ from typing import Any
 
 import cloudpickle
 
-from rayflink.common.errors import NotSerializable, described
-from rayflink.graph.job_graph import ChainedOperator, JobGraph
+from .errors import described
 
 _DEEPEST = 30
 _OURS = "rayflink."
-
-
-def not_serializable(program: Any, what: str, error: Exception) -> NotSerializable:
-    """The error for a program that could not be pickled: for a job graph it names the step and the line that made it.
-
-    Args:
-        what: the program, for the message.
-        error: what pickling it raised.
-    """
-    for step in _steps(program):
-        failure = _failure(step)
-        if failure is not None:
-            return NotSerializable(f"step {step.name!r} of {what}", cause(step, failure), step.call_site)
-    return NotSerializable(what, cause(program, error))
 
 
 def cause(value: Any, error: Exception) -> str:
@@ -49,13 +34,7 @@ def cause(value: Any, error: Exception) -> str:
     return f"{' -> '.join(way)}, a {type(value).__qualname__}: {described(error)}"
 
 
-def _steps(program: Any) -> Iterator[ChainedOperator]:
-    if isinstance(program, JobGraph):
-        for vertex in program.vertices:
-            yield from vertex.operators
-
-
-def _failure(value: Any) -> Exception | None:
+def failure_of(value: Any) -> Exception | None:
     """What pickling it by itself raises."""
     try:
         cloudpickle.Pickler(io.BytesIO(), protocol=5).dump(value)
@@ -77,7 +56,7 @@ def _failing_part(value: Any, seen: set[int]) -> tuple[str, Any, Exception] | No
     else:
         parts = _parts(value)
     for name, part in parts:
-        failure = None if id(part) in seen else _failure(part)
+        failure = None if id(part) in seen else failure_of(part)
         if failure is not None:
             return name, part, failure
     return None
@@ -88,8 +67,8 @@ def _failing_index(items: Sequence[Any]) -> int | None:
     start, end = 0, len(items)
     while end - start > 1:
         middle = (start + end) // 2
-        start, end = (start, middle) if _failure(items[start:middle]) is not None else (middle, end)
-    return start if start < end and _failure(items[start]) is not None else None
+        start, end = (start, middle) if failure_of(items[start:middle]) is not None else (middle, end)
+    return start if start < end and failure_of(items[start]) is not None else None
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.unsendable import cause
 from rayflink.actors.user_code import pack, to_bytes
 from rayflink.common.errors import NotSerializable
+from rayflink.common.unsendable import cause
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
 
 SCRIPT_GLOBALS: dict[str, Any] = {"__name__": "__main__", "LOCK": threading.Lock()}
