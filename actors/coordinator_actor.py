@@ -80,6 +80,16 @@ class CoordinatorActor:
         """What is new for the driver, within `timeout_s`; also tells that the driver lives."""
         return self._coordinator.follow(timeout_s)
 
+    @ray.method(concurrency_group="wait")
+    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
+        return self._coordinator.rows(timeout_s)
+
+    @ray.method(concurrency_group="control")
+    def accumulators(self) -> bytes:
+        """Name -> value of the subtasks that have finished, packed."""
+        return self._coordinator.accumulators()
+
     # calls of the tasks
 
     @ray.method(concurrency_group="events")
@@ -92,6 +102,11 @@ class CoordinatorActor:
         """What a task has printed; returns when there is room for more."""
         self._coordinator.printed(texts)
 
+    @ray.method(concurrency_group="rows")
+    def collected(self, block: bytes) -> None:
+        """Rows for the driver; returns when there is room for more."""
+        self._coordinator.collected(block)
+
     @ray.method(concurrency_group="events")
     def process_of(self, attempt: TaskAddress) -> Any:
         """The actor in which an attempt runs, for a peer that was deployed before it."""
@@ -99,7 +114,7 @@ class CoordinatorActor:
 
 
 def coordinator_class() -> Any:
-    """The Ray actor class: threads for what tasks report, what they print, control calls, the driver, and who waits."""
-    groups = {"events": 1, "prints": 1, "control": 1, "follow": 1, "wait": 4}
+    """The Ray actor class: threads for what tasks report, print and collect, for control calls, and for who waits."""
+    groups = {"events": 1, "prints": 1, "rows": 1, "control": 1, "follow": 1, "wait": 4}
     options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}
     return ray.remote(**options)(CoordinatorActor)

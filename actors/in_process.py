@@ -66,6 +66,7 @@ class InProcessCluster:
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
         self._last_report_ms = 0
+        self._started = False
 
     def start(self) -> None:
         """Schedule the job."""
@@ -95,13 +96,20 @@ class InProcessCluster:
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
         """Step until the job has ended; `on_progress` is called now and then."""
-        self.start()
         while self.result is None:
-            if not self.round():
-                self._pause()
+            if not self.turn():
+                self.pause()
             if on_progress is not None:
                 on_progress()
         return self.result
+
+    def turn(self) -> bool:
+        """Start the job, or let it go on for a round; False when nobody had anything to do."""
+        if not self._started:
+            self._started = True
+            self.start()
+            return True
+        return self.round()
 
     def round(self) -> bool:
         """Every task steps once, messages are delivered; False when nobody had anything to do."""
@@ -201,7 +209,7 @@ class InProcessCluster:
         """The task of a deployment."""
         return StreamTask(command.deployment, self.clock)
 
-    def _pause(self) -> None:
+    def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""
         now = self.clock.now_ms()
         due = self._last_report_ms + REPORT_INTERVAL_MS

@@ -385,18 +385,21 @@ class JobMaster:
 
     def _result(self, now_ms: int) -> JobResult:
         started = self.timestamps.get(JobStatus.RUNNING.value, now_ms)
-        totals = {name: accumulator.get_local_value() for name, accumulator in self._accumulators.items()}
         return JobResult(
             self.graph.id,
             self.graph.name,
             self.status,
             now_ms - started,
-            totals,
+            self.accumulators(),
             tuple(self.vertex_summaries()),
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
             self._cancelled_by if self.status is JobStatus.CANCELED else "",
         )
+
+    def accumulators(self) -> dict[str, Any]:
+        """Name -> value, merged over the subtasks that have finished."""
+        return {name: accumulator.get_local_value() for name, accumulator in list(self._accumulators.items())}
 
     def vertex_summaries(self) -> list[dict[str, Any]]:
         """Per vertex: id, name, parallelism, states, counters summed over subtasks, and each subtask's report."""

@@ -64,6 +64,10 @@ class JobHandle:
         """Let the sources end, then the job finish."""
         self._ask(self._coordinator.stop.remote(), "stop")
 
+    def accumulators(self) -> dict[str, Any]:
+        """Name -> value, merged over the subtasks that have finished."""
+        return dict(self._read(self._ask(self._coordinator.accumulators.remote(), "accumulators")))
+
     def poll(self, timeout_s: float) -> JobResult | None:
         """The result, or None when the job still runs after `timeout_s`.
 
@@ -75,7 +79,8 @@ class JobHandle:
         self._look_for_control_service()
         asked = self._coordinator.result.remote(timeout_s)
         packed = self._ask(asked, "result", timeout_s + self._ask_timeout_s)
-        return None if packed is None else self._read(packed)
+        result: JobResult | None = None if packed is None else self._read(packed)
+        return result
 
     def _look_for_control_service(self) -> None:
         """Ray would end this process without an error that the program sees."""
@@ -86,14 +91,13 @@ class JobHandle:
             remedy = "see gcs_server.out in the logs of Ray's head node; start the cluster and submit the job again"
             raise JobExecutionError(self.job_id, reason, remedy)
 
-    def _read(self, packed: bytes) -> JobResult:
+    def _read(self, packed: bytes) -> Any:
         try:
-            result: JobResult = from_bytes(packed)
+            return from_bytes(packed)
         except Exception as error:  # a user's class may raise anything while it is unpickled
-            reason = f"has ended, but its results cannot be read here: {described(error)}"
+            reason = f"has sent results that cannot be read here: {described(error)}"
             remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
             raise JobExecutionError(self.job_id, reason, remedy) from error
-        return result
 
     def _ask(self, ref: Any, what: str, timeout_s: float | None = None) -> Any:
         started = time.monotonic()
@@ -214,6 +218,30 @@ class RayJob(JobHandle):
             raise self._error
         return self._result
 
+    def accumulators(self) -> dict[str, Any]:
+        """Name -> value, merged over the subtasks that have finished."""
+        if self._result is not None:
+            return dict(self._result.accumulators)
+        return super().accumulators()
+
+    def rows(self, timeout_s: float) -> list[Any] | None:
+        """Rows collected since the last call, [] when none came within `timeout_s`; None when there will be no more.
+
+        Raises:
+            TaskLost: the coordinator is dead.
+            ControlPlaneTimeout: it does not answer.
+            JobExecutionError: the rows cannot be read in this process.
+        """
+        if self._ended.is_set():
+            return None
+        try:
+            blocks = self._ask(self._coordinator.rows.remote(timeout_s), "rows", timeout_s + self._ask_timeout_s)
+        except TaskLost:
+            if self._ended.wait(self._ask_timeout_s) and self._error is None:
+                return None  # the coordinator goes once all rows are drawn and the end is known
+            raise
+        return None if blocks is None else [row for block in blocks for row in self._read(block)]
+
     def release(self) -> None:
         """Let go of the job; one that still runs goes on without this driver."""
         self._leaving = True
@@ -259,7 +287,7 @@ class RayJob(JobHandle):
             except Exception as error:  # the process ends: nobody is left to catch it
                 print(f"job {self.graph.name!r} could not be cancelled: {error}", file=sys.stderr)
         elif self.owns_cluster and not self._ended.is_set():
-            remedy = "wait for it with get_job_execution_result(), or start a cluster with `ray start --head`"
+            remedy = "wait for it with get_job_execution_result().result(), or start a cluster with `ray start --head`"
             print(f"job {self.graph.name!r} ends with this program, which started its Ray; {remedy}", file=sys.stderr)
         self._leaving = True
         self._follower.join(FOLLOW_S + 1)

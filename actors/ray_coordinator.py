@@ -47,6 +47,7 @@ from .coordinator_actor import Submission
 from .deployment import announce
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .exchange.frames import TaskAddress
+from .held_rows import HeldRows
 from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_spills import remove_spills_of
@@ -55,6 +56,7 @@ from .reports import read_reports
 from .scheduling import Slot, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
+from .states import JobStatus
 from .terminal import News, Terminal, Text
 from .user_code import to_bytes, unpack
 
@@ -64,6 +66,7 @@ TICK_S = 0.2
 NOTE_EVERY_S = 2.0
 """How often a job that waits for slots looks at what the cluster has."""
 LINGER_S = 60.0
+_RUNS = (JobStatus.CREATED, JobStatus.RUNNING)
 """How long the result of an ended job is kept after its driver was heard of last."""
 MOST_LINGER_S = 3600.0
 """How long it is kept at most (jobstore.expiration-time)."""
@@ -87,6 +90,7 @@ class Coordinator:
         self._noted_at = 0.0
         self._note = ""
         self._ended = threading.Event()
+        self._rows = HeldRows(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
         self._result: JobResult | None = None
         self._owner_seen = time.monotonic()
@@ -113,6 +117,7 @@ class Coordinator:
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def cancel(self, by: str) -> None:
+        self._rows.discard()
         """Ask for cancellation."""
         self._events.put(CancelRequested(by))
 
@@ -143,8 +148,17 @@ class Coordinator:
         self._owner_seen = time.monotonic()
         if not texts:
             self._raise_fault()
-        ended = self._ended.is_set() and self._terminal.is_empty
+        ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
         return News(texts, self._note, to_bytes(self._result) if ended else None)
+    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
+        self._raise_fault()
+        return self._rows.take(timeout_s)
+
+    def accumulators(self) -> bytes:
+        """Name -> value of the subtasks that have finished, packed."""
+        return to_bytes(self._job.accumulators())
+
 
     # calls of the tasks
 
@@ -157,6 +171,10 @@ class Coordinator:
     def printed(self, texts: list[Text]) -> None:
         """What a task has printed; returns when there is room for more."""
         self._terminal.put(texts)
+    def collected(self, block: bytes) -> None:
+        """Rows for the driver; returns when there is room for more."""
+        self._rows.put(block)
+
 
     def process_of(self, attempt: TaskAddress) -> Any:
         """The actor in which an attempt runs, for a peer that was deployed before it."""
@@ -179,6 +197,7 @@ class Coordinator:
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release()
         self._ended.set()
+        self._rows.close()
         self._terminal.close()
         self._linger()
         os._exit(0)
@@ -207,6 +226,7 @@ class Coordinator:
             cpus = self._submission.slot_cpus
             self._note = f"waiting for {len(self._bundles)} slots of {cpus:g} CPU; {self._resources()}"
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
+            self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
         if self._granted or now - self._asked_at <= self._settings.slot_timeout_ms / 1000:

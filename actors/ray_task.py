@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
+from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
 
 from .acceptance import LoadedProgram, TaskSubmissionError
@@ -23,6 +24,7 @@ from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
+from .ray_rows import RowCalls
 from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory
@@ -257,9 +259,10 @@ class RayTask:
     def _step_until_done(self, task: StreamTask) -> None:
         self._premises.settle()
         try:
-            task.start()
-            self._tell(task.reports())
-            self._loop(task)
+            with rows_go_to(RowCalls(self._coordinator)):
+                task.start()
+                self._tell(task.reports())
+                self._loop(task)
         except LostCall as error:
             failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
             self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from rayflink.common.job_status import JOB_MOVES, JobStatus
 from rayflink.state.errors import RayflinkError
 
 
@@ -78,43 +79,4 @@ EXECUTION_MOVES: dict[ExecutionState, frozenset[ExecutionState]] = {
     _E.FAILED: frozenset(),
 }
 
-
-class JobStatus(Enum):
-    """Where a job stands."""
-
-    INITIALIZING = "INITIALIZING"
-    CREATED = "CREATED"
-    RUNNING = "RUNNING"
-    FAILING = "FAILING"
-    FAILED = "FAILED"
-    CANCELLING = "CANCELLING"
-    CANCELED = "CANCELED"
-    FINISHED = "FINISHED"
-    RESTARTING = "RESTARTING"
-    SUSPENDED = "SUSPENDED"
-    RECONCILING = "RECONCILING"
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether the job will never run again under this id."""
-        return self in (JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED)
-
-    def may_become(self, new: JobStatus) -> bool:
-        """Whether the move from here to `new` is legal."""
-        return new in JOB_MOVES[self]
-
-
-_J = JobStatus
-JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
-    _J.INITIALIZING: frozenset({_J.CREATED, _J.FAILED, _J.CANCELED}),
-    _J.CREATED: frozenset({_J.RUNNING, _J.FAILING, _J.CANCELLING, _J.SUSPENDED}),
-    _J.RUNNING: frozenset({_J.FINISHED, _J.FAILING, _J.CANCELLING, _J.RESTARTING, _J.SUSPENDED}),
-    _J.FAILING: frozenset({_J.FAILED, _J.RESTARTING, _J.CANCELLING, _J.SUSPENDED}),
-    _J.RESTARTING: frozenset({_J.CREATED, _J.RUNNING, _J.FAILING, _J.CANCELLING, _J.SUSPENDED}),
-    _J.CANCELLING: frozenset({_J.CANCELED, _J.FAILING, _J.SUSPENDED}),
-    _J.SUSPENDED: frozenset({_J.RECONCILING}),
-    _J.RECONCILING: frozenset({_J.RUNNING, _J.FAILING, _J.SUSPENDED}),
-    _J.FAILED: frozenset(),
-    _J.CANCELED: frozenset(),
-    _J.FINISHED: frozenset(),
-}
+__all__ = ["EXECUTION_MOVES", "JOB_MOVES", "ExecutionState", "IllegalTransition", "InvalidStart", "JobStatus"]

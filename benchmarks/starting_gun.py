@@ -50,7 +50,7 @@ class StartingGun:
             self._wait_until_all_run(client)
         self.fired = time.time()
         self.path.touch()
-        return client.get_job_execution_result()
+        return client.get_job_execution_result().result()
 
     def _wait_until_all_run(self, client: Any, limit_seconds: float = 180.0) -> None:
         since = time.monotonic()

@@ -134,7 +134,7 @@ def main() -> None:
         print("The months are out of order in the file, so watermarks stay 335 days behind: they are of 2012 first.",
               file=sys.stderr)  # fmt: skip
     progress = Progress()
-    result = env.execute_async("flight delays").get_job_execution_result(progress)
+    result = env.execute_async("flight delays").get_job_execution_result(progress).result()
     progress.close()
 
     lines = results(chosen.out)

@@ -8,114 +8,84 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rayflink.actors.rates import Rates, averaged
-from rayflink.actors.states import JobStatus
 from rayflink.common import options
+from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, NoResourceAvailable, TaskLost
+from rayflink.common.job_client import JobClient
+from rayflink.common.job_execution_result import JobExecutionResult
+from rayflink.common.job_status import JobStatus
 from rayflink.common.unheeded import warn_of_unheeded
+from rayflink.connectors.collected import rows_go_to
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
 if TYPE_CHECKING:
     from rayflink.actors.commands import JobResult
+    from rayflink.actors.ray_cluster import JobHandle, RayJob
 
 
-class JobExecutionResult:
-    """What a finished job leaves behind."""
-
-    def __init__(self, result: JobResult) -> None:
-        self._result = result
-
-    def get_job_id(self) -> str:
-        """32 hex digits."""
-        return self._result.job_id
-
-    def get_net_runtime(self) -> int:
-        """Milliseconds from RUNNING to the end."""
-        return self._result.runtime_ms
-
-    def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """The merged value of an accumulator; None where no task had one of that name."""
-        return self._result.accumulators.get(accumulator_name)
-
-    def get_all_accumulator_results(self) -> dict[str, Any]:
-        """All accumulators, name -> merged value."""
-        return dict(self._result.accumulators)
-
-    def is_job_execution_result(self) -> bool:
-        """True: the job has ended."""
-        return True
-
-    @property
-    def vertices(self) -> tuple[Mapping[str, Any], ...]:
-        """Per vertex: name, parallelism, counters summed over subtasks, average rates, and each subtask's report."""
-        return tuple(averaged(vertex) for vertex in self._result.vertices)
-
-    def __str__(self) -> str:
-        result = self._result
-        return f"Job {result.job_name!r} (id {result.job_id}) {result.status.value} in {result.runtime_ms} ms"
+TURN_S = 0.05
+"""How long a local job goes on when somebody asks how it stands."""
 
 
-class JobClient:
-    """A submitted job.
-
-    `status` and `wait` differ by runner; this class is what a program holds.
-    """
+class SubmittedJob(JobClient):
+    """A job that runs somewhere; `status` and `wait` differ by runner."""
 
     def __init__(self, job_id: str) -> None:
-        self._job_id = job_id
+        super().__init__(job_id)
         self._result: JobResult | None = None
         self._rates = Rates()
-
-    def get_job_id(self) -> str:
-        """32 hex digits."""
-        return self._job_id
-
-    def get_job_status(self) -> JobStatus:
-        """Where the job stands."""
-        if self._result is not None:
-            return self._result.status
-        return JobStatus(self.status()["state"])
 
     def status(self) -> dict[str, Any]:
         """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""
         described = self._describe()
         return {**described, "vertices": self._rates.added(described["vertices"], time.monotonic())}
 
-    def cancel(self) -> None:
-        """Ask for the job's cancellation."""
-        raise NotImplementedError
-
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         """Wait for the end; `on_progress` is given the status about once a second."""
+        raise NotImplementedError
+
+    def draw(self) -> list[Any] | None:
+        """The next rows of a job with a `DrawnSink`, waiting for the first; None at its end.
+
+        Raises: what `get_job_execution_result().result()` raises, in place of the end.
+        """
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """Nobody will draw any more: let a job that runs by itself be cancelled, without waiting."""
+
+    def _poll(self, timeout_s: float) -> JobResult | None:
         raise NotImplementedError
 
     def _describe(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def get_job_execution_result(
-        self, on_progress: Callable[[dict[str, Any]], None] | None = None
+    def _ask_result(
+        self, timeout_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None = None
     ) -> JobExecutionResult:
-        """Wait for the end.
-
-        Raises:
-            JobFailed: a function of the program raised.
-            JobCancelled: the job was cancelled.
-            JobExecutionError: it failed otherwise.
-        """
         if self._result is None:
-            self._result = self.wait(on_progress)
+            self._result = self.wait(on_progress) if timeout_s is None else self._poll(timeout_s)
+        if self._result is None:
+            pending: JobExecutionResult = CompletableFuture.PENDING
+            return pending
         described = self._describe() if self._result.status is JobStatus.FAILED else {}
-        return JobExecutionResult(checked(self._result, described))
+        result = checked(self._result, described)
+        vertices = tuple(averaged(vertex) for vertex in result.vertices)
+        return JobExecutionResult(result.job_id, result.runtime_ms, result.accumulators, vertices)
 
 
-class LocalJobClient(JobClient):
-    """A job in this process; it runs while somebody waits for it, and says so at its end if nobody ever did."""
+class LocalJobClient(SubmittedJob):
+    """A job in this process: it runs while somebody waits for it, draws its rows, or asks how it stands.
+
+    It says so where nobody has let it run to its end.
+    """
 
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
@@ -123,13 +93,13 @@ class LocalJobClient(JobClient):
         from rayflink.actors.in_process import InProcessCluster
 
         self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
+        self._rows = _LocalRows()
 
-    def _describe(self) -> dict[str, Any]:
-        return self._cluster.job.describe()
-
-    def cancel(self) -> None:
-        self._unasked.detach()
-        self._cluster.cancel()
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """Where the job stands; it then goes on for a moment, so that a program which asks again sees it move."""
+        asked = super().get_job_status()
+        self._poll(TURN_S)
+        return asked
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         self._unasked.detach()
@@ -141,15 +111,83 @@ class LocalJobClient(JobClient):
                 last = time.monotonic()
                 on_progress(self.status())
 
-        with _signals(lambda name: self._cluster.cancel(name)):
+        with _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
             return self._cluster.run(tell)
 
+    def draw(self) -> list[Any] | None:
+        with _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+            while not self._rows and self._cluster.result is None:
+                if not self._cluster.turn():
+                    self._cluster.pause()
+        if self._cluster.result is not None:
+            self._unasked.detach()
+        if self._rows:
+            return self._rows.taken()
+        self._ask_result(None)
+        return None
 
-class RayJobClient(JobClient):
+    def _poll(self, timeout_s: float) -> JobResult | None:
+        until = time.monotonic() + max(timeout_s, TURN_S)
+        with rows_go_to(self._rows):
+            while self._cluster.result is None and time.monotonic() < until and self._cluster.turn():
+                pass
+        if self._cluster.result is not None:
+            self._unasked.detach()
+        return self._cluster.result
+
+    def _cancel(self) -> None:
+        self._unasked.detach()
+        self._cluster.cancel()
+
+    def _accumulators(self) -> dict[str, Any]:
+        return self._cluster.job.accumulators()
+
+    def _describe(self) -> dict[str, Any]:
+        return self._cluster.job.describe()
+
+
+class _LocalRows(list[Any]):
+    """Rows that have been collected in this process and not been drawn."""
+
+    def put(self, rows: Sequence[Any]) -> None:
+        """Keep rows."""
+        self.extend(rows)
+
+    def flush(self) -> None:
+        """They are here."""
+
+    def taken(self) -> list[Any]:
+        """All of them, once."""
+        rows = list(self)
+        self.clear()
+        return rows
+
+
+class _JobOnRay(SubmittedJob):
+    """A job on Ray, by its handle."""
+
+    _job: JobHandle
+
+    def _cancel(self) -> None:
+        self._job.cancel()
+
+    def _accumulators(self) -> dict[str, Any]:
+        return self._job.accumulators()
+
+    def _poll(self, timeout_s: float) -> JobResult | None:
+        return self._job.poll(timeout_s)
+
+    def _describe(self) -> dict[str, Any]:
+        return self._job.status()
+
+
+class RayJobClient(_JobOnRay):
     """A job on Ray that this process submitted.
 
     Its tasks' output is printed here, by a thread, for as long as this process lives.
     """
+
+    _job: RayJob
 
     def __init__(self, graph: JobGraph, configuration: Configuration) -> None:
         super().__init__(graph.id)
@@ -163,9 +201,6 @@ class RayJobClient(JobClient):
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
         )
         self._job = RayJob(graph, how, dict(graph.user_artifacts))
-
-    def cancel(self) -> None:
-        self._job.cancel()
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         stopped_by: list[str] = []
@@ -181,8 +216,20 @@ class RayJobClient(JobClient):
                     told = time.monotonic()
                     on_progress(self.status())
 
-    def _describe(self) -> dict[str, Any]:
-        return self._job.status()
+    def draw(self) -> list[Any] | None:
+        stopped_by: list[str] = []
+        with _signals(stopped_by.append):
+            while (rows := self._job.rows(0.2)) is not None:
+                if rows:
+                    return rows
+                if stopped_by:
+                    self._driver_ends(stopped_by.pop())
+        self._ask_result(None)
+        return None
+
+    def abandon(self) -> None:
+        cancel = threading.Thread(target=self._job.cancel, args=("the end of its iterator",), daemon=True)
+        cancel.start()  # a collection of garbage must not wait for calls
 
     def _driver_ends(self, by: str) -> None:
         if self._ends_with_driver or self._job.owns_cluster:
@@ -196,7 +243,7 @@ class RayJobClient(JobClient):
         )
 
 
-class AttachedJobClient(JobClient):
+class AttachedJobClient(_JobOnRay):
     """A job on Ray that another process submitted.
 
     Raises:
@@ -210,9 +257,6 @@ class AttachedJobClient(JobClient):
         ask_timeout_s = configuration.get(options.ASK_TIMEOUT).to_millis() / 1000
         self._job = attach(job_id, configuration.get(options.RAY_NAMESPACE), ask_timeout_s)
 
-    def cancel(self) -> None:
-        self._job.cancel()
-
     def stop(self) -> None:
         """Let the sources end, then the job finish."""
         self._job.stop()
@@ -224,9 +268,6 @@ class AttachedJobClient(JobClient):
                 return result
             if on_progress is not None:
                 on_progress(self.status())
-
-    def _describe(self) -> dict[str, Any]:
-        return self._job.status()
 
 
 def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJobClient:
@@ -245,7 +286,7 @@ def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
-def submit(graph: JobGraph, configuration: Configuration) -> JobClient:
+def submit(graph: JobGraph, configuration: Configuration) -> SubmittedJob:
     """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray."""
     warn_of_unheeded(configuration)
     target = configuration.get(options.TARGET)
@@ -307,8 +348,9 @@ def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
 
 
 def _tell_unasked(job: str) -> None:
-    remedy = "call get_job_execution_result() of the client, or execute() instead of execute_async()"
-    print(f"job {job!r} never ran: a local job runs while somebody waits for it; {remedy}", file=sys.stderr)
+    remedy = "call get_job_execution_result().result() of the client, or execute() instead of execute_async()"
+    why = "a local job runs while somebody waits for it"
+    print(f"job {job!r} did not run to its end: {why}; {remedy}", file=sys.stderr)
 
 
 def _sleep(milliseconds: float) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from rayflink.cli.main import main
-from rayflink.datastream import StreamExecutionEnvironment
 from tests.source_files import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,32 +27,6 @@ def test_links_to_files_lead_somewhere(page):
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     broken = [t for t in targets if t and "://" not in t and not (page.parent / t).exists()]
     assert not broken
-
-
-def missing_names() -> list[tuple[str, str]]:
-    """(line's beginning, name) for each name that the README says is not there yet."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = text[text.index("these are not there yet:") : text.index("Options that are accepted and not heeded")]
-    lines = re.sub(r"\([^()]*(?:\(\)[^()]*)*\)[;.]", "", names.replace("()", "")).split("\n- ")[1:]
-    return [(line.split(":")[0], name) for line in lines for name in re.findall(r"`([\w.]+)`", line.split(":", 1)[1])]
-
-
-def test_the_names_that_the_readme_says_are_missing_are_missing():
-    found = missing_names()
-    assert {"common.serialization", "CountTrigger", "enable_checkpointing"} <= {name for _, name in found}
-    there = []
-    for where, name in found:
-        if where == "modules":
-            parent, _, last = f"rayflink.{name}".rpartition(".")
-            path = ROOT / parent.replace(".", "/") / last
-            is_there = path.exists() or path.with_suffix(".py").exists()
-        elif where == "of `StreamExecutionEnvironment`":
-            is_there = hasattr(StreamExecutionEnvironment, name)
-        else:
-            is_there = hasattr(import_module(re.search(r"`(.+)`", where).group(1)), name)
-        if is_there:
-            there.append(name)
-    assert there == []
 
 
 def test_the_index_of_pages_names_every_page():

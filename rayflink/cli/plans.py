@@ -9,39 +9,44 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from rayflink.actors.commands import JobResult
-from rayflink.actors.states import JobStatus
+from rayflink.common.job_client import JobClient
+from rayflink.common.job_execution_result import JobExecutionResult
+from rayflink.common.job_status import JobStatus
 from rayflink.datastream.environment import intercepted
 from rayflink.graph.explain import explain
 from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.svg import to_svg
-from rayflink.launch import JobExecutionResult
 
 from .script import run_script
 
 
-class PlannedJob:
+class PlannedJob(JobClient):
     """Stands for the job that was not run: it has finished at once, and no stream gave a record."""
 
     def __init__(self, stream: StreamGraph, job: JobGraph) -> None:
+        super().__init__(job.id)
         self.stream, self.job = stream, job
 
-    def get_job_id(self) -> str:
-        """32 hex digits."""
-        return self.job.id
+    def status(self) -> dict[str, Any]:
+        """FINISHED, without vertices."""
+        return {"jid": self.job.id, "name": self.job.name, "state": JobStatus.FINISHED.value, "vertices": []}
 
-    def get_job_status(self) -> JobStatus:
-        """FINISHED."""
-        return JobStatus.FINISHED
+    def draw(self) -> None:
+        """There are no rows."""
 
-    def cancel(self) -> None:
+    def abandon(self) -> None:
         """Nothing runs."""
 
-    def get_job_execution_result(self, on_progress: Any = None) -> JobExecutionResult:
-        """An empty result."""
-        return JobExecutionResult(JobResult(self.job.id, self.job.name, JobStatus.FINISHED, 0))
+    def _cancel(self) -> None:
+        """Nothing runs."""
+
+    def _accumulators(self) -> dict[str, Any]:
+        return {}
+
+    def _ask_result(self, timeout_s: float | None, on_progress: Any = None) -> JobExecutionResult:
+        return JobExecutionResult(self.job.id, 0)
 
 
 def plans_of(path: str, arguments: Sequence[str], options: Mapping[str, str]) -> tuple[list[PlannedJob], int]:

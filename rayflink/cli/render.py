@@ -5,15 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import Any, TextIO
 
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
-
-LATE_METRIC = "numLateRecordsDropped"
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_NAME_CHARACTERS = 44
-_ENDED = ("FINISHED", "CANCELED", "FAILED")
+from rayflink.common.job_report import VERTEX_COLUMNS, late_records, moment, records_in, short, vertex_row, watermark
 
 Status = Mapping[str, Any]
 
@@ -49,30 +43,13 @@ def vertex_table(vertices: Iterable[Status]) -> str:
 
     Records in are those received, or read where the vertex is a source. Late are those a window dropped.
     """
-    header = ("vertex", "subtasks", "records in", "records out", "late", "records/s", "watermark")
-    return table(header, [_vertex_row(vertex) for vertex in vertices])
+    return table(VERTEX_COLUMNS, [vertex_row(vertex) for vertex in vertices])
 
 
 def exceptions_table(exceptions: Iterable[Status]) -> str:
     """The failures of a job, oldest first."""
-    rows = [(moment(entry["timestamp"]), entry["task"], _short(entry["exception"], 120)) for entry in exceptions]
+    rows = [(moment(entry["timestamp"]), entry["task"], short(entry["exception"], 120)) for entry in exceptions]
     return table(("time", "task", "failure"), rows)
-
-
-def moment(timestamp_ms: int | None) -> str:
-    """Epoch milliseconds as a time in UTC; "-" for none yet, "end" for the watermark that ends a stream.
-
-    >>> moment(1_357_034_400_000), moment(None)
-    ('2013-01-01 10:00:00', '-')
-    """
-    if timestamp_ms is None or timestamp_ms <= MIN_TIMESTAMP:
-        return "-"
-    if timestamp_ms >= MAX_TIMESTAMP:
-        return "end"
-    try:
-        return (_EPOCH + timedelta(milliseconds=timestamp_ms)).strftime("%Y-%m-%d %H:%M:%S")
-    except OverflowError:  # event time that is no calendar time, such as a counter near the ends of the range
-        return str(timestamp_ms)
 
 
 class Progress:
@@ -100,7 +77,7 @@ class Progress:
             records = records_in(vertex)
             rate = (records - self._before.get(vertex["id"], 0)) / elapsed
             self._before[vertex["id"]] = records
-            parts.append(f"{_short(vertex['name'], 24)} {rate:,.0f}/s to {moment(watermark(vertex))}")
+            parts.append(f"{short(vertex['name'], 24)} {rate:,.0f}/s to {moment(watermark(vertex))}")
         line = f"{now - self._started:5.1f} s  {status['state']}  {' | '.join(parts)}"
         if self._stream.isatty():
             self._stream.write(f"\r\x1b[K{line}")
@@ -117,62 +94,6 @@ class Progress:
             self._open_line = False
 
 
-def records_in(vertex: Status) -> int:
-    """Records a vertex has received, or read where it is a source."""
-    received = int(vertex["numRecordsIn"])
-    return received or sum(ops[0]["numRecordsOut"] for ops in _operators(vertex))
-
-
-def late_records(vertex: Status) -> int:
-    """Records that came after their windows were over and were dropped."""
-    return sum(
-        int(count)
-        for operators in _operators(vertex)
-        for operator in operators
-        for name, count in operator["metrics"].items()
-        if name.rpartition(".")[2] == LATE_METRIC
-    )
-
-
-def watermark(vertex: Status) -> int | None:
-    """The lowest watermark in a vertex: of what it receives, or of what it sends where it is a source."""
-    found = []
-    for operators in _operators(vertex):
-        seen = [op["currentInputWatermark"] for op in operators if op["currentInputWatermark"] is not None]
-        if not seen:
-            return None
-        found.append(min(seen))
-    return min(found, default=None)
-
-
-def _operators(vertex: Status) -> list[list[Status]]:
-    """The operators' reports, one list a subtask that has reported."""
-    return [subtask["metrics"]["operators"] for subtask in vertex["subtasks"] if subtask["metrics"].get("operators")]
-
-
-def _vertex_row(vertex: Status) -> tuple[Any, ...]:
-    records = records_in(vertex)
-    seconds = _seconds(vertex)
-    rate = round(records / seconds) if seconds else None
-    out = int(vertex["numRecordsOut"])
-    late = late_records(vertex)
-    return (
-        _short(vertex["name"], _NAME_CHARACTERS), vertex["parallelism"], records, out, late, rate,
-        moment(watermark(vertex)),
-    )  # fmt: skip
-
-
-def _seconds(vertex: Status) -> float:
-    """From the first subtask's start to the last one's end, or to now where one still runs."""
-    begun = [s["timestamps"]["RUNNING"] for s in vertex["subtasks"] if "RUNNING" in s["timestamps"]]
-    ends = [s["timestamps"].get(s["state"]) for s in vertex["subtasks"] if s["state"] in _ENDED]
-    if not begun:
-        return 0.0
-    still_running = len(ends) < len(vertex["subtasks"])
-    end = time.time() * 1000 if still_running else max(filter(None, ends), default=0)
-    return float(max(end - min(begun), 1)) / 1000
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -183,11 +104,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}"
     return f"{value:,}" if _is_number(value) else str(value)
-
-
-def _short(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
 __all__ = ["Progress", "exceptions_table", "late_records", "moment", "records_in", "table", "vertex_table", "watermark"]

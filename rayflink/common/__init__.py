@@ -18,7 +18,8 @@ if TYPE_CHECKING:
         Maximum as Maximum,
         Minimum as Minimum,
     )
-    from rayflink.common.config_options import ConfigOption as ConfigOption
+    from rayflink.common.completable_future import CompletableFuture as CompletableFuture
+    from rayflink.common.config_options import ConfigOption as ConfigOption, ConfigOptions as ConfigOptions
     from rayflink.common.configuration import Configuration as Configuration
     from rayflink.common.errors import (
         ConfigError as ConfigError,
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
         RayflinkError as RayflinkError,
         TypeMismatch as TypeMismatch,
     )
+    from rayflink.common.execution_config import ExecutionConfig as ExecutionConfig
+    from rayflink.common.execution_mode import ExecutionMode as ExecutionMode
+    from rayflink.common.ids import JobID as JobID
+    from rayflink.common.input_dependency_constraint import InputDependencyConstraint as InputDependencyConstraint
+    from rayflink.common.job_client import JobClient as JobClient
+    from rayflink.common.job_execution_result import JobExecutionResult as JobExecutionResult
+    from rayflink.common.job_status import JobStatus as JobStatus
     from rayflink.common.option_types import MemorySize as MemorySize
     from rayflink.common.options import RuntimeMode as RuntimeMode
     from rayflink.common.output_tag import OutputTag as OutputTag
@@ -62,12 +70,20 @@ else:
             "rayflink.common.accumulators": (
                 "Accumulator AverageAccumulator DoubleCounter Histogram IntCounter ListAccumulator Maximum Minimum"
             ),
-            "rayflink.common.config_options": "ConfigOption",
+            "rayflink.common.completable_future": "CompletableFuture",
+            "rayflink.common.config_options": "ConfigOption ConfigOptions",
             "rayflink.common.configuration": "Configuration",
             "rayflink.common.errors": (
                 "ConfigError JobCancelled JobExecutionError JobFailed NotSerializable PlanError RayflinkError "
                 "TypeMismatch"
             ),
+            "rayflink.common.execution_config": "ExecutionConfig",
+            "rayflink.common.execution_mode": "ExecutionMode",
+            "rayflink.common.ids": "JobID",
+            "rayflink.common.input_dependency_constraint": "InputDependencyConstraint",
+            "rayflink.common.job_client": "JobClient",
+            "rayflink.common.job_execution_result": "JobExecutionResult",
+            "rayflink.common.job_status": "JobStatus",
             "rayflink.common.option_types": "MemorySize",
             "rayflink.common.options": "RuntimeMode",
             "rayflink.common.output_tag": "OutputTag",

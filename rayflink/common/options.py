@@ -116,6 +116,14 @@ class ExternalizedCheckpointRetention(Enum):
     NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
 
 
+class ClosureCleanerLevel(Enum):
+    """How deep Flink looks into Java's closures for what they need not take along."""
+
+    NONE = "NONE"
+    TOP_LEVEL = "TOP_LEVEL"
+    RECURSIVE = "RECURSIVE"
+
+
 class StateBackendType(Enum):
     """Where keyed state lives between records."""
 
@@ -153,8 +161,19 @@ AUTO_WATERMARK_INTERVAL = _option(_P, "pipeline.auto-watermark-interval", DURATI
                                   "Time between periodic watermarks; 0 turns them off.",
                                   test=_NO_NEGATIVE_TIME)
 GLOBAL_JOB_PARAMETERS = _option(_P, "pipeline.global-job-parameters", MAP, None,
-                                "Parameters every function can read from its runtime context.",
-                                unheeded="gives functions the job's options as parameters, and no others")
+                                "Parameters every function can read from its runtime context.")
+AUTO_GENERATED_UIDS = _option(_P, "pipeline.auto-generate-uids", BOOLEAN, True,
+                              "False refuses a program with an operator that has no uid.")
+GENERIC_TYPES = _option(_P, "pipeline.generic-types", BOOLEAN, True,
+                        "False refuses Java types that go through Kryo.",
+                        unheeded="has no Kryo and pickles values without a declared type")
+FORCE_KRYO = _option(_P, "pipeline.force-kryo", BOOLEAN, False, "Write Java's POJOs with Kryo.",
+                     unheeded="has no Kryo and no Java types")
+FORCE_AVRO = _option(_P, "pipeline.force-avro", BOOLEAN, False, "Write Java's POJOs with Avro.",
+                     unheeded="writes no records as Avro and has no Java types")
+CLOSURE_CLEANER = _option(_P, "pipeline.closure-cleaner-level", enum_type(ClosureCleanerLevel),
+                          ClosureCleanerLevel.RECURSIVE, "What is taken out of Java's closures.",
+                          unheeded="has no Java closures; Python's functions take along what they use")
 PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
                         refused="remove it and use the Python connectors of rayflink")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",
@@ -320,6 +339,8 @@ CHECKPOINT_RETENTION = _option(_K, "execution.checkpointing.externalized-checkpo
 CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOLEAN, False,
                                  "Store only what changed since the last checkpoint.", ("state.backend.incremental",),
                                  unheeded=_NO_CHECKPOINTS)
+SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
+                               "Compress snapshots of keyed state.", unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
                                "Directory of checkpoints, a path or URL every node reaches.",
                                ("state.checkpoints.dir",), unheeded=_NO_CHECKPOINTS)

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from . import options
+
 
 class KeyedStateStore(ABC):
     """Gives access to the state of the current key."""
@@ -113,8 +115,12 @@ class RuntimeContext(KeyedStateStore):
         return self._facts.attempt
 
     def get_job_parameter(self, key: str, default_value: str | None = None) -> Any:
-        """The job's global parameter `key`, or the default."""
-        return self._facts.config.get(key, default_value)
+        """The job's global parameter `key`, else its option of this key, else the default."""
+        whole = options.GLOBAL_JOB_PARAMETERS
+        own = self._facts.config.get(f"{whole.key}.{key}")
+        if own is None and whole.key in self._facts.config:
+            own = (whole.read(self._facts.config[whole.key]) or {}).get(key)
+        return self._facts.config.get(key, default_value) if own is None else own
 
     def get_metrics_group(self) -> Any:
         """Metric group of the operator."""

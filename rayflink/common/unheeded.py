@@ -21,6 +21,11 @@ _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.RESTART_STRATEGY.key: tuple(options.RestartStrategyType(name) for name in ("none", "off", "disable")),
     options.CHECKPOINT_UNALIGNED.key: (False,),
     options.CHECKPOINT_INCREMENTAL.key: (False,),
+    options.GENERIC_TYPES.key: (True,),
+    options.FORCE_KRYO.key: (False,),
+    options.FORCE_AVRO.key: (False,),
+    options.CLOSURE_CLEANER.key: tuple(options.ClosureCleanerLevel),
+    options.SNAPSHOT_COMPRESSION.key: (False,),
     options.STATE_BACKEND.key: (options.StateBackendType.HASHMAP,),
 }
 """Values of such options that ask for what this version does."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         WindowFunction as WindowFunction,
     )
     from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
     from rayflink.datastream.connected import ConnectedStreams as ConnectedStreams
     from rayflink.datastream.environment import (
         RuntimeExecutionMode as RuntimeExecutionMode,
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     )
     from rayflink.datastream.keyed import KeyedStream as KeyedStream
     from rayflink.datastream.streams import DataStream as DataStream, DataStreamSink as DataStreamSink
+    from rayflink.datastream.time_characteristic import TimeCharacteristic as TimeCharacteristic
     from rayflink.datastream.windowed import AllWindowedStream as AllWindowedStream, WindowedStream as WindowedStream
-    from rayflink.operators.assigners import TimeWindow as TimeWindow
+    from rayflink.operators.assigners import TimeWindow as TimeWindow, WindowAssigner as WindowAssigner
     from rayflink.operators.triggers import Trigger as Trigger, TriggerResult as TriggerResult
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
@@ -58,12 +60,14 @@ else:
                 "TimeDomain TimerService WindowFunction"
             ),
             "rayflink.common.output_tag": "OutputTag",
+            "rayflink.datastream.closeable_iterator": "CloseableIterator",
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
             "rayflink.datastream.keyed": "KeyedStream",
             "rayflink.datastream.streams": "DataStream DataStreamSink",
+            "rayflink.datastream.time_characteristic": "TimeCharacteristic",
             "rayflink.datastream.windowed": "AllWindowedStream WindowedStream",
-            "rayflink.operators.assigners": "TimeWindow",
+            "rayflink.operators.assigners": "TimeWindow WindowAssigner",
             "rayflink.operators.triggers": "Trigger TriggerResult",
         },
     )

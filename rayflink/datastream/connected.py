@@ -30,15 +30,15 @@ class ConnectedStreams:
     """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
-        self._streams = stream1, stream2
-        self._keys = tuple(getattr(stream, "key_selector", None) for stream in self._streams)
+        self.stream1, self.stream2 = stream1, stream2
+        self._keys = tuple(getattr(stream, "key_selector", None) for stream in (stream1, stream2))
         if (self._keys[0] is None) != (self._keys[1] is None):
             problem = "a keyed stream was connected with one that is not"
             raise PlanError(problem, "call key_by on both, or on neither", graph.call_site())
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment the streams belong to."""
-        return self._streams[0].get_execution_environment()
+        return self.stream1.get_execution_environment()
 
     def key_by(self, key_selector1: Any, key_selector2: Any, key_type: Any = None) -> ConnectedStreams:
         """Deal both streams by key: records of equal keys meet in one subtask.
@@ -47,8 +47,8 @@ class ConnectedStreams:
             key_selector1, key_selector2: of each stream; see `DataStream.key_by`.
             key_type: what every key of both streams must be; None: any key.
         """
-        first, second = self._streams
-        return ConnectedStreams(first.key_by(key_selector1, key_type), second.key_by(key_selector2, key_type))
+        first, second = self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
+        return ConnectedStreams(first, second)
 
     def map(self, func: Any, output_type: Any = None) -> DataStream:
         """`map1` of each record of the first stream, `map2` of the second.
@@ -95,7 +95,7 @@ class ConnectedStreams:
 
     def _two_input(self, name: str, factory: Factory, output_type: Any) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
-        first, second = (stream._transformation for stream in self._streams)
+        first, second = self.stream1._transformation, self.stream2._transformation
         declared = as_type(output_type)
         make = factory if declared is None else Typed(factory, declared)
         step = graph.TwoInput(first, second, make, *self._keys, name=name, output_type=declared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import SourceFunction
 from rayflink.common.source import Source
 from rayflink.common.watermarks import WatermarkStrategy
@@ -23,10 +25,13 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
+from rayflink.graph.uids import refuse_missing_uids
 from rayflink.operators.factory import SourceFactory
 
+from .closeable_iterator import CloseableIterator
 from .step import as_type
 from .streams import DataStream
+from .time_characteristic import TimeCharacteristic
 
 RuntimeExecutionMode = options.RuntimeMode
 DEFAULT_JOB_NAME = "Flink Streaming Job"
@@ -74,6 +79,7 @@ class StreamExecutionEnvironment:
         self._configuration = given if isinstance(given, Configuration) else Configuration.from_dict(given)
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
+        self._time_characteristic = TimeCharacteristic.EventTime
 
     @staticmethod
     def get_execution_environment(
@@ -160,6 +166,62 @@ class StreamExecutionEnvironment:
         del executable  # files keep the mode they have
         self._cached_files.append((name, os.path.abspath(file_path)))
 
+    def get_config(self) -> ExecutionConfig:
+        """The options of execution, as methods."""
+        return ExecutionConfig(self._configuration)
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """True: operators are chained whatever their max parallelism."""
+        return True
+
+    def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
+        """As in Flink 1.x: ProcessingTime turns periodic watermarks off, the other two send them every 200 ms.
+
+        Which time a window or a timer goes by, its assigner or its registration says.
+        """
+        self._time_characteristic = characteristic
+        interval_ms = 0 if characteristic is TimeCharacteristic.ProcessingTime else 200
+        self._configuration.set(options.AUTO_WATERMARK_INTERVAL, interval_ms)
+
+    def get_stream_time_characteristic(self) -> TimeCharacteristic:
+        """What was set, EventTime where nothing was."""
+        return self._time_characteristic
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """Subtasks of operators that set none themselves, at least 1, where `set_parallelism` is not called."""
+        if not self._configuration.contains_key(options.PARALLELISM.key):
+            self.set_parallelism(parallelism)
+
+    def get_default_local_parallelism(self) -> int:
+        """Subtasks of operators that set none themselves; 1 where nothing sets it, not the number of cores."""
+        return self.get_parallelism()
+
+    # what a program takes along
+
+    def add_jars(self, *jars_path: str) -> None:
+        """Raises: ConfigError: always: there is no JVM in the data path."""
+        self._configuration.set(options.PIPELINE_JARS, list(jars_path))
+
+    def add_classpaths(self, *classpaths: str) -> None:
+        """Raises: ConfigError: always: there is no JVM in the data path."""
+        self._configuration.set(options.PIPELINE_CLASSPATHS, list(classpaths))
+
+    def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        """Raises: ConfigError: always: packages are installed where the nodes are made."""
+        remedy = "`pip install -r` it on every node, or give runtime_env={'pip': ...} to `ray job submit`"
+        raise ConfigError("python requirements", requirements_file_path, "packages that every node has", remedy)
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Raises: ConfigError: always: tasks of a process share its working directory."""
+        remedy = "register_cached_file() gives each task its path, or `ray job submit --working-dir` takes it along"
+        raise ConfigError("python archive", archive_path, "a file of the distributed cache", remedy)
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Raises: ConfigError: another interpreter than this one; Ray wants the same Python on every node."""
+        if os.path.realpath(python_exec) != os.path.realpath(sys.executable):
+            remedy = "run the program, and Ray on every node, with that interpreter"
+            raise ConfigError("python executable", python_exec, sys.executable, remedy)
+
     # sources
 
     def from_source(
@@ -194,7 +256,7 @@ class StreamExecutionEnvironment:
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment({"execution.target": "local"})
-        >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect()
+        >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect(limit=10)
         [2, 3]
         """
         declared = as_type(type_info)
@@ -245,7 +307,10 @@ class StreamExecutionEnvironment:
             configuration=self._configuration.to_dict(),
             user_artifacts=tuple(self._cached_files),
         )
-        return stream_graph(self._sinks, settings)
+        plan = stream_graph(self._sinks, settings)
+        if not get(options.AUTO_GENERATED_UIDS):
+            refuse_missing_uids(plan)
+        return plan
 
     def get_job_graph(self, job_name: str | None = None) -> JobGraph:
         """The graph of chained vertices that `execute` runs."""
@@ -264,10 +329,21 @@ class StreamExecutionEnvironment:
             JobCancelled: somebody cancelled the job.
             RayflinkError: it could not be run.
         """
-        return self.execute_async(job_name).get_job_execution_result()
+        return self.execute_async(job_name).get_job_execution_result().result()
 
     def execute_async(self, job_name: str | None = None) -> Any:
-        """Start the program; returns a `JobClient`."""
+        """Start the program; returns a `JobClient`.
+
+        A local job (execution.target) runs while somebody waits for its result, draws its rows or asks how it stands.
+        """
+        return self._submit(job_name, self._configuration)
+
+    def execute_and_draw(self, job_name: str | None = None) -> CloseableIterator:
+        """Start a program with a `DrawnSink`, whose job ends with this process; `execute_and_collect` calls it."""
+        attached = Configuration(self._configuration).set(options.SHUTDOWN_ON_ATTACHED_EXIT, True)
+        return CloseableIterator(self._submit(job_name, attached))
+
+    def _submit(self, job_name: str | None, configuration: Configuration) -> Any:
         stream = self.get_stream_graph(job_name)
         job = job_graph(stream)
         self._sinks.clear()
@@ -275,7 +351,7 @@ class StreamExecutionEnvironment:
             return _interceptors[-1](stream, job)
         from rayflink.launch import submit
 
-        return submit(job, self._configuration)
+        return submit(job, configuration)
 
     def add(self, transformation: graph.Transformation) -> None:
         """Register a step that has an operator; front ends call it."""

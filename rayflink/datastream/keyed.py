@@ -66,7 +66,7 @@ class KeyedStream(DataStream):
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
         >>> stream = env.from_collection([("a", 1), ("b", 5), ("a", 2)])
-        >>> stream.key_by(0).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect()
+        >>> list(stream.key_by(0).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
         [('a', 1), ('b', 5), ('a', 3)]
         """
         return self._keyed("Keyed Reduce", Factory(KeyedReduceOperator, self.key_selector, func), SAME_TYPE)

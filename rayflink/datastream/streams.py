@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.print_form import PrintForm
 from rayflink.common.sink import Sink
+from rayflink.common.typeinfo import Types
 from rayflink.common.watermarks import WatermarkStrategy
-from rayflink.connectors.collection import CollectSink
+from rayflink.connectors.collected import DrawnSink
 from rayflink.connectors.printing import PrintSink
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
@@ -22,6 +25,7 @@ from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
+from .closeable_iterator import CloseableIterator
 from .selectors import field_selector
 from .step import Step, as_type
 
@@ -50,8 +54,12 @@ class DataStream(Step):
         return self._transformation.name
 
     def get_type(self) -> Any:
-        """The declared type of the records, None where none was."""
-        return self._transformation.output_type
+        """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
+        return self._transformation.output_type or Types.PICKLED_BYTE_ARRAY()
+
+    def get_execution_config(self) -> ExecutionConfig:
+        """The options of execution, as methods."""
+        return self._env.get_config()
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment the stream belongs to."""
@@ -64,7 +72,7 @@ class DataStream(Step):
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
-        >>> env.from_collection(["a", "bc"]).map(len).execute_and_collect()
+        >>> env.from_collection(["a", "bc"]).map(len).execute_and_collect(limit=10)
         [1, 2]
         """
         return self._one_input("Map", Factory(MapOperator, func), output_type)
@@ -217,15 +225,29 @@ class DataStream(Step):
         """Print the records to the standard error of the tasks."""
         return self._sink("Print to Std. Err", Factory(SinkOperator, self._printing(sink_identifier, True)))
 
-    def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Collected:
-        """Run the program, wait for its end, and return the stream's records.
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Start the program and draw the stream's records while it runs.
+
+        Returns: an iterator, which waits for each record; closing it early cancels the job. With a limit a list.
 
         Args:
-            limit: return the first so many at most.
+            limit: the first so many records at most; the job is cancelled when they are there.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> list(env.from_collection(["a", "b"]).execute_and_collect())
+        ['a', 'b']
+        >>> env.from_sequence(1, 1_000_000_000).execute_and_collect(limit=2)
+        [1, 2]
         """
-        self._sink("Collect", Factory(SinkOperator, CollectSink("collect"))).set_parallelism(1)
-        rows = self._env.execute(job_execution_name).get_accumulator_result("collect") or []
-        return Collected(rows if limit is None else rows[:limit])
+        self._sink("Collect", Factory(SinkOperator, DrawnSink())).set_parallelism(1).uid("rayflink collect")
+        records = self._env.execute_and_draw(job_execution_name)
+        if limit is None:
+            return records
+        with records:
+            return list(islice(records, limit))
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")
@@ -264,24 +286,4 @@ class DataStreamSink(Step):
         return super().name(name if name.startswith("Sink: ") else f"Sink: {name}")
 
 
-class Collected(list[Any]):
-    """The records of a stream that has run: a list, and PyFlink's closeable iterator as well."""
-
-    _iterator: Iterator[Any] | None = None
-
-    def __next__(self) -> Any:
-        if self._iterator is None:
-            self._iterator = iter(self)
-        return next(self._iterator)
-
-    def __enter__(self) -> Collected:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Nothing to release; the records stay."""
-
-
-__all__ = ["Collected", "DataStream", "DataStreamSink", "PlanError"]
+__all__ = ["DataStream", "DataStreamSink", "PlanError"]

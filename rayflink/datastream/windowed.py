@@ -30,21 +30,21 @@ class WindowedStream:
     """A keyed stream grouped by windows.
 
     Args:
-        keyed: the stream.
-        assigner: places each record into windows.
+        keyed_stream: the stream.
+        window_assigner: places each record into windows.
 
     Raises:
         TypeError: the assigner is none.
     """
 
-    def __init__(self, keyed: KeyedStream, assigner: WindowAssigner) -> None:
-        if not isinstance(assigner, WindowAssigner):
+    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner) -> None:
+        if not isinstance(window_assigner, WindowAssigner):
             raise TypeError(
-                f"a window assigner is wanted, found {assigner!r:.100}; "
+                f"a window assigner is wanted, found {window_assigner!r:.100}; "
                 "write for example TumblingEventTimeWindows.of(Duration.of_minutes(1))"
             )
-        self._keyed = keyed
-        self._assigner = assigner
+        self._keyed = keyed_stream
+        self._assigner = window_assigner
         self._trigger: Trigger | None = None
         self._lateness_ms = 0
         self._late_tag: OutputTag | None = None
@@ -52,6 +52,10 @@ class WindowedStream:
     def get_execution_environment(self) -> Any:
         """The environment the stream belongs to."""
         return self._keyed.get_execution_environment()
+
+    def get_input_type(self) -> Any:
+        """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
+        return self._keyed.get_type()
 
     def trigger(self: W, trigger: Trigger) -> W:
         """Fire windows by this trigger instead of the assigner's default one.
@@ -146,12 +150,12 @@ class AllWindowedStream(WindowedStream):
     """A stream without keys grouped by windows; one subtask works it.
 
     Args:
-        stream: whose records are grouped.
-        assigner: places each record into windows.
+        data_stream: whose records are grouped.
+        window_assigner: places each record into windows.
     """
 
-    def __init__(self, stream: DataStream, assigner: WindowAssigner) -> None:
-        super().__init__(stream.key_by(NullByteKeySelector()), assigner)
+    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner) -> None:
+        super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         adapted = function if function is None else WithoutKey(function)

@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush
 
 from rayflink.common.ids import OperatorID
 
-from .errors import DuplicateUidError
+from .errors import DuplicateUidError, PlanError
 from .stream_graph import StreamGraph, StreamNode
 
 
@@ -78,6 +78,18 @@ def _inputs_first(graph: StreamGraph) -> list[StreamNode]:
                 heappush(ready, edge.target)
     assert len(ordered) == len(graph.nodes), "a stream graph has no cycle"
     return ordered
+
+
+def refuse_missing_uids(graph: StreamGraph) -> None:
+    """For programs in which every operator is to have a uid or a uid hash.
+
+    Raises:
+        PlanError: one has neither.
+    """
+    for node in graph.nodes:
+        if node.uid is None and node.uid_hash is None:
+            problem = f"{node.label} has no uid, and pipeline.auto-generate-uids is false"
+            raise PlanError(problem, "call uid('...') on it, or enable_auto_generated_uids()", node.call_site)
 
 
 def _refuse_duplicates(graph: StreamGraph) -> None:

@@ -44,7 +44,7 @@ def test_a_failure_shows_the_users_traceback_record_operator_and_line():
     env = local()
     stream = env.from_collection(["3", "x"]).map(int).name("parse")
     with pytest.raises(JobFailed) as caught:
-        stream.execute_and_collect()
+        list(stream.execute_and_collect())
     text = str(caught.value)
     assert "parse" in text
     assert "'x'" in text

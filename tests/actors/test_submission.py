@@ -84,19 +84,19 @@ def program(function: Any, **options: str) -> tuple[Any, Configuration]:
 def test_submit_gives_a_client_that_waits_for_the_result() -> None:
     graph, configuration = program(int)
     client = submit(graph, configuration)
-    assert (client.get_job_id(), client.get_job_status()) == (graph.id, JobStatus.INITIALIZING)
-    result = client.get_job_execution_result()
+    assert (client.get_job_id(), client.get_job_status().result()) == (graph.id, JobStatus.INITIALIZING)
+    result = client.get_job_execution_result().result()
     assert (result.get_job_id(), result.get_accumulator_result("out")) == (graph.id, [1, 2])
-    assert client.get_job_status() is JobStatus.FINISHED
-    assert client.get_job_execution_result().get_accumulator_result("out") == [1, 2]
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert client.get_job_execution_result().result().get_accumulator_result("out") == [1, 2]
 
 
 @pytest.mark.spec("I39")
 def test_a_client_is_told_that_its_job_failed() -> None:
     client = submit(*program(lambda text: int(text + "x")))
     with pytest.raises(JobFailed, match="invalid literal for int"):
-        client.get_job_execution_result()
-    assert client.get_job_status() is JobStatus.FAILED
+        client.get_job_execution_result().result()
+    assert client.get_job_status().result() is JobStatus.FAILED
 
 
 @pytest.mark.spec("I39")
@@ -131,7 +131,7 @@ def test_a_local_job_that_nobody_waited_for_says_at_its_end_that_it_never_ran(as
     env.from_collection([1]).add_sink(lambda value: None)
     client = env.execute_async("forgotten")
     if asked:
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     del client
     gc.collect()
-    assert ("job 'forgotten' never ran" in capfd.readouterr().err) is not asked
+    assert ("job 'forgotten' did not run to its end" in capfd.readouterr().err) is not asked

@@ -173,7 +173,7 @@ def test_explain_draws_each_job_of_a_script(script, capsys, tmp_path):
 
 
 def test_explain_shows_the_plans_up_to_where_a_script_needs_results(script, capsys):
-    assert main(["explain", script(COUNT + "numbers.execute_and_collect()[0]\n")]) == 0
+    assert main(["explain", script(COUNT + "list(numbers.execute_and_collect())[0]\n")]) == 0
     shown = capsys.readouterr()
     assert shown.out.count("\nJob ") + shown.out.startswith("Job ") == 2
     assert "IndexError" in shown.err

@@ -94,6 +94,6 @@ def test_what_killed_tasks_have_spilled_is_removed_on_their_nodes_at_the_end_of_
     finally:
         gate.touch()
     with pytest.raises(TaskLost, match="lost (task|the result of) .*"):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert folders == 2 == len({task["node"] for task in tasks})
     assert list(spills.iterdir()) == []

@@ -38,6 +38,6 @@ def test_a_job_is_listed_shown_and_cancelled(capsys):
     assert main(["cancel", job[:8]]) == 0
     assert capsys.readouterr().out == f"endless  {job}  CANCELED\n"
     with pytest.raises(JobCancelled):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert main(["cancel", job]) == 1
     assert f"no job {job!r} on the cluster" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def say(status):
         said.append(print(client.get_job_id(), flush=True))
 
 if sys.argv[2] == "wait":
-    client.get_job_execution_result(say)
+    client.get_job_execution_result(say).result()
 else:
     say(None)
 """.replace("OWNER_MS\n", f"{OWNER_MS}\n")
@@ -82,11 +82,11 @@ def is_gone(job_id: str) -> bool:
 def end(job_id: str) -> None:
     """Cancel a job from outside, and see it end."""
     client = attach(job_id)
-    assert client.get_job_status() is JobStatus.RUNNING
+    assert client.get_job_status().result() is JobStatus.RUNNING
     assert [job["state"] for job in list_jobs() if job["jid"] == job_id] == ["RUNNING"]
     client.cancel()
     with pytest.raises(JobCancelled):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     os.kill(watching.pid_of(f"{job_id}/coordinator"), signal.SIGKILL)  # it would keep the result for a minute
 
 
@@ -94,7 +94,7 @@ def test_a_killed_driver_takes_its_job_with_it_where_that_is_configured():
     with driver(options=ENDS_WITH_DRIVER) as (process, job_id):
         process.kill()
         assert watching.eventually(lambda: is_gone(job_id), within_s=OWNER_MS / 1000 + 5)
-        assert attach(job_id).get_job_status() is JobStatus.CANCELED
+        assert attach(job_id).get_job_status().result() is JobStatus.CANCELED
         os.kill(watching.pid_of(f"{job_id}/coordinator"), signal.SIGKILL)
 
 

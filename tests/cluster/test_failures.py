@@ -81,7 +81,7 @@ def test_a_killed_task_process_fails_the_job_and_is_named():
     os.kill(killed, signal.SIGKILL)
     began = time.monotonic()
     with pytest.raises(TaskLost) as caught:
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert time.monotonic() - began < DEATH_IS_SEEN_S
     in_its_slot = [f"{vertex['name']} (1/2)" for vertex in client.status()["vertices"]]
     assert caught.value.task in in_its_slot
@@ -108,7 +108,7 @@ def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
     os.kill(stalled, signal.SIGSTOP)
     began = time.monotonic()
     with pytest.raises(TaskLost, match="heartbeat.timeout") as caught:
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert time.monotonic() - began < 2 + DEATH_IS_SEEN_S
     assert 2000 < caught.value.silent_ms
     assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=15)
@@ -121,10 +121,12 @@ def test_a_function_that_takes_twice_the_heartbeat_timeout_is_no_lost_task(tmp_p
     client = env.execute_async("slow")
     try:
         assert watching.eventually(called.exists, within_s=40)
-        assert not watching.eventually(lambda: client.get_job_status() is not JobStatus.RUNNING, within_s=2 * 1.5)
+        assert not watching.eventually(
+            lambda: client.get_job_status().result() is not JobStatus.RUNNING, within_s=2 * 1.5
+        )
     finally:
         gate.touch()
-    assert client.get_job_execution_result().get_accumulator_result("rows") == [1]
+    assert client.get_job_execution_result().result().get_accumulator_result("rows") == [1]
 
 
 def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
@@ -133,7 +135,7 @@ def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
     os.kill(watching.pid_of("/coordinator"), signal.SIGKILL)
     began = time.monotonic()
     with pytest.raises(TaskLost, match="coordinator"):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert time.monotonic() - began < DEATH_IS_SEEN_S
     assert watching.eventually(lambda: not any(map(psutil.pid_exists, tasks)), within_s=15)
 
@@ -144,7 +146,7 @@ def test_a_coordinator_that_stalls_becomes_an_error():
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(ControlPlaneTimeout, match="no answer from the coordinator"):
-            client.get_job_execution_result()
+            client.get_job_execution_result().result()
     finally:
         os.kill(pid, signal.SIGKILL)
 
@@ -162,7 +164,7 @@ def test_a_function_that_never_returns_is_ended_after_the_cancellation_timeout()
     began = time.monotonic()
     client.cancel()
     with pytest.raises(JobCancelled):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert time.monotonic() - began < 1 + DEATH_IS_SEEN_S
 
 
@@ -171,9 +173,9 @@ def test_cancelling_a_running_job_is_quick():
     client.cancel()
     began = time.monotonic()
     with pytest.raises(JobCancelled):
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert time.monotonic() - began < DEATH_IS_SEEN_S
-    assert client.get_job_status() is JobStatus.CANCELED
+    assert client.get_job_status().result() is JobStatus.CANCELED
 
 
 class OnlyHere:
@@ -220,9 +222,9 @@ def test_splits_that_do_not_reach_their_reader_fail_the_job():
     env = program(heartbeat_timeout="20 s")
     env.from_source(FarSource([1]), source_name="far").print()
     client = env.execute_async("far")
-    assert watching.eventually(lambda: client.get_job_status() is JobStatus.FAILED, within_s=20)
+    assert watching.eventually(lambda: client.get_job_status().result() is JobStatus.FAILED, within_s=20)
     with pytest.raises(TaskLost, match="carried AssignSplits to it failed: .*'only_at_the_coordinator'") as caught:
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert caught.value.task == "Source: far (1/1)"
 
 

@@ -51,7 +51,7 @@ def test_memory_stays_within_the_buffers_and_the_source_is_held_back():
     finally:
         client.cancel()
         with pytest.raises(JobCancelled):
-            client.get_job_execution_result()
+            client.get_job_execution_result().result()
     judge(seen, status)
 
 

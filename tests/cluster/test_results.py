@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluste
 
 def test_a_million_rows_are_collected():
     env = StreamExecutionEnvironment({"parallelism.default": 2})
-    rows = env.from_sequence(1, 1_000_000).map(lambda number: (number, str(number))).execute_and_collect()
+    rows = list(env.from_sequence(1, 1_000_000).map(lambda number: (number, str(number))).execute_and_collect())
     assert sorted(number for number, _ in rows) == list(range(1, 1_000_001))
 
 

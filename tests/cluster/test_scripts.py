@@ -59,7 +59,7 @@ def of_worker(inner):
 env = StreamExecutionEnvironment({"parallelism.default": 2, "pipeline.max-parallelism": 128})
 visits = env.from_sequence(1, 100).map(visit)
 by_place = visits.map(lambda inner: inner.visit).key_by(lambda visit: visit.place)
-sums = by_place.reduce(lambda a, b: Visit(a.place, a.times + b.times)).execute_and_collect()
+sums = list(by_place.reduce(lambda a, b: Visit(a.place, a.times + b.times)).execute_and_collect())
 assert all(type(one) is Visit and type(one.place) is Place and one.place.colour in Colour for one in sums)
 totals = {}
 for one in sums:
@@ -68,7 +68,7 @@ assert totals == {
     Place("even", Colour.BLUE): 50,
     Place("odd", Colour.RED): 50,
 }, totals
-by_colour = visits.key_by(lambda inner: inner.visit.place.colour).map(of_worker).execute_and_collect()
+by_colour = list(visits.key_by(lambda inner: inner.visit.place.colour).map(of_worker).execute_and_collect())
 assert [type(one) for one in by_colour] == [OnlyInWorkers] * 100
 assert {one.value for one in by_colour} == {1}
 print("all is well")
@@ -83,7 +83,7 @@ class Pair:
 
 env = StreamExecutionEnvironment({"parallelism.default": 2, "pipeline.max-parallelism": 128})
 pairs = env.from_sequence(1, 10).map(lambda value: Pair(value, -value)).rebalance()
-found = pairs.map(lambda pair: (pair.left, pair.right)).execute_and_collect()
+found = list(pairs.map(lambda pair: (pair.left, pair.right)).execute_and_collect())
 assert sorted(found) == [(value, -value) for value in range(1, 11)], found
 print("all is well")
 """
@@ -102,7 +102,7 @@ env = StreamExecutionEnvironment({"parallelism.default": 2, "pipeline.max-parall
 numbers = env.from_collection(range(20_000))
 numbers.filter(lambda value: value < 5).map(loud).print("few")
 numbers.rebalance().print("many")
-env.execute_async("prints").get_job_execution_result()
+env.execute_async("prints").get_job_execution_result().result()
 """
 
 

@@ -32,7 +32,7 @@ WORDS = [("a", 1), ("b", 2), ("c", "x" * 1_000)]
 
 def failure_of(stream: Any) -> JobFailed:
     with pytest.raises(JobFailed) as caught:
-        stream.execute_and_collect()
+        list(stream.execute_and_collect())
     return caught.value
 
 
@@ -109,7 +109,7 @@ def test_keys_that_arrive_as_columns_are_held_to_their_type_as_well() -> None:
     stream = environment(2).from_collection([("a", 1)] * 600)
     assert "wanted Integer" in str(failure_of(stream.key_by(0, key_type=Types.INT()).sum(1)))
     stream = environment(2).from_collection([("a", 1)] * 600)
-    assert len(stream.key_by(0, key_type=Types.STRING()).sum(1).execute_and_collect()) == 600
+    assert len(list(stream.key_by(0, key_type=Types.STRING()).sum(1).execute_and_collect())) == 600
 
 
 def test_both_key_types_of_connected_streams_are_checked() -> None:
@@ -183,8 +183,8 @@ def test_a_reducer_takes_two_and_what_does_not_tell_is_taken_as_it_is() -> None:
     with pytest.raises(InvalidFunction, match="reduce wants a function of 2 arguments, found one of 1"):
         environment().from_collection(WORDS).key_by(0).reduce(lambda value: value)
     values = environment().from_collection([1, 2])
-    assert values.map(str).map(lambda value, times=2: value * times).execute_and_collect() == ["11", "22"]
-    assert environment().from_collection([1]).map(lambda *values: values).execute_and_collect() == [(1,)]
+    assert list(values.map(str).map(lambda value, times=2: value * times).execute_and_collect()) == ["11", "22"]
+    assert list(environment().from_collection([1]).map(lambda *values: values).execute_and_collect()) == [(1,)]
 
 
 class ForgetsTheAccumulator(AggregateFunction):
@@ -223,7 +223,7 @@ def test_a_function_of_windows_that_cannot_be_called_is_refused_in_its_line(
 def test_a_generator_function_that_is_a_source_takes_nothing() -> None:
     with pytest.raises(InvalidFunction, match="add_source wants a function of 0 arguments, found one of 1"):
         environment().add_source(lambda context: [1])
-    assert environment().add_source(lambda: [1, 2]).execute_and_collect() == [1, 2]
+    assert list(environment().add_source(lambda: [1, 2]).execute_and_collect()) == [1, 2]
 
 
 def test_functions_that_need_keys_are_refused_on_streams_without() -> None:
@@ -298,7 +298,7 @@ def test_state_takes_values_of_its_declared_type_only(descriptor: Any, getter: s
     def run(values: list[Any]) -> Any:
         return environment().from_collection(values).key_by(lambda value: 0).process(Keeps())
 
-    assert run([1, 2]).execute_and_collect() == [1, 2]
+    assert list(run([1, 2]).execute_and_collect()) == [1, 2]
     error = failure_of(run([1, "text"]))
     assert "state 'seen': found str 'text', wanted Integer" in str(error)
     assert error.record == "'text'" and "in process_element" in error.user_traceback and not engine_frames(error)

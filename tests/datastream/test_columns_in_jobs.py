@@ -27,7 +27,7 @@ def count(least_rows: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[tuple[
     monkeypatch.setattr(key_codes, "RowColumns", counting)
     env = StreamExecutionEnvironment({"execution.target": "local", "parallelism.default": 2})
     words = env.from_collection(LINES).flat_map(lambda line: [(word, 1) for word in line.split()])
-    return words.key_by(lambda pair: pair[0]).sum(1).execute_and_collect(), made
+    return list(words.key_by(lambda pair: pair[0]).sum(1).execute_and_collect()), made
 
 
 def test_a_word_count_gives_the_same_updates_a_word_with_columns_as_with_rows(monkeypatch: pytest.MonkeyPatch) -> None:

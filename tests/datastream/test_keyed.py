@@ -46,7 +46,7 @@ class First(KeySelector):
 
 @pytest.mark.parametrize("key", [0, First(), lambda record: record[0], (0,)])
 def test_a_key_is_a_function_a_selector_an_index_or_a_tuple_of_them(key):
-    found = environment(2).from_collection(PAIRS).key_by(key).sum(1).execute_and_collect()
+    found = list(environment(2).from_collection(PAIRS).key_by(key).sum(1).execute_and_collect())
     assert sorted(found) == [("a", 1), ("a", 3), ("b", 5), ("b", 8)]
 
 
@@ -55,7 +55,7 @@ def test_a_key_is_a_name_of_a_dictionary_or_of_an_attribute():
     dictionaries = env.from_collection([{"k": "a", "n": 1}, {"k": "a", "n": 2}])
     assert [row["n"] for row in dictionaries.key_by("k").sum("n").execute_and_collect()] == [1, 3]
     readings = env.from_collection([Reading("x", 1), Reading("x", 2)])
-    assert readings.key_by(("sensor",)).max("value").execute_and_collect() == [Reading("x", 1), Reading("x", 2)]
+    assert list(readings.key_by(("sensor",)).max("value").execute_and_collect()) == [Reading("x", 1), Reading("x", 2)]
 
 
 @pytest.mark.parametrize("key", [True, (), (0, "name")])
@@ -70,7 +70,7 @@ def test_what_is_no_key_is_refused_in_the_users_line(key):
      ("min_by", [("a", 1), ("b", 3)]), ("max_by", [("a", 2), ("b", 5)])],
 )  # fmt: skip
 def test_rolling_aggregates_give_a_result_for_each_record(kind, totals):
-    found = getattr(environment(2).from_collection(PAIRS).key_by(0), kind)(1).execute_and_collect()
+    found = list(getattr(environment(2).from_collection(PAIRS).key_by(0), kind)(1).execute_and_collect())
     assert len(found) == 4
     assert sorted(dict(found).items()) == totals
 
@@ -81,8 +81,8 @@ def test_reduce_takes_functions_and_reduce_functions():
             return max(value1, value2, key=len)
 
     words = environment().from_collection(["to", "take", "tea"]).key_by(lambda word: word[0])
-    assert words.reduce(Longest()).execute_and_collect() == ["to", "take", "take"]
-    assert words.reduce(lambda a, b: a + b).execute_and_collect() == ["to", "totake", "totaketea"]
+    assert list(words.reduce(Longest()).execute_and_collect()) == ["to", "take", "take"]
+    assert list(words.reduce(lambda a, b: a + b).execute_and_collect()) == ["to", "totake", "totaketea"]
 
 
 class _Counts:
@@ -123,7 +123,7 @@ def test_a_keyed_process_function_has_timers():
         def on_timer(self, timestamp, ctx):
             yield ctx.get_current_key(), self.count.value(), timestamp
 
-    found = timed(environment(2), TIMED).key_by(0).process(AtTheEnd()).execute_and_collect()
+    found = list(timed(environment(2), TIMED).key_by(0).process(AtTheEnd()).execute_and_collect())
     assert sorted(found) == [("a", 3, 20_000), ("b", 2, 20_000)]
 
 
@@ -160,7 +160,7 @@ class Applied(WindowFunction):
 
 def test_windows_reduce_aggregate_apply_and_process():
     windows = timed(environment(2), TIMED).key_by(0).window(FIVE_SECONDS)
-    summed = windows.reduce(lambda x, y: (x[0], x[1] + y[1], y[2])).execute_and_collect()
+    summed = list(windows.reduce(lambda x, y: (x[0], x[1] + y[1], y[2])).execute_and_collect())
     assert sorted(summed) == [("a", 5, 4_999), ("a", 8, 5_000), ("b", 2, 3_000), ("b", 16, 9_000)]
     assert sorted(windows.aggregate(Total()).execute_and_collect()) == [2, 5, 8, 16]
     assert sorted(windows.aggregate(Total(), window_function=InWindow()).execute_and_collect()) == [
@@ -188,7 +188,7 @@ def test_a_trigger_of_the_users_own_decides():
             return TriggerResult.FIRE_AND_PURGE
 
     windows = timed(environment(), TIMED[:3]).key_by(0).window(FIVE_SECONDS).trigger(EachRecord())
-    assert windows.aggregate(Total()).execute_and_collect() == [1, 2, 4]
+    assert list(windows.aggregate(Total()).execute_and_collect()) == [1, 2, 4]
 
 
 def test_late_records_go_to_their_side_output():
@@ -239,17 +239,18 @@ def test_windows_over_all_records_are_worked_by_one_subtask():
     windows = timed(env, TIMED).window_all(FIVE_SECONDS)
     counts = windows.process(AllOf())
     assert counts._transformation.parallelism == 1
-    assert counts.execute_and_collect() == [(0, 3), (5_000, 2)]
-    assert windows.apply(Sums()).execute_and_collect() == [7, 24]
-    assert windows.apply(lambda window, inputs: [len(inputs)]).execute_and_collect() == [3, 2]
-    assert windows.aggregate(Total()).execute_and_collect() == [7, 24]
+    assert list(counts.execute_and_collect()) == [(0, 3), (5_000, 2)]
+    assert list(windows.apply(Sums()).execute_and_collect()) == [7, 24]
+    assert list(windows.apply(lambda window, inputs: [len(inputs)]).execute_and_collect()) == [3, 2]
+    assert list(windows.aggregate(Total()).execute_and_collect()) == [7, 24]
     with pytest.raises(TypeError, match="a ProcessAllWindowFunction"):
         windows.process(3)
 
 
 def test_sliding_windows_hold_a_record_several_times():
     sliding = SlidingEventTimeWindows.of(Duration.of_seconds(10), Duration.of_seconds(5))
-    found = timed(environment(), [("a", 1, 7_000)]).key_by(0).window(sliding).process(InWindow()).execute_and_collect()
+    windows = timed(environment(), [("a", 1, 7_000)]).key_by(0).window(sliding)
+    found = list(windows.process(InWindow()).execute_and_collect())
     assert [start for _, start, _ in found] == [0, 5_000]
 
 
@@ -264,7 +265,7 @@ class Both(CoMapFunction):
 def test_connected_streams_are_worked_by_one_function():
     env = environment()
     numbers, words = env.from_collection([1, 2]), env.from_collection(["a", "skip"])
-    found = numbers.connect(words).map(Both()).execute_and_collect()
+    found = list(numbers.connect(words).map(Both()).execute_and_collect())
     assert sorted(found) == [("first", 1), ("first", 2), ("second", "a")]
 
     class Spread(CoFlatMapFunction):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -55,10 +56,10 @@ def test_map_flat_map_filter_and_project_take_functions_and_function_classes():
             return value % 2 == 0
 
     env = environment()
-    assert env.from_collection([1, 2]).map(Double()).flat_map(Twice()).execute_and_collect() == [2, 2, 4, 4]
-    assert env.from_collection([1, 2, 3]).filter(Even()).execute_and_collect() == [2]
-    assert env.from_collection([1, 2, 3]).filter(lambda n: n > 1).map(str).execute_and_collect() == ["2", "3"]
-    assert env.from_collection([(1, "a", 2.0)]).project(2, 0).execute_and_collect() == [(2.0, 1)]
+    assert list(env.from_collection([1, 2]).map(Double()).flat_map(Twice()).execute_and_collect()) == [2, 2, 4, 4]
+    assert list(env.from_collection([1, 2, 3]).filter(Even()).execute_and_collect()) == [2]
+    assert list(env.from_collection([1, 2, 3]).filter(lambda n: n > 1).map(str).execute_and_collect()) == ["2", "3"]
+    assert list(env.from_collection([(1, "a", 2.0)]).project(2, 0).execute_and_collect()) == [(2.0, 1)]
 
 
 @pytest.mark.slow
@@ -68,7 +69,7 @@ def test_map_batches_sees_columns():
     def shout(frame: polars.DataFrame) -> polars.DataFrame:
         return frame.with_columns(polars.col("word").str.to_uppercase())
 
-    rows = environment().from_collection([{"word": "a"}, {"word": "b"}]).map_batches(shout).execute_and_collect()
+    rows = list(environment().from_collection([{"word": "a"}, {"word": "b"}]).map_batches(shout).execute_and_collect())
     assert [row.word for row in rows] == ["A", "B"]
 
 
@@ -109,13 +110,13 @@ class Where(RichFunction, MapFunction):
     ],
 )
 def test_records_are_dealt_as_the_program_says(deal, subtasks):
-    found = deal(environment(2).from_collection(range(20))).map(Where()).execute_and_collect()
+    found = list(deal(environment(2).from_collection(range(20))).map(Where()).execute_and_collect())
     assert sorted(value for _, value in found) == list(range(20))
     assert sorted({subtask for subtask, _ in found}) == subtasks
 
 
 def test_broadcast_gives_every_subtask_every_record():
-    found = environment(2).from_collection([7]).broadcast().map(Where()).execute_and_collect()
+    found = list(environment(2).from_collection([7]).broadcast().map(Where()).execute_and_collect())
     assert sorted(found) == [(0, 7), (1, 7)]
 
 
@@ -140,7 +141,7 @@ def test_each_subtask_works_with_a_function_of_its_own():
             return self.seen
 
     counted = Counted()
-    found = environment(2).from_collection(range(6)).rebalance().map(counted).execute_and_collect()
+    found = list(environment(2).from_collection(range(6)).rebalance().map(counted).execute_and_collect())
     assert sorted(found) == [1, 1, 2, 2, 3, 3]
     assert counted.seen == 0
 
@@ -199,7 +200,7 @@ def test_print_writes_records_by_their_declared_type(capsys):
     timed = pairs.filter(lambda pair: pair[1]).assign_timestamps_and_watermarks(at_once)
     windows = timed.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Duration.of_millis(1)))
     assert windows.sum(1).get_type() == windows.reduce(max).get_type() == pairs.get_type()
-    assert windows.reduce(max, lambda key, window, pairs: pairs).get_type() is None
+    assert windows.reduce(max, lambda key, window, pairs: pairs).get_type() == Types.PICKLED_BYTE_ARRAY()
     env.execute()
     assert sorted(line for line in capsys.readouterr().out.splitlines() if "> " in line) == [
         "row> +I[a,1.0]", "row> +I[b,None]", "typed> (b,null)", "untyped> ('a', 1.0)", "untyped> ('b', None)",
@@ -221,7 +222,7 @@ def test_a_source_function_is_run_by_one_subtask():
 
     env = environment(2)
     assert sorted(env.add_source(Three()).map(str.upper).execute_and_collect()) == ["A", "B", "C"]
-    assert env.add_source(lambda: iter([1, 2])).execute_and_collect() == [1, 2]
+    assert list(env.add_source(lambda: iter([1, 2])).execute_and_collect()) == [1, 2]
 
 
 def test_a_cached_file_reaches_the_tasks(tmp_path):
@@ -238,16 +239,50 @@ def test_a_cached_file_reaches_the_tasks(tmp_path):
 
     env = environment(2)
     env.register_cached_file(str(file), "names")
-    assert env.from_collection([1]).rebalance().map(Named()).execute_and_collect() == [("Ada", 1)]
+    assert list(env.from_collection([1]).rebalance().map(Named()).execute_and_collect()) == [("Ada", 1)]
 
 
-def test_collected_records_are_a_list_and_a_closeable_iterator():
+def test_records_are_drawn_while_the_job_runs_and_closing_cancels_it():
     env = environment()
-    with env.from_sequence(1, 3).execute_and_collect() as found:
+    seen = []
+
+    def note(number):
+        seen.append(number)
+        return number
+
+    with env.from_sequence(1, 10**9).map(note).execute_and_collect() as found:
         assert next(found) == 1
-        assert next(found) == 2
-    assert found == [1, 2, 3]
-    assert env.from_sequence(1, 3).execute_and_collect(limit=2) == [1, 2]
+        assert found.next() == 2
+    assert list(found) == []
+    assert 2 <= len(seen) < 10**6
+    found.close()
+
+
+def test_with_a_limit_records_are_a_list():
+    assert environment().from_sequence(1, 10**9).execute_and_collect(limit=2) == [1, 2]
+    assert environment().from_sequence(1, 2).execute_and_collect("job", 5) == [1, 2]
+
+
+def test_records_come_before_the_failure_of_their_job():
+    def fragile(number):
+        if number == 3:
+            raise ValueError("three")
+        return number
+
+    found = environment().add_source(lambda: iter([1, 2, 3])).set_buffer_timeout(0).map(fragile).execute_and_collect()
+    drawn = []
+    with pytest.raises(JobFailed, match="three"):
+        for number in found:
+            drawn.append(number)
+    assert drawn in ([], [1, 2])
+    assert list(found) == []
+
+
+def test_a_local_job_whose_records_nobody_draws_says_that_it_did_not_run(capfd):
+    found = environment().from_sequence(1, 3).execute_and_collect("undrawn")
+    del found
+    gc.collect()
+    assert "job 'undrawn' did not run to its end" in capfd.readouterr().err
 
 
 def test_attributes_reach_the_graph():
@@ -284,7 +319,7 @@ def test_attributes_out_of_range_are_refused_where_they_are_set_and_leave_the_ol
         with pytest.raises(PlanError):
             setting()
     assert node(env, "Map").parallelism == 2
-    assert stream.force_non_parallel().execute_and_collect() == ["1"]
+    assert list(stream.force_non_parallel().execute_and_collect()) == ["1"]
 
 
 def test_a_source_for_one_reader_is_not_widened():
@@ -334,8 +369,8 @@ def test_settings_of_the_environment():
 
 def test_the_steps_of_a_program_are_forgotten_once_it_runs():
     env = environment()
-    assert env.from_collection([1]).execute_and_collect() == [1]
-    assert env.from_collection([2]).execute_and_collect() == [2]
+    assert list(env.from_collection([1]).execute_and_collect()) == [1]
+    assert list(env.from_collection([2]).execute_and_collect()) == [2]
     assert len(env._sinks) == 0
 
 
@@ -343,7 +378,7 @@ def test_declared_types_give_records_their_form():
     env = environment()
     person = Types.ROW_NAMED(["name", "height"], [Types.STRING(), Types.FLOAT()])
     people = env.from_collection([("Ada", 1.1), ("Bob", 1.5)], type_info=person)
-    assert people.map(lambda row: row.name).execute_and_collect() == ["Ada", "Bob"]
+    assert list(people.map(lambda row: row.name).execute_and_collect()) == ["Ada", "Bob"]
     again = people.map(lambda row: (row.name, row.height), output_type=person)
     assert [row["height"] for row in again.execute_and_collect()] == [1.100000023841858, 1.5]
     assert again.filter(lambda row: row.height > 1.2).get_type() == person
@@ -355,7 +390,7 @@ def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_
     pair = Types.TUPLE([Types.INT()])
     stream = environment().from_collection(["1", "x"]).map(lambda text: (text, 1), output_type=pair)
     with pytest.raises(JobFailed) as failed:
-        stream.execute_and_collect()
+        list(stream.execute_and_collect())
     assert "result of 'Map'" in str(failed.value)
     assert "test_streams.py" in str(failed.value)
     assert "typed.py" not in str(failed.value)
@@ -366,4 +401,4 @@ def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_
 def test_python_types_stand_for_types():
     stream = environment().from_collection([1]).map(str, output_type=str)
     assert stream.get_type() == Types.STRING()
-    assert stream.execute_and_collect() == ["1"]
+    assert list(stream.execute_and_collect()) == ["1"]

@@ -122,7 +122,7 @@ def test_a_job_gives_the_same_whatever_is_chained_and_however_large_batches_are(
     stream = env.from_collection([{"n": [i]} for i in range(6)]).map(identity)
     ends = stream.map(grown).map(lambda d: ("changed", *d["n"]))
     plain, sent = stream.map(lambda d: ("plain", *d["n"])), stream.rebalance().map(lambda d: ("sent", *d["n"]))
-    found = ends.union(plain, sent).execute_and_collect()
+    found = list(ends.union(plain, sent).execute_and_collect())
     assert sorted(found) == sorted(
         [("changed", i, 7) for i in range(6)] + [("plain", i) for i in range(6)] + [("sent", i) for i in range(6)]
     )

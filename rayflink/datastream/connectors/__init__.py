@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.common.delivery_guarantee import DeliveryGuarantee as DeliveryGuarantee
     from rayflink.common.sink import Sink as Sink
     from rayflink.common.source import Source as Source
     from rayflink.connectors.collection import CollectSink as CollectSink, CollectionSource as CollectionSource
@@ -30,6 +31,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.common.delivery_guarantee": "DeliveryGuarantee",
             "rayflink.common.sink": "Sink",
             "rayflink.common.source": "Source",
             "rayflink.connectors.collection": "CollectSink CollectionSource",

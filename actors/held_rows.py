@@ -1,0 +1,72 @@
+"""Rows of a job that its driver has not drawn yet: bounded, so that a slow driver holds the job back."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+MAX_HELD_BYTES = 4 << 20
+"""Who brings more waits until some has been drawn."""
+LOOK_EVERY_S = 0.2
+"""How often one that waits looks whether the job still runs."""
+
+
+class HeldRows:
+    """Blocks of rows between the task that collects them and the driver.
+
+    Args:
+        is_wanted: whether the job still runs; what is put afterwards is dropped.
+    """
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self._is_wanted = is_wanted
+        self._blocks: deque[bytes] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self._discarded = self._closed = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything has been drawn."""
+        return not self._blocks
+
+    def put(self, block: bytes) -> None:
+        """Hold a block; waits while too much is held and the job runs."""
+        with self._changed:
+            while self._bytes > MAX_HELD_BYTES and not self._discarded and self._is_wanted():
+                self._changed.wait(LOOK_EVERY_S)
+            if self._discarded or not self._is_wanted():
+                return
+            self._blocks.append(block)
+            self._bytes += len(block)
+            self._changed.notify_all()
+
+    def take(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """All blocks, in order, waiting for the first at most `timeout_s`; None when there will be none any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._blocks or self._closed, timeout_s)
+            if not self._blocks and self._closed:
+                return None
+            taken = tuple(self._blocks)
+            self._blocks.clear()
+            self._bytes = 0
+            self._changed.notify_all()
+            return taken
+
+    def discard(self) -> None:
+        """Nobody wants rows any more: drop what is held and what comes."""
+        with self._changed:
+            self._discarded = True
+            self._blocks.clear()
+            self._bytes = 0
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing more will be put: who waits in `take` is answered."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+__all__ = ["HeldRows"]

@@ -1,0 +1,41 @@
+"""The way of collected rows from a task on Ray to its coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+
+from .user_code import to_bytes
+
+
+class RowCalls:
+    """Sends rows to the coordinator, one call under way at a time.
+
+    Args:
+        coordinator: its actor; it answers a call when there is room for more.
+    """
+
+    def __init__(self, coordinator: Any) -> None:
+        self._coordinator = coordinator
+        self._under_way: Any = None
+
+    def put(self, rows: Sequence[Any]) -> None:
+        """Send rows, once those before have arrived.
+
+        Raises:
+            NotSerializable: one of them cannot be sent to another process.
+        """
+        block = to_bytes(list(rows))
+        self.flush()
+        self._under_way = self._coordinator.collected.remote(block)
+
+    def flush(self) -> None:
+        """Return when all rows have arrived."""
+        call, self._under_way = self._under_way, None
+        if call is not None:
+            ray.get(call)
+
+
+__all__ = ["RowCalls"]

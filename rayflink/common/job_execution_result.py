@@ -1,0 +1,77 @@
+"""What a finished job leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .job_id import JobID
+
+
+class JobExecutionResult:
+    """The runtime and the accumulators of a job that has finished.
+
+    Args:
+        job_id: of the job.
+        net_runtime_ms: from RUNNING to the end.
+        accumulators: name -> merged value.
+        vertices: per vertex: name, parallelism, counters summed over subtasks, and each subtask's report.
+
+    >>> print(JobExecutionResult("0" * 32, 250), end="")
+    Program execution finished
+    Job with JobID 00000000000000000000000000000000 has finished.
+    Job Runtime: 250 ms
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        net_runtime_ms: int,
+        accumulators: Mapping[str, Any] | None = None,
+        vertices: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self._job_id, self._net_runtime_ms = JobID(job_id), net_runtime_ms
+        self._accumulators = dict(accumulators or {})
+        self._vertices = tuple(vertices)
+
+    def get_job_id(self) -> JobID:
+        """32 hex digits, a str."""
+        return self._job_id
+
+    def get_net_runtime(self) -> int:
+        """Milliseconds from RUNNING to the end."""
+        return self._net_runtime_ms
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """The merged value of an accumulator; None where no task had one of that name."""
+        return self._accumulators.get(accumulator_name)
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """All accumulators, name -> merged value."""
+        return dict(self._accumulators)
+
+    def is_job_execution_result(self) -> bool:
+        """True: the job has ended."""
+        return True
+
+    @property
+    def vertices(self) -> tuple[Mapping[str, Any], ...]:
+        """Per vertex: name, parallelism, counters summed over subtasks, average rates, and each subtask's report."""
+        return self._vertices
+
+    def __str__(self) -> str:
+        lines = [
+            "Program execution finished",
+            f"Job with JobID {self._job_id} has finished.",
+            f"Job Runtime: {self._net_runtime_ms} ms",
+        ]
+        if self._accumulators:
+            lines.append("Accumulator Results: ")
+        for name, value in self._accumulators.items():
+            many = isinstance(value, (list, tuple, set, frozenset))
+            shown = f" [{len(value)} elements]" if many else f": {value}"
+            lines.append(f"- {name} ({type(value).__name__}){shown}")
+        return "\n".join([*lines, ""]) + ("\n" if self._accumulators else "")
+
+
+__all__ = ["JobExecutionResult"]

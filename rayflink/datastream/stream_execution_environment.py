@@ -1,0 +1,7 @@
+"""The environment, under PyFlink's module path."""
+
+from __future__ import annotations
+
+from .environment import StreamExecutionEnvironment
+
+__all__ = ["StreamExecutionEnvironment"]

@@ -1,0 +1,7 @@
+"""Timers, under PyFlink's module path."""
+
+from __future__ import annotations
+
+from rayflink.common.functions import TimerService
+
+__all__ = ["TimerService"]

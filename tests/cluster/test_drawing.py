@@ -1,0 +1,50 @@
+"""Records drawn from a job on Ray while it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.common import JobFailed
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.launch import list_jobs
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+
+def environment() -> StreamExecutionEnvironment:
+    return StreamExecutionEnvironment({"execution.target": "ray"})
+
+
+def test_records_of_an_endless_job_are_drawn_and_closing_ends_it():
+    drawn = environment().from_sequence(1, 10**12).execute_and_collect("endless")
+    with drawn:
+        assert [next(drawn) for _ in range(100_000)] == list(range(1, 100_001))
+    assert list(drawn) == []
+    assert watching.eventually(lambda: not [job for job in list_jobs() if job["state"] == "RUNNING"], within_s=20)
+
+
+def test_records_come_before_the_failure_of_their_job():
+    def fragile(number: int) -> int:
+        if number == 3:
+            raise ValueError("three")
+        return number
+
+    drawn = []
+    with pytest.raises(JobFailed, match="three"):
+        for number in environment().add_source(lambda: iter([1, 2, 3])).map(fragile).execute_and_collect():
+            drawn.append(number)
+    assert drawn in ([], [1, 2])
+
+
+def test_with_a_limit_the_job_is_cancelled():
+    assert environment().from_sequence(1, 10**12).execute_and_collect(limit=3) == [1, 2, 3]
+
+
+def test_the_accumulators_of_a_job_that_has_ended_are_there():
+    env = environment()
+    env.from_sequence(1, 4).map(str).add_sink(lambda text: None)
+    client = env.execute_async("sink only")
+    assert client.get_job_execution_result().result().get_net_runtime() > 0
+    assert client.get_accumulators().result() == {}
+    assert "sink only" in client._repr_html_()
