@@ -190,8 +190,7 @@ class InProcessCluster:
                 self._events.append(SlotsGranted())
             elif isinstance(command, DeployTask):
                 announce(command.deployment, "localhost")
-                with self.memory.lend():
-                    task = self.make_task(command)
+                task = self.make_task(command)
                 self.memory.report_in(task.metrics.group.group)
                 self.tasks[command.deployment.attempt] = task
                 deployed.append(task)
@@ -207,7 +206,7 @@ class InProcessCluster:
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""
-        return StreamTask(command.deployment, self.clock)
+        return StreamTask(command.deployment, self.clock, managed=self.memory.manager)
 
     def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""

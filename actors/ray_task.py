@@ -233,8 +233,7 @@ class RayTask:
             whole = self._premises.program.whole(program, deployment)
             self._unseal()
             memory = self._premises.memory_of(deployment)
-            with memory.lend():
-                task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process)
+            task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process, managed=memory.manager)
             memory.report_in(task.metrics.group.group)
             return task
         except (ConfigError, TaskSubmissionError) as error:

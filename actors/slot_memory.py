@@ -1,21 +1,19 @@
 """The memory of a slot: how it is split, and the managed part, which the tasks of the slot share.
 
-The runner that makes the tasks of a slot has one `SlotMemory`, lends it while it makes a task, and calls `free` when
-the task is gone, however it ended.
+The runner that makes the tasks of a slot has one `SlotMemory`, gives its manager to each, and calls `free` when the
+task is gone, however it ended.
 
 Source: apache/flink TaskManagerServices, TaskExecutorMemoryConfiguration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from rayflink.common.logs import get_logger
-from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.metrics import MetricGroup
 from rayflink.common.option_types import MemorySize
 
@@ -23,7 +21,6 @@ from .exchange.frames import TaskAddress
 from .settings import MemorySplit
 
 log = get_logger(__name__)
-_lent: ContextVar[MemoryManager] = ContextVar("rayflink_lent_memory")
 
 
 class SlotMemory:
@@ -47,15 +44,6 @@ class SlotMemory:
             split.network_buffers,
             MemorySize(split.buffer_bytes),
         )
-
-    @contextmanager
-    def lend(self) -> Iterator[None]:
-        """Tasks made by this thread until the block ends take their managed memory from here."""
-        before = _lent.set(self.manager)
-        try:
-            yield
-        finally:
-            _lent.reset(before)
 
     def free(self, attempt: TaskAddress) -> None:
         """The task is gone: what it has not given back is there for others."""
@@ -81,12 +69,3 @@ class SlotMemory:
 
     def _gauge(self, name: str) -> int:
         return self.status()[name]
-
-
-def managed_allowance(attempt: TaskAddress, most: int, config: Mapping[str, Any]) -> Allowance:
-    """What one user within an attempt may take: up to `most` bytes of the memory that is lent to this thread now.
-
-    A task made by no runner has the managed memory of a slot for itself.
-    """
-    lent = _lent.get(None)
-    return Allowance(MemoryManager(MemorySplit.of(config).managed_bytes) if lent is None else lent, attempt, most)

@@ -26,6 +26,7 @@ from rayflink.common.batches import (
     WatermarkStatus,
 )
 from rayflink.common.logs import get_logger
+from rayflink.common.managed_memory import MemoryManager
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.valve import InputWatermarks
 
@@ -50,7 +51,7 @@ from .messages import (
     TriggerCheckpoint,
 )
 from .polled_source import PolledSource
-from .settings import TaskSettings
+from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .task_checkpoints import TaskCheckpoints
@@ -84,6 +85,7 @@ class StreamTask:
         slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
         halt: ends this process; called instead of failing the task when memory has run out and
             `taskmanager.jvm-exit-on-oom` is set. None: the task fails alone.
+        managed: the managed memory of its slot; None: the task has one for itself.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class StreamTask:
         mailbox: deque[Envelope | ToTask] | None = None,
         slicer: Slicer | None = None,
         halt: Callable[[BaseException], None] | None = None,
+        managed: MemoryManager | None = None,
     ) -> None:
         self.deployment = deployment
         self.clock = clock
@@ -104,7 +107,8 @@ class StreamTask:
         self.accumulators: dict[str, Any] = {}
         settings = TaskSettings.of(deployment.config)
         self._halt = halt if settings.exit_on_out_of_memory else None
-        self._writers = make_writers(deployment, settings)
+        self._managed = MemoryManager(MemorySplit.of(deployment.config).managed_bytes) if managed is None else managed
+        self._writers = make_writers(deployment, settings, self._managed)
         self._gate = make_gate(deployment, settings)
         partitions = [writer.partition for writer in self._writers]
         self._peers = Conversations(deployment.attempt, self._gate, partitions, settings)
@@ -398,7 +402,12 @@ class StreamTask:
     # life cycle
 
     def _context_of(self, index: int) -> OperatorContext:
-        shared = {"clock": self.clock, "metrics": self.metrics.group, "accumulators": self.accumulators}
+        shared = {
+            "clock": self.clock,
+            "metrics": self.metrics.group,
+            "accumulators": self.accumulators,
+            "managed": self._managed,
+        }
         request = SplitRequest(self.deployment.attempt, self.deployment.operators[index].operator_id)
         return operator_context(self.deployment, index, shared, lambda: self._reports.append(request))
 

@@ -12,6 +12,7 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
+from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.own_copy import own_copy
 from rayflink.graph.partitioners import (
     Broadcast,
@@ -35,7 +36,6 @@ from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, TaskDeployment
 from .network_buffers import demands
 from .settings import TaskSettings
-from .slot_memory import managed_allowance
 
 log = get_logger(__name__)
 
@@ -60,7 +60,7 @@ def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: in
     raise TypeError(f"found a partitioner of type {type(strategy).__name__}, which no selector is known for")
 
 
-def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[RecordWriter]:
+def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: MemoryManager) -> list[RecordWriter]:
     """One writer an output, in their order; makes the folder for the files of blocking ones.
 
     Raises:
@@ -80,7 +80,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings) -> list[Rec
         identity = PartitionId(spec.dataset, deployment.subtask)
         memory = None
         if spec.blocking:
-            memory = managed_allowance(deployment.attempt, settings.blocking_memory_bytes, deployment.config)
+            memory = Allowance(managed, deployment.attempt, settings.blocking_memory_bytes)
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
         limits = BatchLimits(
             settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes
@@ -154,7 +154,7 @@ def make_chain(
 def operator_context(
     deployment: TaskDeployment, index: int, shared: Mapping[str, Any], request_split: Callable[[], None]
 ) -> OperatorContext:
-    """What operator `index` of the chain gets at setup; `shared` holds clock, metrics, accumulators of the task."""
+    """What operator `index` of the chain gets at setup; `shared` holds what is the task's."""
     node = deployment.operators[index]
     return OperatorContext(
         operator_id=node.operator_id,
@@ -172,4 +172,5 @@ def operator_context(
         cached_files=deployment.cached_files,
         call_site=node.call_site,
         request_split=request_split,
+        managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

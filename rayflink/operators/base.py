@@ -28,6 +28,7 @@ from ..common.batches import (
     WatermarkStatus,
 )
 from ..common.errors import described
+from ..common.managed_memory import Allowance
 from .latency import record_latency
 
 SNAPSHOT_VERSION = 1
@@ -87,6 +88,7 @@ class OperatorContext:
         checkpointing: whether checkpoints are triggered in this attempt, the last of them after the end of input; what
             belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
             triggers them sets this.
+        managed_memory: what it may keep in memory of what it could also write to disk; None: no bound.
     """
 
     operator_id: str
@@ -105,6 +107,7 @@ class OperatorContext:
     call_site: str = ""
     request_split: Callable[[], None] | None = None
     checkpointing: bool = False
+    managed_memory: Allowance | None = None
 
 
 class Operator(ABC):

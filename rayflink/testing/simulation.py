@@ -240,7 +240,8 @@ class SimulatedCluster(InProcessCluster):
             options.MAX_IN_FLIGHT_CALLS.key: self.draw.choice((1, 2, 3)),
         }
         deployment = replace(deployment, config={**drawn, **deployment.config})
-        return StreamTask(deployment, self.clock, slicer=RandomSlicer(self.clock, self.draw))
+        slicer = RandomSlicer(self.clock, self.draw)
+        return StreamTask(deployment, self.clock, slicer=slicer, managed=self.memory.manager)
 
     # what faults do
 

@@ -16,6 +16,7 @@ from rayflink.actors.network_buffers import shares_of_tasks
 from rayflink.actors.settings import TaskSettings
 from rayflink.actors.states import JobStatus
 from rayflink.actors.wiring import assign_buffers, make_gate, make_writers
+from rayflink.common.managed_memory import MemoryManager
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.partitioners import Rebalance
@@ -43,7 +44,7 @@ def assigned(
     """Buffers of each output's pool, and floating ones of each gate, of a task with `share` of those of its slot."""
     what = replace(deployment(buffers, channels, outputs), network_buffers=share)
     options = TaskSettings.of(what.config)
-    writers, gate = make_writers(what, options), make_gate(what, options)
+    writers, gate = make_writers(what, options, MemoryManager(0)), make_gate(what, options)
     assign_buffers(what, writers, gate)
     return [writer.partition.limits.total for writer in writers], list(gate.floating.values())
 

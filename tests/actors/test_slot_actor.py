@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -127,3 +129,26 @@ def test_a_command_reaches_the_task_it_is_for(actor: Any) -> None:
     assert (list(first._mailbox), list(second._mailbox)) == ([], [CancelTask()])
     actor.command(MATE, to_bytes(CancelTask()))
     assert list(second._mailbox) == [CancelTask()] * 2
+
+
+def test_what_a_task_that_has_ended_leaves_is_collected_though_it_was_frozen(actor: Any) -> None:
+    from rayflink.actors.ray_task import COLLECT_EVERY_S
+
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+
+    knot = Knot()
+    left, premises = weakref.ref(knot), actor._premises
+    try:
+        premises.settle()
+        del knot
+        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        assert left() is not None, "it is not looked at while the tasks it was loaded with run"
+        premises.has_ended()
+        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        assert left() is None
+        assert gc.get_freeze_count() > 0, "what the others have is not looked at again"
+    finally:
+        gc.unfreeze()
+        gc.enable()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import pickle
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 import pytest
 
-from rayflink.actors.acceptance import Acceptance, Appointment, LoadedProgram, TaskSubmissionError
+from rayflink.actors.acceptance import Acceptance, Appointment, LoadedProgram, TaskSubmissionError, without_code
 from rayflink.actors.commands import DeploymentFailed, DeployTask, KillTask, SlotsGranted
 from rayflink.actors.deployment_calls import DeploymentCalls
 from rayflink.actors.in_process import InProcessCluster
@@ -25,6 +26,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
 from rayflink.launch import checked
 from rayflink.state.clock import ManualClock
+from rayflink.testing import OperatorHarness
 from tests.actors.job_events import Job, failure, three_vertices
 
 SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
@@ -88,6 +90,25 @@ def test_operators_are_taken_from_the_program_of_the_same_job_only(deployment: T
     other = replace(mine, job_id=OTHER)
     with pytest.raises(TaskSubmissionError, match=rf"inconsistent job ID .* \({OTHER} vs\. {graph.id}\)"):
         LoadedProgram().whole(pack(graph), other)
+
+
+def test_the_code_of_a_program_travels_in_the_program_alone() -> None:
+    class Side(Enum):
+        LEFT = 1
+
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+    env.from_collection([1]).map(lambda n: Side.LEFT).key_by(lambda side: side).map(str).sink_to(CollectSink("out"))
+    graph = env.get_job_graph("sides")
+    deployments = [command.deployment for command in deploy_commands(Job(graph))]
+    whole = next(deployment for deployment in deployments if deployment.vertex_name == "Map")
+    sent = pickle.loads(pickle.dumps(without_code(whole)))  # plain pickle sends no code
+    assert (sent.operators, [output.partitioner for output in sent.outputs]) == ((), [None])
+    loaded = LoadedProgram().whole(pack(graph), sent)
+    assert loaded.outputs == whole.outputs
+    with OperatorHarness(loaded.operators[0].factory) as harness:  # type: ignore[arg-type]
+        harness.process(1)
+        [side] = harness.output_values()
+    assert loaded.outputs[0].partitioner.key_selector(side) is side  # type: ignore[union-attr]
 
 
 def test_the_tasks_of_a_process_share_what_the_classes_of_the_program_hold() -> None:
