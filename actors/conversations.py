@@ -57,6 +57,7 @@ class Conversations:
         self._readers: dict[tuple[TaskAddress, int], Subpartition] = {}
         self._links: dict[TaskAddress, Outgoing] = {}
         self._incoming: dict[TaskAddress, Incoming] = {}
+        self._composed: list[Envelope] = []
         self._producer_failed: tuple[str, int] | None = None
         self.stale_messages = 0
 
@@ -80,14 +81,18 @@ class Conversations:
         self._link(peer).say(frame)
 
     def outgoing(self) -> list[Envelope]:
-        """What may be sent now."""
+        """What may be sent now.
+
+        Raises:
+            SpillError: data cannot be read again; what was composed before comes with the next call.
+        """
         for producer, frame in self._gate.announcements():
             self.say(producer, frame)
-        envelopes = []
         for link in self._links.values():
             while (envelope := link.compose()) is not None:
-                envelopes.append(envelope)
-        return envelopes
+                self._composed.append(envelope)
+        composed, self._composed = self._composed, []
+        return composed
 
     def returned(self, peer: TaskAddress) -> None:
         """A call to `peer` has returned."""

@@ -288,12 +288,19 @@ class JobMaster:
         self, execution: Execution, event: ToCoordinator | Signal, now_ms: int
     ) -> list[Command]:
         """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
-        if not isinstance(event, TaskGone) or execution.state is not ExecutionState.FINISHED:
+        if execution.state is not ExecutionState.FINISHED:
+            return []
+        if isinstance(event, TaskGone):
+            reason = event.reason
+        elif isinstance(event, TaskStateChanged) and event.failure is not None:
+            reason = event.failure.message
+        else:
             return []
         readers = {edge.target for edge in self.graph.edges if self._holds(edge, execution)}
-        if not any(e.vertex.id in readers and not e.state.is_terminal for e in self.executions.values()):
+        reading = [e.state for e in self.executions.values() if e.vertex.id in readers and not e.state.is_terminal]
+        if all(state is ExecutionState.CANCELING for state in reading):
             return []
-        message = f"lost the result of {execution.name} before it was read: {event.reason}"
+        message = f"lost the result of {execution.name} before it was read: {reason}"
         return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
 
     @staticmethod

@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
+from rayflink.common.logs import get_logger
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
 
@@ -32,6 +33,8 @@ from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
 from .user_code import from_bytes
+
+log = get_logger(__name__)
 
 LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
@@ -263,16 +266,31 @@ class RayTask:
                 self._tell(task.reports())
                 self._loop(task)
         except LostCall as error:
-            failure = TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", "")
-            self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
+            self._give_up(task, TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", ""))
         except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
-            failure = describe_failure(error, task.deployment)
-            self._tell([TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure)])
+            self._give_up(task, describe_failure(error, task.deployment))
         finally:
             if self._premises.memory is not None:
                 self._premises.memory.free(self._deployment.attempt)
             self._premises.has_ended()
             self._done.set()
+
+    def _give_up(self, task: StreamTask, failure: TaskFailure) -> None:
+        """End a task that cannot go on: what it opened is closed, and the coordinator and its peers are told."""
+        reports: list[ToCoordinator] = []
+        try:
+            task.give_up(failure)
+            reports = task.reports()
+        except BaseException:  # closing may end as badly as what went before, which is what counts
+            log.exception("%s could not be closed", task.deployment.title)
+        if not any(isinstance(said, TaskStateChanged) and said.failure is not None for said in reports):
+            reports.append(TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure))
+        self._tell(reports)
+        for envelope in task.outgoing():
+            try:
+                self._send(envelope)
+            except Exception as error:
+                log.warning("%s could not tell %s of its failure: %s", task.deployment.title, envelope.receiver, error)
 
     def _beat(self, attempt: TaskAddress) -> None:
         """Say that this process lives while a user's function keeps the task's thread from saying so."""

@@ -124,6 +124,7 @@ class StreamTask:
         self._quiesced = False
         self._timers_turn = False
         self._closed = False
+        self._result_lost = False
         self._ending = False
         head = self._chain.links[0].operator
         self._source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
@@ -163,8 +164,6 @@ class StreamTask:
 
     def step(self) -> Progress:
         """Do one bounded piece of work."""
-        if self._closed:
-            return self._after_end()
         try:
             self._read_mail()
             if self._closed:
@@ -173,15 +172,31 @@ class StreamTask:
             for writer in self._writers:
                 writer.tick(now)
             self._peers.check(now)
-            progress = self._work(now)
+            return self._work(now)
         except (Exception, SystemExit) as error:
             self._fail(error)
             return self._after_end()
-        return progress
 
     def outgoing(self) -> list[Envelope]:
         """What may be sent now; the runner calls `returned` when each has been delivered."""
-        return self._peers.outgoing()
+        try:
+            return self._peers.outgoing()
+        except Exception as error:  # what has been spilled cannot be read again
+            self._fail(error)
+            return self._peers.outgoing()
+
+    def give_up(self, failure: TaskFailure) -> None:
+        """End as failed, also by what happened outside a step: operators are closed, and the consumers are told.
+
+        One that has finished and serves its consumers stays FINISHED, and reports that its result is lost.
+        """
+        if self.state is ExecutionState.FINISHED and not self._result_lost:
+            self._result_lost = True
+            self._peers.release(failure.message)
+            self._reports.append(TaskStateChanged(self.deployment.attempt, ExecutionState.FAILED, failure))
+        elif not self.state.is_terminal:
+            self._abandon(cause=failure.message)
+            self._become(ExecutionState.FAILED, failure)
 
     def returned(self, peer: TaskAddress) -> None:
         """A call to `peer` has returned."""
@@ -425,7 +440,7 @@ class StreamTask:
         The attempt is FINISHED when all has been sent, or when all is complete in a blocking partition, which is served
         on until it has been read or the job ends.
         """
-        if self.state in (ExecutionState.RUNNING, ExecutionState.FINISHED):
+        if self.state in (ExecutionState.RUNNING, ExecutionState.FINISHED) and not self._result_lost:
             self._serve()
         if not self.state.is_terminal:
             return Progress.IDLE
@@ -478,13 +493,9 @@ class StreamTask:
         self._become(ExecutionState.CANCELED)
 
     def _fail(self, error: BaseException) -> None:
-        if self.state.is_terminal:
-            return
-        if self._halt is not None and is_out_of_memory(error):
+        if self._halt is not None and is_out_of_memory(error) and not self.state.is_terminal:
             self._halt(error)
-        failure = describe_failure(error, self.deployment)
-        self._abandon(cause=failure.message)
-        self._become(ExecutionState.FAILED, failure)
+        self.give_up(describe_failure(error, self.deployment))
 
     def _abandon(self, cause: str | None = None) -> None:
         self._chain.abandon()

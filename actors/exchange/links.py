@@ -61,12 +61,16 @@ class Outgoing:
         return bool(self._frames) or any(sub.available for sub in self._subpartitions)
 
     def compose(self) -> Envelope | None:
-        """The next envelope, now in flight; None when there is nothing to say or too many are under way."""
+        """The next envelope, now in flight; None when there is nothing to say or too many are under way.
+
+        Raises:
+            SpillError: data cannot be read again; no message that needs no credit is lost by that.
+        """
         if self.in_flight >= self._max_in_flight:
             return None
         frames = list(self._frames)
-        self._frames.clear()
         self._gather(frames)
+        self._frames.clear()
         if not frames:
             return None
         envelope = Envelope(self._me, self.peer, self._sequence, tuple(frames))

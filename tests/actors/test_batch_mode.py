@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from operator import itemgetter
 from pathlib import Path
@@ -71,6 +72,27 @@ def test_a_producer_that_dies_before_its_result_was_read_fails_the_job(tmp_path:
         cluster.round()
     assert cluster.result.failure is not None
     assert "lost the result" in cluster.result.failure.message
+
+
+def test_a_spill_file_that_is_damaged_before_it_was_read_fails_the_job(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    env.from_sequence(1, ROWS).key_by(lambda x: x).sum().print_to_err()
+    cluster = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: None)
+    cluster.start()
+    sources = [e for e in cluster.job.executions.values() if e.vertex.is_input]
+    while any(e.state is not ExecutionState.FINISHED for e in sources):
+        cluster.round()
+    partitions = [writer.partition for task in cluster.tasks.values() for writer in task._writers]
+    for spilled in [sub._spill._file for partition in partitions for sub in partition.subpartitions]:
+        spilled.flush()
+        spilled.truncate(spilled.tell() // 2)
+    while cluster.result is None:
+        cluster.round()
+    failure = cluster.result.failure
+    assert failure is not None and failure.kind == "TaskLost"
+    assert re.match(r"lost the result of Source: .* before it was read: SpillError: spill file .*", failure.message)
+    assert "ends early or is damaged" in failure.message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_for_spill_files_that_cannot_be_made_is_an_error_of_its_option(tmp_path: Path) -> None:

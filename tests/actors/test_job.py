@@ -372,6 +372,36 @@ def test_a_report_that_does_not_fit_ends_its_task_and_fails_the_job(running):
     assert "execution Map (1/2) (attempt #0) cannot go from RUNNING to INITIALIZING" in entry.failure.message
 
 
+@pytest.fixture
+def half_read() -> Job:
+    """A batch job whose maps read what their source, which has finished, still has to serve."""
+    job = Job(three_vertices(execution__runtime_mode="BATCH"))
+    job.deploy()
+    for name, state in ((SOURCE, RUNNING), (SOURCE, FINISHED), (MAP_1, RUNNING), (MAP_2, RUNNING)):
+        job.says(name, state)
+    return job
+
+
+def test_a_finished_task_that_cannot_serve_its_result_fails_the_job_that_reads_it(half_read):
+    commands = half_read.says(SOURCE, FAILED, failure=failure("spill file s0 ends early"))
+    assert half_read.told(commands) == {name: CancelTask() for name in (MAP_1, MAP_2)}
+    (entry,) = half_read.master.exceptions
+    assert (entry.task, entry.failure.kind) == (SOURCE, "TaskLost")
+    assert entry.failure.message == f"lost the result of {SOURCE} before it was read: spill file s0 ends early"
+    assert half_read.states()[SOURCE] == "FINISHED"
+
+
+@pytest.mark.parametrize("end", [CANCELED, FINISHED])
+def test_a_result_that_nobody_reads_any_more_may_be_lost(half_read, end):
+    if end is CANCELED:
+        half_read.on(CancelRequested())
+    else:
+        for name in (MAP_1, MAP_2):
+            half_read.says(name, FINISHED)
+    assert half_read.says(SOURCE, FAILED, failure=failure("spill file s0 ends early")) == []
+    assert not half_read.master.exceptions
+
+
 def test_a_job_that_has_ended_answers_nothing(running):
     for name in ALL:
         running.says(name, FINISHED)

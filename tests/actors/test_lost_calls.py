@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rayflink.actors.commands import CommandLost, KillTask, TaskGone
-from rayflink.actors.exchange.frames import TaskAddress
+from rayflink.actors.envelopes import join_envelope
+from rayflink.actors.exchange.frames import ErrorResponse, PartitionId, PartitionRequest, TaskAddress
 from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
 from rayflink.actors.reports import read_reports
 from rayflink.actors.states import ExecutionState, JobStatus
-from rayflink.actors.task import Progress
+from rayflink.actors.task import Progress, StreamTask
 from rayflink.actors.terminal import Printed
 from rayflink.common.errors import TaskLost
 from rayflink.launch import checked
 from tests.actors.job_events import Job, failure, three_vertices
+from tests.actors.task_bench import CONSUMER, DATASET, Logged, TaskBench
 
 ME = TaskAddress("1" * 32)
 SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
@@ -140,6 +143,9 @@ class Idle:
     def outgoing(self) -> list[Any]:
         return []
 
+    def give_up(self, failure: Any) -> None:
+        self._says.append(TaskStateChanged(ME, ExecutionState.FAILED, failure))
+
     def reports(self) -> list[Any]:
         says, self._says = self._says, []
         return says
@@ -151,7 +157,9 @@ class Idle:
         return None
 
 
-def shell(module: Any, monkeypatch: pytest.MonkeyPatch, task: Idle, *answers: BaseException | None) -> tuple[Any, Any]:
+def shell(
+    module: Any, monkeypatch: pytest.MonkeyPatch, task: Idle | StreamTask, *answers: BaseException | None
+) -> tuple[Any, Any]:
     """What runs `task` to its end, and the coordinator's `report`, which answers so."""
     report = Method(*answers)
     around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 1000)
@@ -207,3 +215,39 @@ def test_a_lost_heartbeat_is_no_lost_report(module: Any, monkeypatch: pytest.Mon
     run, report = shell(module, monkeypatch, task, ConnectionResetError("gone"))
     run()
     assert len(report.calls) == 1
+
+
+class Raises(Logged):
+    """Ends as a program may: not by an Exception, so that no step catches it."""
+
+    def process(self, batch: Any, input_index: int) -> Any:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_task_that_cannot_go_on_closes_what_it_opened_and_tells_its_consumer(
+    module: Any, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    monkeypatch.setattr(module, "LOST_CALL_S", 0)
+    log: list[str] = []
+    bench = TaskBench([Logged(log, "a"), Raises(log, "b")])
+    bench.say(CONSUMER, PartitionRequest(PartitionId(DATASET, 0), 0, 0, 5))
+    if not lost:
+        bench.feed(0, "x")
+    producer, consumer = Method(None), Method(None, None)
+    first = ConnectionResetError("gone") if lost else None
+    run, report = shell(module, monkeypatch, bench.task, first, *[None] * 9)
+    run.__self__._mailbox = bench.task._mailbox
+    peers = {TaskAddress("producer 0"): producer, CONSUMER: consumer}
+    run.__self__._peers.update({peer: SimpleNamespace(deliver=call) for peer, call in peers.items()})
+    with pytest.raises(module.LostCall) if lost else nullcontext():
+        run()
+    assert log[-2:] == ["a.close", "b.close"]
+    told = [said for given in report.given for said in read_reports(given[0]) if isinstance(said, TaskStateChanged)]
+    assert [said.state.value for said in told] == ["DEPLOYING", "RUNNING", "FAILED"]
+    assert told[-1].failure is not None
+    assert told[-1].failure.kind == ("TaskLost" if lost else "KeyboardInterrupt")
+    header, *bodies = consumer.given[-1]
+    (frame,) = join_envelope(header, bodies).frames
+    assert isinstance(frame, ErrorResponse) and frame.cause == told[-1].failure.message
