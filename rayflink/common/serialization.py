@@ -194,6 +194,9 @@ class BulkWriter(ABC):
     def finish(self) -> None:
         """Write what is left and the footer; the file itself is closed by the sink."""
 
+    def abandon(self) -> None:  # noqa: B027
+        """The file will be deleted unfinished: release what is held."""
+
 
 class BulkWriterFactory(ABC):
     """Makes a `BulkWriter` for each file of a sink; a value that can be pickled."""

@@ -20,6 +20,7 @@ class WriterContext:
         job_id: 32 hex digits.
         accumulators: name -> accumulator, merged over all subtasks in the job's result.
         restored: what `SinkWriter.snapshot_state` gave, of all the subtasks whose state this one took over.
+        clock: the task's processing time.
     """
 
     subtask: int = 0
@@ -31,6 +32,11 @@ class WriterContext:
     config: Mapping[str, Any] = field(default_factory=dict)
     accumulators: dict[str, Any] = field(default_factory=dict)
     restored: tuple[Any, ...] = ()
+    clock: Any = None
+
+    def now_ms(self) -> int:
+        """Processing time in epoch milliseconds."""
+        return int(self.clock.now_ms())
 
 
 class SinkWriter(ABC):
@@ -43,6 +49,13 @@ class SinkWriter(ABC):
     @abstractmethod
     def flush(self, end_of_input: bool) -> None:
         """Before a checkpoint, and with `end_of_input` after the last record: nothing may be held back any more."""
+
+    def next_time_ms(self) -> int | None:
+        """Epoch milliseconds at which `on_time` shall be called; None: not at all."""
+        return None
+
+    def on_time(self, now_ms: int) -> None:  # noqa: B027
+        """The time that `next_time_ms` gave has come."""
 
     def snapshot_state(self) -> Any:
         """State to find again in `WriterContext.restored`, or None; can be pickled."""

@@ -104,7 +104,8 @@ class CsvDialect:
         for name, separator in self.lists.items():
             at = data.schema.get_field_index(name)
             if at >= 0:
-                split = compute.split_pattern(data.column(at), separator)
+                texts = data.column(at)
+                split = compute.split_pattern(texts, separator) if separator else _single_lists(texts)
                 data = data.set_column(at, name, split.cast(types[name]) if name in types else split)
         return data
 
@@ -124,3 +125,9 @@ class CsvDialect:
         if self.quote is None:
             return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape)
+
+
+def _single_lists(texts: pyarrow.Array) -> pyarrow.Array:
+    import pyarrow
+
+    return pyarrow.array([None if text is None else [text] for text in texts.to_pylist()], pyarrow.list_(texts.type))

@@ -1,8 +1,9 @@
-"""Any Python iterable as a source: a generator function, a factory of iterators, a SourceFunction."""
+"""Any Python iterable as a source: a generator function (async too), a factory of iterators, a SourceFunction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -16,12 +17,17 @@ from ..common.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,
+    Polled,
     ReaderContext,
     Source,
     SourceReader,
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from .async_iteration import AsyncDrain
+
+_IDLE_POLL_MS = 5
+"""Pause after an async iteration had nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,19 @@ class IteratorSource(Source):
     """Emits what an iterable gives, from one reader, in order.
 
     After a restore the iteration starts anew and skips what it had given before, so it must give the same again.
+    The loop of an async iteration runs in a thread of the reader.
+
+    >>> async def numbers():
+    ...     yield 1
+    ...     yield 2
+    >>> from rayflink.datastream import StreamExecutionEnvironment
+    >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+    >>> list(env.add_source(numbers).execute_and_collect())
+    [1, 2]
 
     Args:
-        iterable: a callable without arguments that gives an iterable (a generator function), or a SourceFunction.
+        iterable: a callable without arguments that gives an iterable or async iterable (a generator function), or a
+            SourceFunction.
         bounded: whether the iteration ends by itself.
         chunk_records: most records drawn at a time; 1 hands each record on as soon as it is there, for slow iterables.
     """
@@ -69,22 +85,54 @@ class IteratorSource(Source):
         return PendingSplits(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _IterationReader(self._iterable, self._chunk_records)
+        return _IterationReader(self._iterable, self._chunk_records, ctx)
 
 
 class _IterationReader(OneByOneReader):
-    def __init__(self, iterable: Any, chunk_records: int) -> None:
+    def __init__(self, iterable: Any, chunk_records: int, ctx: ReaderContext) -> None:
         super().__init__()
-        self._iterable, self._chunk_records = iterable, chunk_records
+        self._iterable, self._chunk_records, self._ctx = iterable, chunk_records, ctx
 
     def open_split(self, split: IterationSplit) -> SplitCursor:
-        return _IterationCursor(self._iterable, split.position, self._chunk_records)
+        function = self._iterable if isinstance(self._iterable, SourceFunction) else None
+        given: Any = self._iterable() if function is None else function.run()
+        if hasattr(given, "__aiter__"):
+            return _AsyncCursor(given, function, split.position)
+        if inspect.iscoroutine(given):
+            given.close()
+            raise TypeError("the async function yields nothing; yield each record, or make it a plain function")
+        return _IterationCursor(given, function, split.position, self._chunk_records)
+
+    def next_poll_ms(self) -> int | None:
+        is_async = self._splits and isinstance(self._cursor, _AsyncCursor)
+        return self._ctx.now_ms() + _IDLE_POLL_MS if is_async else None
+
+
+class _AsyncCursor:
+    def __init__(self, given: AsyncIterable[Any], function: SourceFunction | None, position: int) -> None:
+        self._function, self._position = function, position
+        self._drain = AsyncDrain(given, position)
+
+    def read(self, max_records: int) -> Polled | None:
+        answer = self._drain.read(max_records)
+        if isinstance(answer, RowBatch):
+            self._position += len(answer)
+        return answer
+
+    def position(self) -> IterationSplit:
+        return IterationSplit(self._position)
+
+    def close(self) -> None:
+        if self._function is not None:
+            self._function.cancel()
+        self._drain.close()
 
 
 class _IterationCursor:
-    def __init__(self, iterable: Any, position: int, chunk_records: int) -> None:
-        self._function = iterable if isinstance(iterable, SourceFunction) else None
-        given = iterable.run() if self._function is not None else iterable()
+    def __init__(
+        self, given: Iterable[Any], function: SourceFunction | None, position: int, chunk_records: int
+    ) -> None:
+        self._function = function
         self._iterator: Iterator[Any] = iter(given)
         self._position, self._chunk_records = position, chunk_records
         skipped = sum(1 for _ in islice(self._iterator, position))

@@ -70,7 +70,7 @@ class SinkOperator(Operator):
         ctx = self.ctx
         context = WriterContext(
             ctx.subtask, ctx.parallelism, ctx.attempt, ctx.job_id, ctx.operator_name,
-            ctx.metrics, ctx.config, ctx.accumulators, tuple(self._restored),
+            ctx.metrics, ctx.config, ctx.accumulators, tuple(self._restored), ctx.clock,
         )  # fmt: skip
         with UserCode(ctx, "open"):
             self._committer = self._sink.create_committer()
@@ -80,6 +80,14 @@ class SinkOperator(Operator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         with UserCode(self.ctx, "write"):
             self._open_writer().write(batch)
+        return ()
+
+    def next_processing_time(self) -> int | None:
+        return None if self._writer is None else self._writer.next_time_ms()
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        with UserCode(self.ctx, "on_time"):
+            self._open_writer().on_time(now_ms)
         return ()
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:

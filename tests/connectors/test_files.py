@@ -17,8 +17,9 @@ from rayflink.common.batches import ArrowBatch, RowBatch
 from rayflink.common.types import Row
 from rayflink.connectors import file_blocks
 from rayflink.connectors.csv_files import CsvFileSource
+from rayflink.connectors.csv_writing import csv_file_sink, text_file_sink
 from rayflink.connectors.file_blocks import FileSplit, LineBlocks, find_files, splits_of
-from rayflink.connectors.part_files import PartFileSink, csv_file_sink, text_file_sink
+from rayflink.connectors.file_sink import FileSink
 from rayflink.connectors.text_files import TextFileSource
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
@@ -197,7 +198,7 @@ def test_a_pipe_is_refused_as_a_file_before_anything_reads_it(tmp_path: Path, ki
         find_files([str(tmp_path)])
 
 
-def _write(sink: PartFileSink, *batches: RowBatch | ArrowBatch, **facts: Any) -> None:
+def _write(sink: FileSink, *batches: RowBatch | ArrowBatch, **facts: Any) -> None:
     operator = opened(SinkOperator(sink), **facts)
     for batch in batches:
         assert list(operator.process(batch, 0)) == []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rayflink.common.batches import RowBatch
 from rayflink.common.source import ReaderContext
 from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.connectors.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource, NumberSplit
-from rayflink.connectors.part_files import TextFormat
 from rayflink.operators.base import Operator, UserCodeError, ensure_all_taken
 from rayflink.operators.keyed import KeyedReduceOperator
 from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.operators.process import ProcessOperator
-from rayflink.operators.sinks import SinkFunctionOperator
+from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
@@ -110,13 +110,16 @@ def test_a_generator_s_function_that_lets_a_stop_iteration_out_fails_at_its_inde
         reader.poll(100)
 
 
-def test_a_record_whose_text_stops_fails_a_text_file() -> None:
-    form = TextFormat(to_text=stops_at(2, str))
-    file = io.BytesIO()
-    form.begin(file)
-    with pytest.raises(RuntimeError, match="text of 2 ended in a StopIteration"):
-        form.write(RowBatch([1, 2, 3]))
-    assert not file.getvalue()
+def test_a_record_whose_text_stops_fails_a_text_file(tmp_path: Path) -> None:
+    class Stopping:
+        def __str__(self) -> str:
+            return next(iter(()))
+
+    operator = opened(SinkOperator(text_file_sink(tmp_path)))
+    with pytest.raises(UserCodeError, match="failed in write: StopIteration"):
+        operator.process(RowBatch(["a", Stopping(), "b"]), 0)
+    operator.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 @given(st.lists(st.integers(), max_size=5), st.integers(0, 7))

@@ -12,19 +12,32 @@ if TYPE_CHECKING:
     from rayflink.common.sink import Sink as Sink
     from rayflink.common.source import Source as Source
     from rayflink.connectors.collection import CollectSink as CollectSink, CollectionSource as CollectionSource
+    from rayflink.connectors.buckets import BucketAssigner as BucketAssigner
     from rayflink.connectors.csv_files import CsvFileSource as CsvFileSource
+    from rayflink.connectors.csv_writing import csv_file_sink as csv_file_sink, text_file_sink as text_file_sink
     from rayflink.connectors.discard import DiscardingSink as DiscardingSink
+    from rayflink.connectors.file_enumeration import (
+        FileEnumeratorProvider as FileEnumeratorProvider,
+        FileSplitAssignerProvider as FileSplitAssignerProvider,
+    )
+    from rayflink.connectors.file_sink import (
+        FileSink as FileSink,
+        OutputFileConfig as OutputFileConfig,
+        StreamingFileSink as StreamingFileSink,
+    )
+    from rayflink.connectors.file_source import (
+        FileSource as FileSource,
+        FileSourceBuilder as FileSourceBuilder,
+        StreamFormat as StreamFormat,
+    )
     from rayflink.connectors.generator import (
         DataGeneratorSource as DataGeneratorSource,
         NumberSequenceSource as NumberSequenceSource,
     )
+    from rayflink.connectors.hybrid_source import HybridSource as HybridSource
     from rayflink.connectors.iteration import IteratorSource as IteratorSource
-    from rayflink.connectors.part_files import (
-        PartFileSink as PartFileSink,
-        csv_file_sink as csv_file_sink,
-        text_file_sink as text_file_sink,
-    )
     from rayflink.connectors.printing import PrintSink as PrintSink
+    from rayflink.connectors.rolling import RollingPolicy as RollingPolicy
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
     from rayflink.connectors.text_files import TextFileSource as TextFileSource
 else:
@@ -35,12 +48,18 @@ else:
             "rayflink.common.sink": "Sink",
             "rayflink.common.source": "Source",
             "rayflink.connectors.collection": "CollectSink CollectionSource",
+            "rayflink.connectors.buckets": "BucketAssigner",
             "rayflink.connectors.csv_files": "CsvFileSource",
+            "rayflink.connectors.csv_writing": "csv_file_sink text_file_sink",
             "rayflink.connectors.discard": "DiscardingSink",
+            "rayflink.connectors.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
+            "rayflink.connectors.file_sink": "FileSink OutputFileConfig StreamingFileSink",
+            "rayflink.connectors.file_source": "FileSource FileSourceBuilder StreamFormat",
             "rayflink.connectors.generator": "DataGeneratorSource NumberSequenceSource",
+            "rayflink.connectors.hybrid_source": "HybridSource",
             "rayflink.connectors.iteration": "IteratorSource",
-            "rayflink.connectors.part_files": "PartFileSink csv_file_sink text_file_sink",
             "rayflink.connectors.printing": "PrintSink",
+            "rayflink.connectors.rolling": "RollingPolicy",
             "rayflink.connectors.socket_text": "SocketTextSource",
             "rayflink.connectors.text_files": "TextFileSource",
         },

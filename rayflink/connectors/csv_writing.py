@@ -1,0 +1,121 @@
+"""Records of fields as lines of CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ..common.batches import ArrowBatch, Batch, RowBatch
+from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from ..common.types import Row
+from .buckets import BucketAssigner
+from .file_sink import FileSink, FileSinkSettings, OutputFileConfig
+from .rolling import PART_BYTES, RollingPolicy
+
+
+@dataclass(frozen=True)
+class CsvLines(BulkWriterFactory):
+    """CSV by the rules of RFC 4180, with `\\n` as line end; None is written as nothing.
+
+    Args:
+        header: column names for the first line of each file; None: the names of the first record's fields, no header
+            if those have none. It renames columns; their order is that of the first record.
+        delimiter: one character between values.
+    """
+
+    header: tuple[str, ...] | None = None
+    delimiter: str = ","
+
+    def create(self, file: IO[bytes]) -> BulkWriter:
+        return _LinesWriter(file, self)
+
+
+class _LinesWriter(BulkWriter):
+    def __init__(self, file: IO[bytes], form: CsvLines) -> None:
+        self._file, self._form = file, form
+        self._names: list[str] | None = None
+        self._fresh = True
+
+    def add_element(self, element: Any) -> None:
+        self.add_batch(RowBatch([element]))
+
+    def add_batch(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        if self._names is None:
+            self._names = _names_of(batch)
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=self._form.delimiter, lineterminator="\n")
+        header = self._form.header or self._names
+        if self._fresh and header:
+            writer.writerow(header)
+        self._fresh = False
+        writer.writerows(_fields_of(batch, self._names))
+        self._file.write(text.getvalue().encode("utf-8"))
+
+    def finish(self) -> None:
+        pass  # every batch is in the file already
+
+
+def _names_of(batch: Batch) -> list[str] | None:
+    """The field names of the first record, if it has any."""
+    if isinstance(batch, ArrowBatch):
+        return list(batch.data.schema.names)
+    first = batch.values[0]
+    if isinstance(first, dict):
+        return list(first)
+    names = first._names if isinstance(first, Row) else getattr(first, "_fields", None)
+    return None if names is None else list(names)
+
+
+def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[Any]]:
+    """Each record's fields, those with names in the order of `names`."""
+    if isinstance(batch, ArrowBatch):
+        columns = batch.data.columns if names is None else [batch.data.column(name) for name in names]
+        return zip(*[column.to_pylist() for column in columns], strict=True)
+    return [record_fields(value, names) for value in batch.values]
+
+
+def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
+    """The fields of one record, those with names in the order of `names`."""
+    if isinstance(value, dict):
+        return [value.get(name) for name in names or value]
+    if isinstance(value, Row):
+        return value._values if names is None or value._names is None else value.get_fields_by_names(list(names))
+    return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def text_file_sink(
+    folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES
+) -> FileSink:
+    """A sink that writes `str(record)` as a line of `part-<subtask>-<n>.txt`; a later job replaces these files.
+
+    Raises:
+        ValueError: `roll_bytes` is below 1.
+    """
+    return FileSink(folder, Encoder.simple_string_encoder(encoding), _in_one_folder(".txt", roll_bytes))
+
+
+def csv_file_sink(
+    folder: str | os.PathLike[str],
+    header: Sequence[str] | None = None,
+    delimiter: str = ",",
+    roll_bytes: int = PART_BYTES,
+) -> FileSink:
+    """A sink that writes records of fields as `part-<subtask>-<n>.csv`; a later job replaces these files.
+
+    Raises:
+        ValueError: `roll_bytes` is below 1.
+    """
+    form = CsvLines(None if header is None else tuple(header), delimiter)
+    return FileSink(folder, form, _in_one_folder(".csv", roll_bytes))
+
+
+def _in_one_folder(suffix: str, roll_bytes: int) -> FileSinkSettings:
+    names = OutputFileConfig("part", suffix)
+    buckets = BucketAssigner.base_path_bucket_assigner()
+    return FileSinkSettings(buckets, RollingPolicy(roll_bytes), names, names_bear_job=False)

@@ -1,0 +1,170 @@
+"""The writer of a file sink: it sorts records into buckets and ends files when they are due."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
+from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from ..common.sink import SinkWriter, WriterContext
+from .buckets import BucketContext
+from .part_files import PartFile, PendingFile, ensure_writable, remove_leftovers
+
+if TYPE_CHECKING:
+    from .file_sink import FileSinkSettings
+
+
+class _Open:
+    """The part file of a bucket, and what writes blocks to it."""
+
+    def __init__(self, part: PartFile, bulk: BulkWriter | None) -> None:
+        self.part, self.bulk = part, bulk
+
+
+class FileWriter(SinkWriter):
+    """Writes the records of one subtask; its state is the number of the next file.
+
+    Args:
+        ctx: of the subtask.
+        folder: of the sink.
+        form: how records become bytes.
+        settings: buckets and when files end.
+        beginning: of the names of this subtask's files.
+    """
+
+    def __init__(
+        self,
+        ctx: WriterContext,
+        folder: str,
+        form: Encoder | BulkWriterFactory,
+        settings: FileSinkSettings,
+        beginning: str,
+    ) -> None:
+        self._ctx, self._folder, self._form = ctx, folder, form
+        self._buckets, self._rolling, self._check_ms = settings.buckets, settings.rolling, settings.check_ms
+        self._beginning, self._suffix = beginning, settings.names.get_part_suffix()
+        self._number = max(ctx.restored, default=0)
+        self._open: dict[str, _Open] = {}
+        self._whole: list[PendingFile] = []
+        self._next_check_ms: int | None = None
+        ensure_writable(folder)
+        if ctx.attempt > 0 or not settings.names_bear_job:
+            remove_leftovers(folder, beginning)
+
+    def write(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        now_ms = self._ctx.now_ms()
+        bucket = self._buckets.bucket_of_all(now_ms)
+        if bucket is not None:
+            self._write_to(bucket, batch, now_ms)
+            return
+        for bucket, part in self._divided(batch, now_ms):
+            self._write_to(bucket, part, now_ms)
+
+    def _divided(self, batch: Batch, now_ms: int) -> Iterator[tuple[str, Batch]]:
+        stamps = batch.timestamps
+        places: dict[str, list[int]] = {}
+        for at, value in enumerate(rows_of(batch)):
+            stamp = None if stamps is None else int(stamps[at])
+            places.setdefault(self._buckets.get_bucket_id(value, BucketContext(now_ms, stamp)), []).append(at)
+        for bucket, indices in places.items():
+            if isinstance(batch, ArrowBatch):
+                yield bucket, ArrowBatch(batch.data.take(indices))
+            else:
+                yield bucket, RowBatch([batch.values[at] for at in indices])
+
+    def _write_to(self, bucket: str, batch: Batch, now_ms: int) -> None:
+        if isinstance(self._form, Encoder):
+            self._append(bucket, list(rows_of(batch)), now_ms)
+            return
+        opened = self._opened(bucket, now_ms)
+        assert opened.bulk is not None
+        opened.bulk.add_batch(batch)
+        opened.part.touched_ms = now_ms
+        self._end_if_large(bucket)
+
+    def _append(self, bucket: str, records: list[Any], now_ms: int) -> None:
+        assert isinstance(self._form, Encoder)
+        pieces = self._form.encode_all(records)
+        at = 0
+        while at < len(pieces):
+            opened = self._opened(bucket, now_ms)
+            stop = self._that_fit(pieces, at, opened.part.file.tell())
+            opened.part.file.write(b"".join(pieces[at:stop]))
+            opened.part.touched_ms = now_ms
+            at = stop
+            self._end_if_large(bucket)
+
+    def _that_fit(self, pieces: Sequence[bytes], at: int, size: int) -> int:
+        """Where a file of `size` bytes that takes `pieces` from `at` on has grown above the limit, or all are in it."""
+        most = self._rolling.part_size
+        if most is None or size + sum(map(len, pieces[at:])) <= most:
+            return len(pieces)
+        while at < len(pieces) and size <= most:
+            size += len(pieces[at])
+            at += 1
+        return at
+
+    def _opened(self, bucket: str, now_ms: int) -> _Open:
+        if bucket not in self._open:
+            part = PartFile(self._path_of(bucket), f"{self._beginning}{self._number}{self._suffix}",
+                            self._ctx.attempt, now_ms)  # fmt: skip
+            self._number += 1
+            self._open[bucket] = opened = _Open(part, None)
+            if isinstance(self._form, BulkWriterFactory):
+                opened.bulk = self._form.create(part.file)
+            if self._next_check_ms is None:
+                self._next_check_ms = now_ms + self._check_ms
+        return self._open[bucket]
+
+    def _path_of(self, bucket: str) -> str:
+        parts = bucket.split("/")
+        if not isinstance(bucket, str) or os.path.isabs(bucket) or ".." in parts:
+            raise ValueError(f"bucket {bucket!r} leads out of {self._folder!r}; give a path below the sink's folder")
+        return os.path.join(self._folder, bucket)
+
+    def _end_if_large(self, bucket: str) -> None:
+        most = self._rolling.part_size
+        if most is not None and self._open[bucket].part.file.tell() > most:
+            self._end(bucket)
+
+    def _end(self, bucket: str) -> None:
+        opened = self._open[bucket]
+        if opened.bulk is not None:
+            opened.bulk.finish()
+        self._whole.append(opened.part.end())
+        del self._open[bucket]
+
+    def next_time_ms(self) -> int | None:
+        return self._next_check_ms
+
+    def on_time(self, now_ms: int) -> None:
+        for bucket, opened in list(self._open.items()):
+            if self._rolling.is_due(now_ms, opened.part.begun_ms, opened.part.touched_ms):
+                self._end(bucket)
+        self._next_check_ms = now_ms + self._check_ms if self._open else None
+
+    def flush(self, end_of_input: bool) -> None:
+        for bucket in list(self._open):
+            self._end(bucket)
+        self._next_check_ms = None
+
+    def prepare_commit(self) -> Sequence[PendingFile]:
+        whole, self._whole = self._whole, []
+        return whole
+
+    def snapshot_state(self) -> int:
+        return self._number
+
+    def close(self) -> None:
+        opened, self._open = self._open, {}
+        for one in opened.values():
+            if one.bulk is not None:
+                one.bulk.abandon()
+            one.part.discard()
+        for pending in self._whole:
+            os.remove(pending.hidden)
+        self._whole = []

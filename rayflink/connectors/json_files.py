@@ -1,0 +1,165 @@
+"""Files of JSON lines: one object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..common.arrow_types import to_arrow_schema
+from ..common.batches import ArrowBatch, Batch, RowBatch
+from ..common.composite_types import RowTypeInfo
+from ..common.errors import shorten
+from ..common.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema, plain_value
+from ..common.serialization import Encoder, SerializationSchema
+from ..common.split_reader import SplitCursor
+from ..common.type_base import TypeInformation
+from ..common.types import Row
+from .file_blocks import FileSplit, LineBlocks, line_number
+from .file_source import StreamFormat
+
+
+class JsonLinesFormat(StreamFormat):
+    """One JSON value a line; empty lines are left out.
+
+    Args:
+        row_type: a RowTypeInfo: `Row` objects of that type; a pyarrow Schema: columns; None: what `json` makes of it,
+            dicts for objects.
+        ignore_parse_errors: lines that cannot be read are left out instead of an error; not with columns.
+
+    Raises:
+        ValueError: errors are to be ignored with columns.
+    """
+
+    divisible = True
+
+    def __init__(self, row_type: Any = None, ignore_parse_errors: bool = False) -> None:
+        self._rows: JsonRowDeserializationSchema | None = None
+        self.schema = None
+        if isinstance(row_type, RowTypeInfo):
+            self._rows = JsonRowDeserializationSchema(row_type)
+        elif row_type is not None:
+            self.schema = to_arrow_schema(row_type)
+        if ignore_parse_errors and self.schema is not None:
+            raise ValueError("columns are read whole, errors cannot be ignored; give a RowTypeInfo for rows")
+        self._lenient = ignore_parse_errors
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return _JsonCursor(split, self)
+
+    def value_of(self, line: bytes) -> Any:
+        """The record of a line.
+
+        Raises:
+            ValueError: there is none in it.
+        """
+        return json.loads(line) if self._rows is None else self._rows.deserialize(line)
+
+    def records_of(self, lines: Sequence[bytes], path: str, offset: int) -> list[Any]:
+        """The records of lines, those of the file from byte `offset` on.
+
+        Raises:
+            ValueError: one is malformed; names file and line.
+        """
+        records = []
+        for at, line in enumerate(lines):
+            if not line.strip():
+                continue
+            try:
+                records.append(self.value_of(line))
+            except ValueError as error:
+                if self._lenient:
+                    continue
+                place = f"{path!r}, line {line_number(path, offset) + at}"
+                shown = "" if self._rows else f" {shorten(line.decode('utf-8', 'replace'), 120)}"
+                remedy = "correct the line, or pass ignore_parse_errors=True to leave such lines out"
+                raise ValueError(f"{place}:{shown} {error}; {remedy}") from error
+        return records
+
+
+class _JsonCursor:
+    """Reads lines; the position is a block's first byte and the records given of it."""
+
+    def __init__(self, split: FileSplit, form: JsonLinesFormat) -> None:
+        self._split, self._format = split, form
+        self._blocks = LineBlocks(split)
+        self._offset = self._blocks.offset
+        self._records: Batch = RowBatch([])
+        self._given, self._skip = 0, split.skip
+
+    def read(self, max_records: int) -> Batch | None:
+        while self._given >= len(self._records):
+            self._offset = self._blocks.offset
+            block = self._blocks.next()
+            self._given, self._skip = self._skip, 0
+            if not block:
+                self._records = RowBatch([])
+                return None
+            if not self._offset:
+                block = block.removeprefix(b"\xef\xbb\xbf")
+            self._records = self._batch_of(block)
+        start = self._given
+        part = self._records.slice(start, min(start + max_records, len(self._records)))
+        self._given += len(part)
+        return part
+
+    def _batch_of(self, block: bytes) -> Batch:
+        path = self._split.path
+        if self._format.schema is None:
+            return RowBatch(self._format.records_of(block.split(b"\n"), path, self._offset))
+        import pyarrow
+        from pyarrow import json as arrow_json
+
+        schema = self._format.schema
+        if not block.strip():
+            return RowBatch([])
+        try:
+            table = arrow_json.read_json(
+                pyarrow.BufferReader(block),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
+        except pyarrow.ArrowInvalid as error:
+            self._format.records_of(block.split(b"\n"), path, self._offset)  # names the line that is no JSON
+            place = f"{path!r}, at or after line {line_number(path, self._offset)}"
+            raise ValueError(f"{place}: {error}; declare types that hold all values") from error
+        return ArrowBatch(table.combine_chunks().to_batches()[0])
+
+    def position(self) -> FileSplit:
+        return replace(self._split, offset=self._offset, skip=self._given)
+
+    def close(self) -> None:
+        self._blocks.close()
+
+
+def json_lines_encoder(type_info: TypeInformation | None = None) -> Encoder:
+    """One JSON object a line.
+
+    >>> json_lines_encoder().encode(Row(id=1, name="a"))
+    b'{"id":1,"name":"a"}\\n'
+
+    Args:
+        type_info: of the records; None: dicts, lists, texts, numbers and rows with names as they are.
+    """
+    return Encoder.lines_of(_Plain() if type_info is None else JsonRowSerializationSchema(type_info))
+
+
+class _Plain(SerializationSchema):
+    def serialize(self, element: Any) -> bytes:
+        value = element.as_dict(True) if isinstance(element, Row) and element._names is not None else element
+        try:
+            text = json.dumps(plain_value(value), default=_plain_inside, ensure_ascii=False, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            remedy = "give the type of the records, or make them dicts in a map() before"
+            raise TypeError(f"{shorten(element, 120)} cannot be JSON: {error}; {remedy}") from error
+        return text.encode("utf-8")
+
+
+def _plain_inside(value: Any) -> Any:
+    if isinstance(value, Row):
+        return list(value)
+    plain = plain_value(value)
+    if plain is value:
+        raise TypeError(f"{type(value).__name__} has no JSON")
+    return plain

@@ -1,0 +1,118 @@
+"""ORC files, read and written as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from ..common.arrow_types import to_arrow_schema
+from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
+from ..common.split_reader import SplitCursor
+from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter
+from .compression import open_bytes
+from .file_blocks import FileSplit
+from .file_source import BulkFormat
+from .parquet_files import refuse_hadoop
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_COMPRESS = "orc.compress"
+_CODECS = {"NONE": "UNCOMPRESSED", "SNAPPY": "SNAPPY", "ZLIB": "ZLIB", "LZ4": "LZ4", "ZSTD": "ZSTD"}
+
+
+class OrcFormat(BulkFormat):
+    """Stripes, as columns.
+
+    Args:
+        row_type: columns to read, a RowTypeInfo or pyarrow Schema; None: all as they are.
+        rows: emit `Row` objects instead of columns.
+    """
+
+    def __init__(self, row_type: Any = None, rows: bool = False) -> None:
+        self._shape = ColumnShape(None if row_type is None else to_arrow_schema(row_type), rows)
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        import pyarrow
+        from pyarrow import orc
+
+        raw = open_bytes(split.path)
+        try:
+            file = orc.ORCFile(raw)
+            names = self._shape.names_in(file.schema.names, split.path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raw.close()
+            raise ValueError(f"{split.path!r} is no whole ORC file ({error}); write it anew") from error
+        except ValueError:
+            raw.close()
+            raise
+        emitted = partial(self._shape.emitted, names=names, path=split.path)
+        read = partial(_stripe, file, names, split.path)
+        return ColumnCursor(split, list(range(file.nstripes)), read, emitted, raw.close)
+
+
+def _stripe(file: Any, names: list[str] | None, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
+    import pyarrow
+
+    try:
+        yield file.read_stripe(number, columns=names)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{path!r}: stripe {number} cannot be read ({error}); write the file anew") from error
+
+
+class OrcBulkWriters:
+    """Makes writers of ORC files."""
+
+    @staticmethod
+    def for_row_type(
+        row_type: Any, writer_properties: Mapping[str, str] | None = None, hadoop_config: None = None
+    ) -> RowDataBulkWriterFactory:
+        """A factory for rows of a type.
+
+        Args:
+            row_type: a RowTypeInfo or pyarrow Schema.
+            writer_properties: `orc.compress` is known: NONE, SNAPPY, ZLIB, LZ4 or ZSTD.
+            hadoop_config: must be None, there is no Hadoop.
+
+        Raises:
+            ValueError: a property, or its value, is unknown.
+        """
+        refuse_hadoop(hadoop_config)
+        properties = dict(writer_properties or {})
+        codec = properties.pop(_COMPRESS, "NONE").upper()
+        if properties or codec not in _CODECS:
+            wanted = f"{_COMPRESS} is known: {', '.join(_CODECS)}"
+            raise ValueError(f"ORC writer properties {dict(writer_properties or {})}; {wanted}; leave others out")
+        return _OrcFactory(to_arrow_schema(row_type), _CODECS[codec])
+
+
+class _OrcFactory(RowDataBulkWriterFactory):
+    def __init__(self, row_type: Any, codec: str) -> None:
+        super().__init__(row_type)
+        self._codec = codec
+
+    def create(self, file: IO[bytes]) -> BulkWriter:
+        return _OrcWriter(file, self.get_row_type(), self._codec)
+
+
+class _OrcWriter(ColumnWriter):
+    def __init__(self, file: IO[bytes], schema: pyarrow.Schema, codec: str) -> None:
+        from pyarrow import orc
+
+        super().__init__(schema)
+        self._writer: Any = orc.ORCWriter(file, compression=codec)
+        self._empty = True
+
+    def write_block(self, table: pyarrow.Table) -> None:
+        self._writer.write(table)
+        self._empty = False
+
+    def finish(self) -> None:
+        self.flush()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        if self._empty:
+            self._writer.write(self._schema.empty_table())
+        self._writer.close()

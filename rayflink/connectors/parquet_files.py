@@ -1,0 +1,163 @@
+"""Parquet files, read and written as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from ..common.arrow_types import to_arrow_schema
+from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
+from ..common.split_reader import SplitCursor
+from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter
+from .compression import open_bytes
+from .file_blocks import FileSplit
+from .file_source import BulkFormat
+
+if TYPE_CHECKING:
+    import pyarrow
+
+BATCH_ROWS = 2048
+
+
+class ParquetFormat(BulkFormat):
+    """Row groups, as columns; a row group is read by the reader of the bytes in which it begins.
+
+    Args:
+        row_type: columns to read, a RowTypeInfo or pyarrow Schema; None: all as they are.
+        batch_size: most records at a time.
+        is_case_sensitive: False finds columns whose names differ in case alone.
+        rows: emit `Row` objects instead of columns.
+
+    Raises:
+        ValueError: the batch size is below 1.
+    """
+
+    divisible = True
+
+    def __init__(
+        self, row_type: Any = None, batch_size: int = 1 << 16, is_case_sensitive: bool = True, rows: bool = False
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be >= 1, got {batch_size}")
+        schema = None if row_type is None else to_arrow_schema(row_type)
+        self._shape, self._batch_size = ColumnShape(schema, rows, is_case_sensitive), batch_size
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        import pyarrow
+        from pyarrow import parquet
+
+        raw = open_bytes(split.path)
+        try:
+            file = parquet.ParquetFile(raw)
+            names = self._shape.names_in(file.schema_arrow.names, split.path)
+        except pyarrow.ArrowException as error:
+            raw.close()
+            raise ValueError(f"{split.path!r} is no whole Parquet file ({error}); write it anew") from error
+        except ValueError:
+            raw.close()
+            raise
+        groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
+        emitted = partial(self._shape.emitted, names=names, path=split.path)
+        return ColumnCursor(split, groups, partial(self._group, file, names, split.path), emitted, raw.close)
+
+    def _group(self, file: Any, names: list[str] | None, path: str, group: int) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        try:
+            yield from file.iter_batches(self._batch_size, row_groups=[group], columns=names)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{path!r}: row group {group} cannot be read ({error}); write the file anew") from error
+
+
+class ParquetColumnarRowInputFormat(ParquetFormat):
+    """Parquet under PyFlink's name: columns of a row type, which row functions see as `Row` objects.
+
+    Args:
+        row_type: columns to read.
+        hadoop_config: must be None, there is no Hadoop.
+        batch_size: most records at a time.
+        is_utc_timestamp: taken for PyFlink's sake: times are those that Arrow reads.
+        is_case_sensitive: False finds columns whose names differ in case alone.
+    """
+
+    def __init__(
+        self,
+        row_type: Any,
+        hadoop_config: None = None,
+        batch_size: int = BATCH_ROWS,
+        is_utc_timestamp: bool = False,
+        is_case_sensitive: bool = True,
+    ) -> None:
+        refuse_hadoop(hadoop_config)
+        del is_utc_timestamp
+        super().__init__(to_arrow_schema(row_type), batch_size, is_case_sensitive)
+
+
+class ParquetBulkWriters:
+    """Makes writers of Parquet files."""
+
+    @staticmethod
+    def for_row_type(
+        row_type: Any, hadoop_config: None = None, utc_timestamp: bool = False
+    ) -> RowDataBulkWriterFactory:
+        """A factory for rows of a type, in row groups of 65,536 records, packed with snappy.
+
+        Args:
+            row_type: a RowTypeInfo or pyarrow Schema.
+            hadoop_config: must be None, there is no Hadoop.
+            utc_timestamp: times without a zone are marked as UTC.
+        """
+        refuse_hadoop(hadoop_config)
+        schema = to_arrow_schema(row_type)
+        return _ParquetFactory(_in_utc(schema) if utc_timestamp else schema)
+
+
+class _ParquetFactory(RowDataBulkWriterFactory):
+    def create(self, file: IO[bytes]) -> BulkWriter:
+        return _ParquetWriter(file, self.get_row_type())
+
+
+class _ParquetWriter(ColumnWriter):
+    def __init__(self, file: IO[bytes], schema: pyarrow.Schema) -> None:
+        from pyarrow import parquet
+
+        super().__init__(schema)
+        self._writer = parquet.ParquetWriter(file, schema)
+
+    def write_block(self, table: pyarrow.Table) -> None:
+        self._writer.write_table(table)
+
+    def finish(self) -> None:
+        self.flush()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.close()
+
+
+def refuse_hadoop(hadoop_config: object) -> None:
+    """Check that no Hadoop configuration was given.
+
+    Raises:
+        ValueError: one was.
+    """
+    if hadoop_config is not None:
+        raise ValueError("files are read and written by Arrow, without Hadoop; leave hadoop_config out")
+
+
+def _begin(file: Any, group: int) -> int:
+    column = file.metadata.row_group(group).column(0)
+    at = column.data_page_offset
+    return int(at if column.dictionary_page_offset is None else min(at, column.dictionary_page_offset))
+
+
+def _in_utc(schema: pyarrow.Schema) -> pyarrow.Schema:
+    import pyarrow
+
+    def marked(field: pyarrow.Field) -> pyarrow.Field:
+        if pyarrow.types.is_timestamp(field.type) and field.type.tz is None:
+            return field.with_type(pyarrow.timestamp(field.type.unit, "UTC"))
+        return field
+
+    return pyarrow.schema([marked(field) for field in schema])

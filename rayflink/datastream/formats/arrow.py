@@ -1,0 +1,18 @@
+"""Arrow IPC files."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.connectors.arrow_files import ArrowBulkWriters as ArrowBulkWriters, ArrowFormat as ArrowFormat
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.connectors.arrow_files": "ArrowBulkWriters ArrowFormat",
+        },
+    )

@@ -1,0 +1,28 @@
+"""CSV, under PyFlink's module path."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.common.csv_rows import (
+        CsvRowDeserializationSchema as CsvRowDeserializationSchema,
+        CsvRowSerializationSchema as CsvRowSerializationSchema,
+    )
+    from rayflink.connectors.csv_schema import (
+        CsvBulkWriters as CsvBulkWriters,
+        CsvReaderFormat as CsvReaderFormat,
+        CsvSchema as CsvSchema,
+        CsvSchemaBuilder as CsvSchemaBuilder,
+    )
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.common.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
+            "rayflink.connectors.csv_schema": "CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder",
+        },
+    )

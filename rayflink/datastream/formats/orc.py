@@ -1,0 +1,18 @@
+"""ORC, under PyFlink's module path."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.connectors.orc_files import OrcBulkWriters as OrcBulkWriters, OrcFormat as OrcFormat
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.connectors.orc_files": "OrcBulkWriters OrcFormat",
+        },
+    )
