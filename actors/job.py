@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rayflink.common.errors import NotSerializable, described
+from rayflink.common.errors import JobExecutionError, NotSerializable
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
+from .accumulated import Accumulated, Owner
 from .commands import (
     CancelRequested,
     Command,
@@ -32,7 +33,7 @@ from .commands import (
     Tick,
 )
 from .deployment import Deployer
-from .enumeration import Enumerators
+from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
 from .messages import (
     CancelTask,
@@ -123,7 +124,7 @@ class JobMaster:
         self._stopped = False
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
-        self._accumulators: dict[str, Any] = {}
+        self._accumulated = Accumulated()
 
     # in
 
@@ -235,7 +236,7 @@ class JobMaster:
         elif event.state is ExecutionState.FINISHED and execution.state is not ExecutionState.RUNNING:
             execution.become(ExecutionState.RUNNING, now_ms)  # it was so fast that the one report overtook the other
             execution.become(ExecutionState.FINISHED, now_ms)
-        elif event.state is ExecutionState.CANCELED and execution.state is not ExecutionState.CANCELING:
+        elif event.state is ExecutionState.CANCELED:
             execution.become(ExecutionState.FAILED, now_ms)
             failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
             return self._fail(execution.name, execution.subtask, failure, now_ms)
@@ -255,7 +256,12 @@ class JobMaster:
                 failure = replace(failure, operator=execution.vertex.name, call_site=at)
             return self._fail(execution.name, execution.subtask, failure, now_ms)
         if execution.state is ExecutionState.FINISHED:
-            self._merge(event.accumulators)
+            vertex = execution.vertex
+            owner = Owner(execution.name, vertex.name, vertex.head.call_site)
+            for failure in self._accumulated.add(owner, event.accumulators):
+                self._note(execution.name, execution.subtask, failure, now_ms)
+            if self.status is JobStatus.FAILING:
+                return self._cancel_tasks(now_ms) + self._settle(now_ms)
             return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
@@ -310,10 +316,8 @@ class JobMaster:
     def _splits(self, execution: Execution, event: SplitRequest, now_ms: int) -> list[Command]:
         try:
             assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
-        except Exception as error:
-            operator = execution.vertex.head
-            message = f"the enumerator of source {operator.name!r} failed: {described(error)}"
-            failure = TaskFailure(type(error).__name__, message, "", operator.name, operator.call_site)
+        except (Exception, SystemExit) as error:
+            failure = enumerator_failed(execution.vertex.head, error)
             return self._fail(execution.name, execution.subtask, failure, now_ms)
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
         return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
@@ -321,13 +325,18 @@ class JobMaster:
     # the end
 
     def _fail(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
+        self._note(task, subtask, failure, now_ms)
+        if self.status is JobStatus.FAILING:
+            return self._cancel_tasks(now_ms) + self._settle(now_ms)
+        return self._settle(now_ms)
+
+    def _note(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
+        """A failure goes into the history, and a job that runs begins to fail."""
         self.exceptions.append(ExceptionEntry(now_ms, task, failure))
         if self._failure is None:
             self._failure, self._failed_subtask = failure, subtask
         if self.status in (JobStatus.CREATED, JobStatus.RUNNING):
             self._become(JobStatus.FAILING, now_ms)
-            return self._cancel_tasks(now_ms) + self._settle(now_ms)
-        return self._settle(now_ms)
 
     def _cancel(self, by: str, now_ms: int) -> list[Command]:
         if self.status is JobStatus.FAILING:  # every task has been asked already
@@ -351,17 +360,19 @@ class JobMaster:
         return commands
 
     def _settle(self, now_ms: int) -> list[Command]:
-        """End the job once every attempt has ended."""
+        """End the job once every attempt has ended and what of the program runs here has had its last say."""
         if any(not e.state.is_terminal for e in self.executions.values()):
             return []
+        totals, failures = self._accumulated.values()
+        for failure in [*failures, *self._enumerators.close()]:
+            self._note(failure.operator, 0, failure, now_ms)
         ends = {
             JobStatus.RUNNING: JobStatus.FINISHED,
             JobStatus.FAILING: JobStatus.FAILED,
             JobStatus.CANCELLING: JobStatus.CANCELED,
         }
         self._become(ends[self.status], now_ms)
-        self._enumerators.close()
-        self.result = self._result(now_ms)
+        self.result = self._result(totals, now_ms)
         return [EndJob(self.result)]
 
     def _tick(self, now_ms: int) -> list[Command]:
@@ -382,22 +393,14 @@ class JobMaster:
     def _live(self) -> list[Execution]:
         return [e for e in self.executions.values() if e.timestamps and not e.state.is_terminal]
 
-    def _merge(self, accumulators: Mapping[str, Any]) -> None:
-        for name, accumulator in accumulators.items():
-            mine = self._accumulators.get(name)
-            if mine is None:
-                self._accumulators[name] = accumulator
-            else:
-                mine.merge(accumulator)
-
-    def _result(self, now_ms: int) -> JobResult:
+    def _result(self, totals: Mapping[str, Any], now_ms: int) -> JobResult:
         started = self.timestamps.get(JobStatus.RUNNING.value, now_ms)
         return JobResult(
             self.graph.id,
             self.graph.name,
             self.status,
             now_ms - started,
-            self.accumulators(),
+            totals,
             tuple(self.vertex_summaries()),
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
@@ -405,8 +408,15 @@ class JobMaster:
         )
 
     def accumulators(self) -> dict[str, Any]:
-        """Name -> value, merged over the subtasks that have finished."""
-        return {name: accumulator.get_local_value() for name, accumulator in list(self._accumulators.items())}
+        """Name -> value, merged over the subtasks that have finished.
+
+        Raises:
+            JobExecutionError: one does not give its value.
+        """
+        values, failures = self._accumulated.values()
+        for failure in failures:
+            raise JobExecutionError(self.graph.id, f"cannot be asked: {failure.message}", f"see {failure.call_site}")
+        return values
 
     def vertex_summaries(self) -> list[dict[str, Any]]:
         """Per vertex: id, name, parallelism, states, counters summed over subtasks, and each subtask's report."""

@@ -107,8 +107,11 @@ class JobHandle:
             waited = int((time.monotonic() - started) * 1000)
             raise ControlPlaneTimeout(what, f"the coordinator of job {self.job_id}", waited) from error
         except RayTaskError as error:
-            reason = f"could not {what}: {type(error.cause).__name__}: {error.cause}"
-            remedy = "every module of the program must be importable on all nodes of the cluster"
+            reason = f"could not answer {what!r}: {type(error.cause).__name__}: {error.cause}"
+            remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
+            if what == "start":
+                reason = f"could not start: {type(error.cause).__name__}: {error.cause}"
+                remedy = "every module of the program must be importable on all nodes of the cluster"
             raise JobExecutionError(self.job_id, reason, remedy) from error
         except RayActorError as error:
             waited = int((time.monotonic() - started) * 1000)

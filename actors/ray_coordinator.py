@@ -192,7 +192,7 @@ class Coordinator:
                 if now - last_tick >= TICK_S:
                     last_tick = now
                     self._tick(now)
-        except Exception as error:  # the last resort: whoever waits for the job must learn of it
+        except BaseException as error:  # the last resort: whoever waits for the job must learn of it
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release()

@@ -29,7 +29,7 @@ from rayflink.actors.messages import (
 )
 from rayflink.actors.scheduling import Slot
 from rayflink.actors.states import ExecutionState, JobStatus
-from rayflink.common.accumulators import IntCounter
+from rayflink.common.accumulators import IntCounter, ListAccumulator
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.connectors.collection import CollectionSplit
 from rayflink.launch import checked
@@ -156,6 +156,78 @@ def test_accumulators_of_all_tasks_are_merged(running):
     for n, name in enumerate(ALL, start=1):
         commands = running.says(name, FINISHED, accumulators={"n": IntCounter(n)} if n != 3 else {})
     assert commands[0].result.accumulators == {"n": 1 + 2 + 4}
+
+
+def test_one_accumulator_name_of_two_kinds_fails_the_job_and_names_both_tasks(running):
+    running.says(SOURCE, FINISHED, accumulators={"n": IntCounter(1), "m": IntCounter(5)})
+    commands = running.says(MAP_1, FINISHED, accumulators={"n": ListAccumulator(), "m": IntCounter(2)})
+    assert running.told(commands) == {name: CancelTask() for name in (MAP_2, SINK)}
+    running.says(MAP_2, CANCELED)
+    (end,) = running.says(SINK, CANCELED)
+    failed = end.result.failure
+    assert (failed.kind, failed.operator) == ("TypeError", "Map") and "job_events.py:" in failed.call_site
+    assert failed.message.startswith(
+        "accumulator 'n' is of type ListAccumulator in Map (1/2) and IntCounter in Source: Collection Source (1/1) ("
+    )
+    assert end.result.accumulators == {"n": 1, "m": 7}, "what could be merged is kept"
+
+
+class Fragile(IntCounter):
+    """Raises in one of its methods."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        super().__init__(1)
+        self._where, self._error = where, error
+
+    def merge(self, other: IntCounter) -> None:
+        if self._where == "merge":
+            raise self._error
+        super().merge(other)
+
+    def get_local_value(self) -> int:
+        if self._where == "value":
+            raise self._error
+        return super().get_local_value()
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit("no")])
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("merge", "accumulator 'n' of Map (2/2) cannot be merged: "),
+        ("value", "accumulator 'n' of Map (1/2) does not give its value: "),
+    ],
+)
+def test_an_accumulator_that_raises_fails_the_job_and_takes_no_other_along(running, where, message, error):
+    running.says(SOURCE, FINISHED, accumulators={"m": IntCounter(5)})
+    for name in (MAP_1, MAP_2):
+        running.says(name, FINISHED, accumulators={"n": Fragile(where, error)})
+    (end,) = running.says(SINK, FINISHED if where == "value" else CANCELED)
+    assert end.result.status is JobStatus.FAILED and end.result.accumulators == {"m": 5}
+    assert end.result.failure.message == f"{message}{type(error).__name__}: no"
+    assert end.result.failure.operator == "Map"
+
+
+def test_an_enumerator_that_raises_when_it_is_closed_fails_the_job_and_the_others_are_closed(running):
+    source = running.execution(SOURCE)
+    running.on(SplitRequest(source.attempt, source.vertex.operators[0].operator_id))
+    closed = []
+
+    class Breaks:
+        def close(self) -> None:
+            closed.append(self)
+            raise ValueError("enumerator close")
+
+    made = running.master._enumerators._made
+    ((operator_id, (context, _, node)),) = made.items()
+    made.update({operator_id: (context, Breaks(), node), "another": (context, Breaks(), node)})
+    for name in ALL:
+        commands = running.says(name, FINISHED)
+    result = commands[0].result
+    assert (len(closed), len(running.master.exceptions), result.status) == (2, 2, JobStatus.FAILED)
+    assert result.failure.message == (
+        "the enumerator of source 'Source: Collection Source' failed when it was closed: ValueError: enumerator close"
+    )
 
 
 def test_a_stop_request_ends_the_sources_alone(running):

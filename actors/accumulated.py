@@ -1,0 +1,75 @@
+"""The accumulators of a job's tasks, merged into one for each name, where the job is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.errors import described
+
+from .messages import TaskFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who added an accumulator: the task's name, and of its vertex the name and the line of the program."""
+
+    task: str
+    vertex: str
+    call_site: str
+
+
+@dataclass(slots=True)
+class _Merged:
+    owner: Owner
+    accumulator: Any
+
+
+class Accumulated:
+    """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures."""
+
+    def __init__(self) -> None:
+        self._merged: dict[str, _Merged] = {}
+
+    def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
+        """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along."""
+        failures = []
+        for name, accumulator in accumulators.items():
+            known = self._merged.get(name)
+            if known is None:
+                self._merged[name] = _Merged(owner, accumulator)
+                continue
+            found, wanted = type(accumulator), type(known.accumulator)
+            if (found.__module__, found.__qualname__) != (wanted.__module__, wanted.__qualname__):
+                failures.append(_conflict(name, found.__name__, owner, wanted.__name__, known.owner))
+                continue
+            try:
+                known.accumulator.merge(accumulator)
+            except (Exception, SystemExit) as error:  # whatever a user's accumulator raises
+                del self._merged[name]  # it may be half merged
+                failures.append(_failure(error, f"accumulator {name!r} of {owner.task} cannot be merged", owner))
+        return failures
+
+    def values(self) -> tuple[dict[str, Any], list[TaskFailure]]:
+        """Name -> value, and the failures of those that raise instead."""
+        values, failures = {}, []
+        for name, merged in list(self._merged.items()):
+            try:
+                values[name] = merged.accumulator.get_local_value()
+            except (Exception, SystemExit) as error:  # whatever a user's accumulator raises
+                what = f"accumulator {name!r} of {merged.owner.task} does not give its value"
+                failures.append(_failure(error, what, merged.owner))
+        return values, failures
+
+
+def _conflict(name: str, found: str, owner: Owner, wanted: str, first: Owner) -> TaskFailure:
+    message = (
+        f"accumulator {name!r} is of type {found} in {owner.task} and {wanted} in {first.task} ({first.call_site}): "
+        "what has one name is merged; rename one"
+    )
+    return TaskFailure("TypeError", message, "", owner.vertex, owner.call_site)
+
+
+def _failure(error: BaseException, what: str, owner: Owner) -> TaskFailure:
+    return TaskFailure(type(error).__name__, f"{what}: {described(error)}", "", owner.vertex, owner.call_site)
