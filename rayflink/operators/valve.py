@@ -10,8 +10,9 @@ class WatermarkValve:
 
     A channel's watermark is the greatest it sent. The task's is the minimum over channels that are active and
     aligned: one that was idle takes part again once its watermark has caught up with the task's. It never falls, and
-    is given out only when it rises. When the last active channel becomes idle, the greatest watermark of all goes
-    out, then the idle status.
+    is given out only when it rises: a channel that takes part again alone gives its own at once. When the last active
+    channel becomes idle, the greatest watermark of all goes out, whichever it is, then the idle status. (Flink 1.20
+    holds either back when a channel has not caught up; that was a defect, which FLINK-40475 has mended.)
 
     Args:
         n_channels: inputs in all, at least 1; inputs of a two-input task count together.
@@ -75,10 +76,9 @@ class WatermarkValve:
     def _join(self, channel: int) -> list[Event]:
         self._active[channel] = True
         self._aligned[channel] = self.watermarks[channel] >= self.current
-        if not self._idle:
-            return []
+        status = [WatermarkStatus(False)] if self._idle else []
         self._idle = False
-        return [WatermarkStatus(False)]
+        return [*status, *self._advance()]
 
     def _advance(self) -> list[Event]:
         aligned = [mark for mark, takes_part in zip(self.watermarks, self._aligned, strict=True) if takes_part]

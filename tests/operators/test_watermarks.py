@@ -180,6 +180,58 @@ def test_when_all_are_idle_the_greatest_watermark_goes_out_and_then_the_status()
     assert valve.status(1, False) == []
 
 
+@pytest.mark.spec("E17", "E26")
+def test_a_channel_that_takes_part_again_alone_gives_its_watermark_at_once_and_goes_on() -> None:
+    valve = WatermarkValve(3)
+    for channel, timestamp in ((0, 5), (1, 30), (2, 20)):
+        valve.watermark(channel, timestamp)
+    assert valve.status(0, True) == [Watermark(20)]
+    assert valve.status(0, False) == [], "it is behind"
+    assert valve.status(1, True) == valve.status(2, True) == []
+    assert valve.status(1, False) == [Watermark(30)]
+    assert valve.watermark(1, 40) == [Watermark(40)]
+
+
+@pytest.mark.spec("E26")
+def test_the_watermark_of_idle_channels_does_not_depend_on_the_order_in_which_they_became_idle() -> None:
+    valve = WatermarkValve(3)
+    for channel, timestamp in ((0, 5), (1, 30), (2, 20)):
+        valve.watermark(channel, timestamp)
+    valve.status(0, True)
+    valve.status(0, False)
+    valve.status(1, True)
+    valve.status(2, True)
+    assert valve.status(0, True) == [Watermark(30), IDLE], "also when the last of them had not caught up"
+
+
+steps = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1, 2, 3, "idle", "active"])), max_size=40)
+
+
+@given(steps)
+def test_the_watermark_is_the_least_of_those_that_take_part_or_the_greatest_when_all_are_idle(
+    steps: list[tuple[int, int | str]],
+) -> None:
+    valve, marks, idle, behind = WatermarkValve(3), [MIN_TIMESTAMP] * 3, [False] * 3, [False] * 3
+    for channel, what in steps:
+        before = valve.current
+        if isinstance(what, int):
+            out = valve.watermark(channel, what)
+            if not idle[channel]:
+                marks[channel] = max(marks[channel], what)
+        else:
+            out = valve.status(channel, what == "idle")
+            if idle[channel] is not (what == "idle"):
+                idle[channel] = what == "idle"
+                behind[channel] = marks[channel] < before
+        behind = [late and mark < before for late, mark in zip(behind, marks, strict=True)]
+        taking_part = [m for m, away, late in zip(marks, idle, behind, strict=True) if not away and not late]
+        joined = min(taking_part, default=before) if not all(idle) else max(marks)
+        assert valve.current == max(before, joined)
+        assert [event.timestamp for event in out if isinstance(event, Watermark)] == [
+            mark for mark in [valve.current] if mark > before
+        ]
+
+
 def test_an_ended_channel_is_left_out_and_the_end_of_all_is_silent() -> None:
     valve = WatermarkValve(3)
     valve.watermark(0, 5)
