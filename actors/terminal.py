@@ -128,18 +128,21 @@ class PrintedStream(io.TextIOBase):
 
 
 class _Bytes(io.RawIOBase):
-    """The bytes of a `PrintedStream`; a character may come in several writes."""
+    """The bytes of a `PrintedStream`; a character may come in several writes of one thread."""
 
     def __init__(self, stream: PrintedStream) -> None:
         self._stream = stream
-        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self._of_thread = threading.local()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
         held = bytes(data)
-        self._stream.write(self._decoder.decode(held))
+        decoder = getattr(self._of_thread, "decoder", None)
+        if decoder is None:
+            decoder = self._of_thread.decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self._stream.write(decoder.decode(held))
         return len(held)
 
 

@@ -72,3 +72,19 @@ def test_a_line_without_end_does_not_grow_for_ever(stream: SharedStream, texts: 
         stream.write(".")
     stream.write("x" * 10_000)
     assert texts == [(True, "." * MOST_PARTS), (True, "x" * 10_000)]
+
+
+def test_a_character_written_in_two_parts_is_not_mixed_with_another_threads_bytes(
+    stream: SharedStream, texts: Any
+) -> None:
+    first, last = "\u00e9".encode()[:1], "\u00e9".encode()[1:]
+    stream.buffer.write(b"mine " + first)
+    elsewhere(lambda: stream.buffer.write("an \u00e4\n".encode()))
+    stream.buffer.write(last + b"\n")
+    assert texts == [(True, "an \u00e4\n"), (True, "mine \u00e9\n")]
+
+
+def test_a_character_that_a_thread_left_unfinished_is_not_completed_by_another(stream: SharedStream, texts: Any) -> None:
+    elsewhere(lambda: stream.buffer.write(b"\xc3"))
+    elsewhere(lambda: stream.buffer.write(b"\xa9 other\n"))
+    assert texts == [(True, "\\xa9 other\n")]
