@@ -46,8 +46,15 @@ if TYPE_CHECKING:
     from rayflink.datastream.streams import DataStream as DataStream, DataStreamSink as DataStreamSink
     from rayflink.datastream.time_characteristic import TimeCharacteristic as TimeCharacteristic
     from rayflink.datastream.windowed import AllWindowedStream as AllWindowedStream, WindowedStream as WindowedStream
-    from rayflink.operators.assigners import TimeWindow as TimeWindow, WindowAssigner as WindowAssigner
+    from rayflink.operators.assigners import WindowAssigner as WindowAssigner
+    from rayflink.operators.session_windows import MergingWindowAssigner as MergingWindowAssigner
     from rayflink.operators.triggers import Trigger as Trigger, TriggerResult as TriggerResult
+    from rayflink.operators.window import (
+        CountWindow as CountWindow,
+        GlobalWindow as GlobalWindow,
+        TimeWindow as TimeWindow,
+        Window as Window,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -67,7 +74,9 @@ else:
             "rayflink.datastream.streams": "DataStream DataStreamSink",
             "rayflink.datastream.time_characteristic": "TimeCharacteristic",
             "rayflink.datastream.windowed": "AllWindowedStream WindowedStream",
-            "rayflink.operators.assigners": "TimeWindow WindowAssigner",
+            "rayflink.operators.assigners": "WindowAssigner",
+            "rayflink.operators.session_windows": "MergingWindowAssigner",
             "rayflink.operators.triggers": "Trigger TriggerResult",
+            "rayflink.operators.window": "CountWindow GlobalWindow TimeWindow Window",
         },
     )

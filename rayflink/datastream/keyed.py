@@ -93,11 +93,24 @@ class KeyedStream(DataStream):
 
     # windows and other keys
 
-    def window(self, window_assigner: WindowAssigner) -> WindowedStream:
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Group each key's records by windows."""
         from .windowed import WindowedStream
 
         return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Group each key's records by windows of `size` records, one after the other, or beginning every `slide`.
+
+        A window is evaluated when it is full.
+
+        Raises:
+            ValueError: the size is below 1, or the slide below 0.
+        """
+        from rayflink.operators.count_windows import CountSlidingWindowAssigner, CountTumblingWindowAssigner
+
+        tumbling = CountTumblingWindowAssigner.of
+        return self.window(tumbling(size) if slide == 0 else CountSlidingWindowAssigner.of(size, slide))
 
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:
         """Deal the records by another key."""

@@ -144,7 +144,7 @@ class DataStream(Step):
         step = graph.SideOutput(self._transformation, output_tag.tag_id, output_type=output_tag.type_info)
         return DataStream(self._env, step)
 
-    def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
         """Group all records by windows, in one subtask."""
         from .windowed import AllWindowedStream
 

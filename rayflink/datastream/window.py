@@ -1,4 +1,4 @@
-"""Window assigners and triggers, under PyFlink's module path."""
+"""Windows, their assigners and triggers, under PyFlink's module path."""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations
@@ -11,28 +11,71 @@ if TYPE_CHECKING:
     from rayflink.operators.assigners import (
         SlidingEventTimeWindows as SlidingEventTimeWindows,
         SlidingProcessingTimeWindows as SlidingProcessingTimeWindows,
-        TimeWindow as TimeWindow,
         TumblingEventTimeWindows as TumblingEventTimeWindows,
         TumblingProcessingTimeWindows as TumblingProcessingTimeWindows,
         WindowAssigner as WindowAssigner,
     )
+    from rayflink.operators.continuous_triggers import (
+        ContinuousEventTimeTrigger as ContinuousEventTimeTrigger,
+        ContinuousProcessingTimeTrigger as ContinuousProcessingTimeTrigger,
+    )
+    from rayflink.operators.count_windows import (
+        CountSlidingWindowAssigner as CountSlidingWindowAssigner,
+        CountTumblingWindowAssigner as CountTumblingWindowAssigner,
+        GlobalWindows as GlobalWindows,
+    )
+    from rayflink.operators.session_windows import (
+        DynamicEventTimeSessionWindows as DynamicEventTimeSessionWindows,
+        DynamicProcessingTimeSessionWindows as DynamicProcessingTimeSessionWindows,
+        EventTimeSessionWindows as EventTimeSessionWindows,
+        MergingWindowAssigner as MergingWindowAssigner,
+        ProcessingTimeSessionWindows as ProcessingTimeSessionWindows,
+        SessionWindowTimeGapExtractor as SessionWindowTimeGapExtractor,
+    )
     from rayflink.operators.triggers import (
+        CountTrigger as CountTrigger,
         EventTimeTrigger as EventTimeTrigger,
+        NeverTrigger as NeverTrigger,
         ProcessingTimeTrigger as ProcessingTimeTrigger,
+        PurgingTrigger as PurgingTrigger,
         Trigger as Trigger,
         TriggerContext as TriggerContext,
         TriggerResult as TriggerResult,
+    )
+    from rayflink.operators.window import (
+        CountWindow as CountWindow,
+        CountWindowSerializer as CountWindowSerializer,
+        GlobalWindow as GlobalWindow,
+        GlobalWindowSerializer as GlobalWindowSerializer,
+        TimeWindow as TimeWindow,
+        TimeWindowSerializer as TimeWindowSerializer,
+        Window as Window,
     )
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "rayflink.operators.assigners": (
-                "SlidingEventTimeWindows SlidingProcessingTimeWindows TimeWindow TumblingEventTimeWindows "
+                "SlidingEventTimeWindows SlidingProcessingTimeWindows TumblingEventTimeWindows "
                 "TumblingProcessingTimeWindows WindowAssigner"
             ),
+            "rayflink.operators.continuous_triggers": (
+                "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger"
+            ),
+            "rayflink.operators.count_windows": (
+                "CountSlidingWindowAssigner CountTumblingWindowAssigner GlobalWindows"
+            ),
+            "rayflink.operators.session_windows": (
+                "DynamicEventTimeSessionWindows DynamicProcessingTimeSessionWindows EventTimeSessionWindows "
+                "MergingWindowAssigner ProcessingTimeSessionWindows SessionWindowTimeGapExtractor"
+            ),
             "rayflink.operators.triggers": (
-                "EventTimeTrigger ProcessingTimeTrigger Trigger TriggerContext TriggerResult"
+                "CountTrigger EventTimeTrigger NeverTrigger ProcessingTimeTrigger PurgingTrigger Trigger "
+                "TriggerContext TriggerResult"
+            ),
+            "rayflink.operators.window": (
+                "CountWindow CountWindowSerializer GlobalWindow GlobalWindowSerializer TimeWindow "
+                "TimeWindowSerializer Window"
             ),
         },
     )

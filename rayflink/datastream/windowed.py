@@ -8,8 +8,10 @@ from rayflink.common.functions import NullByteKeySelector
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import to_millis
 from rayflink.graph.errors import PlanError
+from rayflink.graph.transformations import call_site
 from rayflink.operators.assigners import Length, WindowAssigner
 from rayflink.operators.factory import Factory
+from rayflink.operators.session_windows import MergingWindowAssigner
 from rayflink.operators.triggers import Trigger
 from rayflink.operators.window_functions import (
     WithoutKey,
@@ -18,7 +20,7 @@ from rayflink.operators.window_functions import (
     collecting,
     reducing,
 )
-from rayflink.operators.windows import window_operator_of
+from rayflink.operators.windows import is_plainly_aligned, window_operator_of
 
 from .keyed import KeyedStream
 from .streams import SAME_TYPE, DataStream
@@ -37,7 +39,7 @@ class WindowedStream:
         TypeError: the assigner is none.
     """
 
-    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner) -> None:
+    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         if not isinstance(window_assigner, WindowAssigner):
             raise TypeError(
                 f"a window assigner is wanted, found {window_assigner!r:.100}; "
@@ -45,7 +47,7 @@ class WindowedStream:
             )
         self._keyed = keyed_stream
         self._assigner = window_assigner
-        self._trigger: Trigger | None = None
+        self._trigger: Trigger[Any, Any] | None = None
         self._lateness_ms = 0
         self._late_tag: OutputTag | None = None
 
@@ -57,14 +59,19 @@ class WindowedStream:
         """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
         return self._keyed.get_type()
 
-    def trigger(self: W, trigger: Trigger) -> W:
+    def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
         """Fire windows by this trigger instead of the assigner's default one.
 
         Raises:
             TypeError: it is no trigger.
+            PlanError: windows merge, and the trigger does not work with that.
         """
         if not isinstance(trigger, Trigger):
             raise TypeError(f"a Trigger is wanted, found {trigger!r:.100}")
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
+            problem = "A merging window assigner cannot be used with a trigger that does not support merging"
+            remedy = "give it on_merge(), and a can_merge() that is true"
+            raise PlanError(f"{problem}: {self._assigner} with {trigger}", remedy, call_site())
         self._trigger = trigger
         return self
 
@@ -141,7 +148,10 @@ class WindowedStream:
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id
-        settings = (self._assigner, self._trigger, self._lateness_ms, late)
+        trigger = self._trigger
+        if trigger is None and not is_plainly_aligned(self._assigner):
+            trigger = self._assigner.get_default_trigger(self.get_execution_environment())
+        settings = (self._assigner, trigger, self._lateness_ms, late)
         factory = Factory(window_operator_of, self._keyed.key_selector, contents, function, *settings)
         return self._keyed._keyed(factory().name, factory, output_type)
 
@@ -154,7 +164,7 @@ class AllWindowedStream(WindowedStream):
         window_assigner: places each record into windows.
     """
 
-    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner) -> None:
+    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:

@@ -1,39 +1,19 @@
-"""Windows of time, and the assigners that say which of them a record belongs to, with PyFlink's names."""
+"""Window assigners, which say which windows a record belongs to, with PyFlink's names."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 from ..common.time import Duration, Time, to_millis
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from .window import TimeWindow
 
+T = TypeVar("T")
+W = TypeVar("W")
 Length = Duration | Time | timedelta | int
-
-
-class TimeWindow(NamedTuple):
-    """The interval [start, end) in epoch milliseconds. It is only a name: what it holds is in keyed state.
-
-    >>> TimeWindow(0, 10).max_timestamp()
-    9
-    """
-
-    start: int
-    end: int
-
-    def max_timestamp(self) -> int:
-        """The greatest timestamp that belongs to the window."""
-        return self.end - 1
-
-    def intersects(self, other: TimeWindow) -> bool:
-        """Whether the windows overlap or touch."""
-        return self.start <= other.end and self.end >= other.start
-
-    def cover(self, other: TimeWindow) -> TimeWindow:
-        """The smallest window that holds both."""
-        return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
 
 class WindowAssignerContext(ABC):
@@ -43,24 +23,37 @@ class WindowAssignerContext(ABC):
     def get_current_processing_time(self) -> int:
         """Epoch milliseconds of the task's wall clock."""
 
+    @abstractmethod
+    def get_runtime_context(self) -> Any:
+        """The `RuntimeContext`, with the state of the record's key."""
 
-class WindowAssigner(ABC):
-    """Places each record into windows; stateless."""
+
+_Context = WindowAssignerContext
+
+
+class WindowAssigner(ABC, Generic[T, W]):
+    """Places each record into windows; what it remembers of a key is in state."""
+
+    WindowAssignerContext = WindowAssignerContext
 
     @abstractmethod
-    def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> Iterable[Any]:
+    def assign_windows(self, element: Any, timestamp: int, context: _Context) -> Iterable[Any]:
         """The windows of `element`; none is allowed."""
 
     @abstractmethod
-    def get_default_trigger(self) -> Trigger:
-        """The trigger used where the user names none."""
+    def get_default_trigger(self, env: Any = None) -> Trigger[Any, Any]:
+        """The trigger used where the user names none; `env` is the program's environment."""
+
+    def get_window_serializer(self) -> Any:
+        """What writes the windows: None, for windows in state are pickled."""
+        return None
 
     @abstractmethod
     def is_event_time(self) -> bool:
         """Whether windows end by event time; else by processing time."""
 
 
-class AlignedWindows(WindowAssigner):
+class AlignedWindows(WindowAssigner[T, TimeWindow]):
     """Windows of one size that start every `slide` milliseconds, the same for all keys.
 
     Args:
@@ -93,12 +86,12 @@ class AlignedWindows(WindowAssigner):
         size = self.size_ms
         return [TimeWindow(start, start + size) for start in range(last_start, timestamp - size, -self.slide_ms)]
 
-    def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> list[TimeWindow]:
+    def assign_windows(self, element: Any, timestamp: int, context: _Context) -> list[TimeWindow]:
         if not self.is_event_time():
             timestamp = context.get_current_processing_time()
         return self.windows_from(self.last_start(timestamp), timestamp)
 
-    def get_default_trigger(self) -> Trigger:
+    def get_default_trigger(self, env: Any = None) -> Trigger[Any, Any]:
         return EventTimeTrigger() if self.is_event_time() else ProcessingTimeTrigger()
 
     def __repr__(self) -> str:
@@ -106,51 +99,56 @@ class AlignedWindows(WindowAssigner):
         return f"{type(self).__name__}({self.size_ms}{slide})"
 
 
-class _Tumbling(AlignedWindows):
+class _Tumbling(AlignedWindows[T]):
+    def __init__(self, size: int, offset: int = 0) -> None:
+        super().__init__(size, size, offset)
+
     @classmethod
-    def of(cls, size: Length, offset: Length = 0) -> Any:
+    def of(cls, size: Length, offset: Length | None = None) -> Any:
         """Windows of `size`, one after the other, from the epoch shifted by `offset`.
 
         Raises:
             ValueError: the size is not above 0, or the offset not below it.
         """
-        size_ms = to_millis(size)
-        return cls(size_ms, size_ms, to_millis(offset))
+        return cls(to_millis(size), to_millis(offset or 0))
 
 
-class _Sliding(AlignedWindows):
+class _Sliding(AlignedWindows[T]):
+    def __init__(self, size: int, slide: int, offset: int = 0) -> None:
+        super().__init__(size, slide, offset)
+
     @classmethod
-    def of(cls, size: Length, slide: Length, offset: Length = 0) -> Any:
+    def of(cls, size: Length, slide: Length, offset: Length | None = None) -> Any:
         """Windows of `size` that begin every `slide`, from the epoch shifted by `offset`.
 
         Raises:
             ValueError: size or slide is not above 0, or the offset not below the slide.
         """
-        return cls(to_millis(size), to_millis(slide), to_millis(offset))
+        return cls(to_millis(size), to_millis(slide), to_millis(offset or 0))
 
 
-class TumblingEventTimeWindows(_Tumbling):
+class TumblingEventTimeWindows(_Tumbling[T]):
     """Windows that do not overlap, by the records' timestamps."""
 
     def is_event_time(self) -> bool:
         return True
 
 
-class TumblingProcessingTimeWindows(_Tumbling):
+class TumblingProcessingTimeWindows(_Tumbling[T]):
     """Windows that do not overlap, by the wall clock."""
 
     def is_event_time(self) -> bool:
         return False
 
 
-class SlidingEventTimeWindows(_Sliding):
+class SlidingEventTimeWindows(_Sliding[T]):
     """Windows that overlap, by the records' timestamps."""
 
     def is_event_time(self) -> bool:
         return True
 
 
-class SlidingProcessingTimeWindows(_Sliding):
+class SlidingProcessingTimeWindows(_Sliding[T]):
     """Windows that overlap, by the wall clock."""
 
     def is_event_time(self) -> bool:
@@ -158,6 +156,6 @@ class SlidingProcessingTimeWindows(_Sliding):
 
 
 __all__ = [
-    "AlignedWindows", "SlidingEventTimeWindows", "SlidingProcessingTimeWindows", "TimeWindow",
-    "TumblingEventTimeWindows", "TumblingProcessingTimeWindows", "WindowAssigner", "WindowAssignerContext",
+    "AlignedWindows", "SlidingEventTimeWindows", "SlidingProcessingTimeWindows", "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows", "WindowAssigner", "WindowAssignerContext",
 ]  # fmt: skip

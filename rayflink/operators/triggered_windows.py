@@ -11,14 +11,15 @@ from rayflink.state.descriptors import (
     MapStateDescriptor,
     ReducingStateDescriptor,
 )
+from rayflink.state.handles import MergingState
 
-from ..common.batches import Batch, Element
+from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from .assigners import WindowAssignerContext
 from .base import shortened
 from .emission import Emission
 from .pacing import paced
-from .triggers import TriggerContext, TriggerResult
-from .user_code import list_of
+from .triggers import OnMergeContext, TriggerResult
+from .user_code import list_of, timestamps_of
 from .windows import _ABSENT, BaseWindowOperator
 
 
@@ -26,7 +27,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     """Windows of any kind that do not merge.
 
     Args:
-        trigger: called for each record and timer.
+        trigger: called for each record and timer; the last argument, behind those of `BaseWindowOperator`.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -41,7 +42,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
         values = list_of(batch)
         keys = self.keys_of(batch)
         out = Emission()
-        for key, value, stamp in zip(keys, values, self.window_timestamps(batch) if values else (), strict=True):
+        for key, value, stamp in zip(keys, values, self._stamps_of(batch), strict=True):
             try:
                 hash(key)
             except TypeError:
@@ -49,6 +50,12 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 raise
             self._add(self.canonical(key, value), value, stamp, out)
         yield from out.taken()
+
+    def _stamps_of(self, batch: Batch) -> list[int]:
+        """What the trigger is told: the records' own timestamps, whatever clock the windows go by."""
+        if self._event_time and len(batch):
+            return self.window_timestamps(batch)
+        return timestamps_of(batch) or [MIN_TIMESTAMP] * len(batch)
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         return self._fire(self._event_timers, until, self._trigger.on_event_time, self._event_time)
@@ -63,37 +70,49 @@ class TriggeredWindowOperator(BaseWindowOperator):
         except Exception as error:
             raise self.failure("assign_windows", shortened(value)) from error
         skipped = True
-        for window in windows:
-            if self.is_late(window):
+        for assigned in windows:
+            window = self._admitted(key, assigned, value)
+            if window is None:
                 continue
             skipped = False
+            held = self._held_in(key, window)
             self.context.namespace = window
-            self._gather_one(key, window, value)
+            self._gather_one(key, held, value)
             try:
                 result = self._trigger.on_element(value, stamp, window, self._trigger_context)
             except Exception as error:
                 raise self.failure("on_element", shortened(value)) from error
-            self._obey(result, key, window, out)
-            timers = self._event_timers if self._event_time else self._processing_timers
-            timers.register(self.cleanup_time(window), key, window)
+            self._obey(result, key, window, held, out)
+            over = self.cleanup_time(window)
+            if over < MAX_TIMESTAMP:
+                timers = self._event_timers if self._event_time else self._processing_timers
+                timers.register(over, key, window)
         if skipped and self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.emit_late(value, stamp, out)
 
-    def _gather_one(self, key: Any, window: Any, value: Any) -> None:
-        if self._contents.kind == "list":
-            self._table.append(key, value, window)
-            return
-        accumulator = self._table.get(key, window, _ABSENT)
-        self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), window)
+    def _admitted(self, key: Any, window: Any, value: Any) -> Any:
+        """The window in flight that a record's window is or becomes part of; None where it is over."""
+        return None if self.is_late(window) else window
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, out: Emission) -> None:
+    def _held_in(self, key: Any, window: Any) -> Any:
+        """The window under whose name the contents are; None where the window is not in flight."""
+        return window
+
+    def _gather_one(self, key: Any, held: Any, value: Any) -> None:
+        if self._contents.kind == "list":
+            self._table.append(key, value, held)
+            return
+        accumulator = self._table.get(key, held, _ABSENT)
+        self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), held)
+
+    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> None:
         if result.is_fire():
-            accumulator = self._table.get(key, window, _ABSENT)
+            accumulator = self._table.get(key, held, _ABSENT)
             if accumulator is not _ABSENT:
                 self.evaluate(key, window, accumulator, out, not result.is_purge())
                 self.context.key, self.context.namespace = key, window
         if result.is_purge():
-            self._table.remove(key, window)
+            self._table.remove(key, held)
 
     def _fire(self, timers: Any, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
         out = Emission()
@@ -101,18 +120,22 @@ class TriggeredWindowOperator(BaseWindowOperator):
 
     def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: Emission) -> Iterator[None]:
         for timestamp, key, window in due:
+            held = self._held_in(key, window)
+            if held is None:  # a timer that the trigger left behind when its window became part of another
+                continue
             self.context.key, self.context.namespace = key, window
             try:
                 result = on_time(timestamp, window, self._trigger_context)
             except Exception as error:
                 raise self._window_failure(on_time.__name__, key, window) from error
-            self._obey(result, key, window, out)
+            self._obey(result, key, window, held, out)
             if cleans and timestamp == self.cleanup_time(window):
-                self._clean(key, window)
+                self._clean(key, window, held)
             yield
 
-    def _clean(self, key: Any, window: Any) -> None:
+    def _clean(self, key: Any, window: Any, held: Any) -> None:
         self.cleared([key], window)
+        self._table.remove(key, held)
         self.context.key, self.context.namespace = key, window
         try:
             self._trigger.clear(window, self._trigger_context)
@@ -120,11 +143,18 @@ class TriggeredWindowOperator(BaseWindowOperator):
             raise self._window_failure("clear of the trigger", key, window) from error
 
 
-class _Context(TriggerContext, WindowAssignerContext):
+class _Context(OnMergeContext, WindowAssignerContext):
     """What the trigger and the assigner may ask, for the current key and window."""
 
     def __init__(self, operator: TriggeredWindowOperator) -> None:
         self._operator = operator
+        self._runtime: Any = None
+        self.merged: list[Any] = []
+
+    def get_runtime_context(self) -> Any:
+        if self._runtime is None:
+            self._runtime = self._operator.runtime_context()
+        return self._runtime
 
     def get_current_processing_time(self) -> int:
         return int(self._operator.ctx.clock.now_ms())
@@ -150,6 +180,15 @@ class _Context(TriggerContext, WindowAssignerContext):
     def delete_event_time_timer(self, time: int) -> None:
         context = self._operator.context
         self._operator._event_timers.delete(time, context.key, context.namespace)
+
+    def merge_partitioned_state(self, state_descriptor: Any) -> None:
+        handle = self.get_partitioned_state(state_descriptor)
+        if not isinstance(handle, MergingState):
+            raise TypeError(
+                f"only list, reducing and aggregating state can be merged, found {state_descriptor!r}; keep what the "
+                "trigger knows of a window in one of them"
+            )
+        handle.absorb(self._operator.context.namespace, self.merged)
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
         store = self._operator._window_store

@@ -25,6 +25,7 @@ class WindowContents:
         where: the user's method that `add` calls, for errors.
         first: record -> accumulator.
         add: accumulator, record -> accumulator; may be the same object.
+        merge: two accumulators -> one with the records of both; may change the first.
         result: accumulator -> result; None: the accumulator is the result.
         function: whose life cycle is kept, or None.
     """
@@ -34,21 +35,21 @@ class WindowContents:
     where: str
     first: Callable[[Any], Any]
     add: Callable[[Any, Any], Any]
+    merge: Callable[[Any, Any], Any]
     result: Callable[[Any], Any] | None = None
     function: Any = None
 
 
 def reducing(function: Any) -> WindowContents:
     """Keeps one reduced record. `function`: a ReduceFunction or a callable of two records."""
-    return WindowContents(_name_of(function), "reducing", "reduce", isolated, as_reduce(function).call, None, function)
+    reduce = as_reduce(function).call
+    return WindowContents(_name_of(function), "reducing", "reduce", isolated, reduce, reduce, None, function)
 
 
 def built_in(kind: str, position: Position = 0) -> WindowContents:
     """Keeps one record of a built-in aggregation: sum, min, max, min_by or max_by of a field."""
-    names = {"sum": "SumAggregator"}
-    return WindowContents(
-        names.get(kind, "ComparableAggregator"), "reducing", kind, isolated, aggregation(kind, position)
-    )
+    name, combine = {"sum": "SumAggregator"}.get(kind, "ComparableAggregator"), aggregation(kind, position)
+    return WindowContents(name, "reducing", kind, isolated, combine, combine)
 
 
 def aggregating(function: Any) -> WindowContents:
@@ -66,7 +67,8 @@ def aggregating(function: Any) -> WindowContents:
         ensure_takes(width, method, "aggregate")
     return WindowContents(
         _name_of(function), "aggregating", "add", lambda value: add(value, create()),
-        lambda accumulator, value: add(value, accumulator), function.get_result, function,
+        lambda accumulator, value: add(value, accumulator), lambda one, other: function.merge(one, other),
+        function.get_result, function,
     )  # fmt: skip
 
 
@@ -77,7 +79,7 @@ def collecting() -> WindowContents:
         records.append(value)
         return records
 
-    return WindowContents("", "list", "append", lambda value: [value], append)
+    return WindowContents("", "list", "append", lambda value: [value], append, lambda one, other: [*one, *other])
 
 
 class WindowEvaluation:

@@ -24,13 +24,15 @@ from rayflink.state.isolation import isolated
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from ..common.functions import ProcessWindowFunction, UserFunction
 from ..common.runtime_context import KeyedStateStore
-from .assigners import AlignedWindows, TimeWindow, WindowAssigner
+from .assigners import AlignedWindows, WindowAssigner
 from .base import UserCodeError, shortened
 from .emission import Emission
 from .keyed_base import KeyedOperator
 from .pacing import FIRING_RECORDS, paced
+from .session_windows import MergingWindowAssigner
 from .triggers import Trigger
 from .user_code import UserCode, list_of, timestamps_of
+from .window import TimeWindow
 from .window_functions import WindowContents, WindowEvaluation, life_cycle
 
 LATE_METRIC = "numLateRecordsDropped"
@@ -47,14 +49,14 @@ class WindowRules:
         late_tag_id: side output of late records, or None.
     """
 
-    trigger: Trigger | None = None
+    trigger: Trigger[Any, Any] | None = None
     allowed_lateness_ms: int = 0
     late_tag_id: str | None = None
 
 
 def window_operator(
     key_selector: Any,
-    assigner: WindowAssigner,
+    assigner: WindowAssigner[Any, Any],
     contents: WindowContents,
     evaluation: WindowEvaluation | None = None,
     rules: WindowRules | None = None,
@@ -71,18 +73,36 @@ def window_operator(
     Raises:
         ValueError: the lateness is negative.
     """
-    from .triggered_windows import TriggeredWindowOperator
-
     chosen = rules or WindowRules()
     lateness, late_tag = chosen.allowed_lateness_ms, chosen.late_tag_id
-    if chosen.trigger is None and isinstance(assigner, AlignedWindows):
+    if chosen.trigger is None and is_plainly_aligned(assigner):
         return WindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
-    trigger = chosen.trigger or assigner.get_default_trigger()
+    trigger = chosen.trigger or assigner.get_default_trigger(None)
+    if isinstance(assigner, MergingWindowAssigner):
+        from .merging_windows import MergingWindowOperator
+
+        return MergingWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
+    from .triggered_windows import TriggeredWindowOperator
+
     return TriggeredWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
 
 
+def is_plainly_aligned(assigner: Any) -> bool:
+    """Whether the assigner is aligned windows with their own trigger, changed by no class that derives from it."""
+    kind = type(assigner)
+    return (
+        issubclass(kind, AlignedWindows)
+        and kind.assign_windows is AlignedWindows.assign_windows
+        and kind.get_default_trigger is AlignedWindows.get_default_trigger
+    )
+
+
 def window_operator_of(
-    key_selector: Any, contents: Callable[[], WindowContents], function: Any, assigner: WindowAssigner, *rules: Any
+    key_selector: Any,
+    contents: Callable[[], WindowContents],
+    function: Any,
+    assigner: WindowAssigner[Any, Any],
+    *rules: Any,
 ) -> BaseWindowOperator:
     """As `window_operator`, from what travels in a program: `contents` makes them, `function` evaluates, or None."""
     evaluation = None if function is None else WindowEvaluation(function)
@@ -121,7 +141,7 @@ class BaseWindowOperator(KeyedOperator):
         return f"Window({', '.join(part for part in (repr(self._assigner), trigger, inner, outer) if part)})"
 
     def _trigger_name(self) -> str:
-        return repr(self._assigner.get_default_trigger())
+        return repr(self._assigner.get_default_trigger(None))
 
     def declare_state(self) -> None:
         kind, name = self._contents.kind, "window-contents"
@@ -137,6 +157,10 @@ class BaseWindowOperator(KeyedOperator):
         self._window_store = StateStore(self.backend, self.context, self.ctx.operator_id, scoped=True)
         self._key_store = StateStore(self.backend, self.context, self.ctx.operator_id)
         self._window_context = _EvaluationContext(self)
+
+    def evaluation_state(self) -> Any:
+        """The store of a window function's state by key and window."""
+        return self._window_store
 
     def open(self) -> None:
         metrics = self.ctx.metrics
@@ -230,7 +254,7 @@ class BaseWindowOperator(KeyedOperator):
 class WindowOperator(BaseWindowOperator):
     """Aligned windows with their default trigger."""
 
-    _assigner: AlignedWindows
+    _assigner: AlignedWindows[Any]
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         values = list_of(batch)
@@ -359,7 +383,7 @@ class _EvaluationContext(ProcessWindowFunction.Context[Any]):
         return self._operator.context.namespace
 
     def window_state(self) -> KeyedStateStore:
-        return cast(KeyedStateStore, self._operator._window_store)
+        return cast(KeyedStateStore, self._operator.evaluation_state())
 
     def global_state(self) -> KeyedStateStore:
         return cast(KeyedStateStore, self._operator._key_store)

@@ -12,13 +12,13 @@ from rayflink.common.time import Duration, Time
 from rayflink.operators.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
-    TimeWindow,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.triggered_windows import TriggeredWindowOperator
 from rayflink.operators.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger, TriggerResult
+from rayflink.operators.window import TimeWindow
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor

@@ -1,0 +1,107 @@
+"""Which windows of a key are in flight where windows merge, and under which window's name each keeps its contents.
+
+A merged window takes over the contents of one of those it is made of, so that these need not be moved: the others'
+are added to it. The set is state: it is in snapshots and moves with its key.
+
+Source: apache/flink MergingWindowSet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rayflink.state.backend import MapEntries
+
+from .session_windows import MergeCallback, MergingWindowAssigner
+
+Merged = Callable[[Any, list[Any], Any, list[Any]], None]
+"""Called for each merge: the new window, the windows it is made of, the state window it keeps, and the other ones."""
+
+
+class UnknownWindow(LookupError):
+    """A window was asked for that is not in flight.
+
+    Args:
+        window: as text.
+    """
+
+    def __init__(self, window: str) -> None:
+        super().__init__(window)
+        self.window = window
+
+    def __str__(self) -> str:
+        return f"Window {self.window} is not in in-flight window set; merge_windows must give each new window a place"
+
+
+class _Noted(MergeCallback[Any]):
+    def __init__(self) -> None:
+        self.merges: list[tuple[Any, Iterable[Any]]] = []
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        self.merges.append((merge_result, to_be_merged))
+
+
+class MergingWindowSet:
+    """The windows in flight of all keys.
+
+    Args:
+        assigner: says which windows merge.
+        table: key -> (window -> state window).
+    """
+
+    def __init__(self, assigner: MergingWindowAssigner[Any, Any], table: MapEntries) -> None:
+        self._assigner = assigner
+        self._table = table
+
+    def state_window(self, key: Any, window: Any) -> Any:
+        """The window under whose name the contents are; None where the window is not in flight."""
+        return self._table.get(key, window)
+
+    def retire(self, key: Any, window: Any) -> None:
+        """The window is over.
+
+        Raises:
+            UnknownWindow: it is not in flight.
+        """
+        if not self._table.contains(key, window):
+            raise UnknownWindow(repr(window))
+        self._table.remove(key, window)
+
+    def add(self, key: Any, window: Any, merged: Merged) -> Any:
+        """Take in the window of a record; gives the window in flight the record belongs to.
+
+        Args:
+            merged: called for each merge, after the set has changed.
+        """
+        in_flight = dict(self._table.items(key))
+        if window in in_flight:
+            return window
+        noted = _Noted()
+        if in_flight:
+            self._assigner.merge_windows([*in_flight, window], noted)
+        belongs_to, is_placed = window, False
+        for result, group in noted.merges:
+            among = set(group)
+            if window in among:
+                belongs_to, is_placed = result, True
+            parts = [part for part in (group if isinstance(group, (list, tuple)) else in_flight) if part in in_flight]
+            parts = [part for part in parts if part in among]
+            if parts:
+                self._merge(key, result, parts, in_flight, merged)
+        if not is_placed:
+            self._table.put(key, window, window)
+        return belongs_to
+
+    def _merge(self, key: Any, result: Any, parts: list[Any], in_flight: dict[Any, Any], merged: Merged) -> None:
+        kept, *others = [in_flight.pop(part) for part in parts]
+        in_flight[result] = kept
+        if parts == [result]:  # the new window lies within the old one
+            return
+        for part in parts:
+            self._table.remove(key, part)
+        self._table.put(key, result, kept)
+        merged(result, parts, kept, others)
+
+
+__all__ = ["MergingWindowSet", "UnknownWindow"]

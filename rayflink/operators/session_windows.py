@@ -1,0 +1,187 @@
+"""Sessions: windows that reach from record to record and merge where they overlap or touch, with PyFlink's names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from ..common.time import Duration, Time, to_millis
+from .assigners import Length, WindowAssigner, WindowAssignerContext
+from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from .window import TimeWindow
+
+T = TypeVar("T")
+W = TypeVar("W")
+
+
+class MergeCallback(ABC, Generic[W]):
+    """Is told which windows become one."""
+
+    @abstractmethod
+    def merge(self, to_be_merged: Iterable[W], merge_result: W) -> None:
+        """The windows `to_be_merged` become `merge_result`."""
+
+
+_Callback = MergeCallback
+
+
+class MergingWindowAssigner(WindowAssigner[T, W]):
+    """Places each record into a window of its own, and says which windows of a key then become one."""
+
+    MergeCallback = MergeCallback
+
+    @abstractmethod
+    def merge_windows(self, windows: Iterable[W], callback: _Callback[W]) -> None:
+        """Call `callback.merge` for each group of windows that becomes one."""
+
+
+class SessionWindowTimeGapExtractor(ABC):
+    """Says for each record how long its session waits for the next one."""
+
+    @abstractmethod
+    def extract(self, element: Any) -> int:
+        """The gap behind `element`, in milliseconds, above 0."""
+
+
+class _Sessions(MergingWindowAssigner[T, TimeWindow]):
+    """A record opens [timestamp, timestamp + gap)."""
+
+    _event_time: bool
+
+    def merge_windows(self, windows: Iterable[TimeWindow], callback: _Callback[TimeWindow]) -> None:
+        TimeWindow.merge_windows(windows, callback)
+
+    def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> list[TimeWindow]:
+        start = timestamp if self._event_time else context.get_current_processing_time()
+        return [TimeWindow(start, start + self._gap_ms(element))]
+
+    def get_default_trigger(self, env: Any = None) -> Trigger[Any, Any]:
+        return EventTimeTrigger() if self._event_time else ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return self._event_time
+
+    @abstractmethod
+    def _gap_ms(self, element: Any) -> int:
+        """How long the session of `element` waits for the next record."""
+
+
+class _FixedSessions(_Sessions[T]):
+    def __init__(self, session_gap: int) -> None:
+        if session_gap <= 0:
+            raise ValueError(f"{type(self).__name__} needs a gap above 0, got {session_gap} ms")
+        self._session_gap = session_gap
+
+    def _gap_ms(self, element: Any) -> int:
+        return self._session_gap
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._session_gap})"
+
+
+class _DynamicSessions(_Sessions[T]):
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
+        given = session_window_time_gap_extractor
+        extract = getattr(given, "extract", given)
+        if isinstance(given, type) or not callable(extract):
+            problem = f"a SessionWindowTimeGapExtractor or a callable of the record is wanted, got {given!r:.100}"
+            raise TypeError(problem)
+        self._extract = extract
+
+    def _gap_ms(self, element: Any) -> int:
+        given = self._extract(element)
+        gap_ms = to_millis(given) if isinstance(given, (Duration, Time)) else int(given)
+        if gap_ms <= 0:
+            raise ValueError(f"the gap of a session is above 0 ms, and the extractor gave {gap_ms} for this record")
+        return gap_ms
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class DynamicEventTimeSessionWindows(_DynamicSessions[T]):
+    """Sessions by the records' timestamps, whose gap each record says.
+
+    Args:
+        session_window_time_gap_extractor: a SessionWindowTimeGapExtractor, or a callable of the record.
+    """
+
+    _event_time = True
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
+        """Sessions that end when no record has come for the gap of the one before."""
+        return DynamicEventTimeSessionWindows(extractor)
+
+
+class DynamicProcessingTimeSessionWindows(_DynamicSessions[T]):
+    """Sessions by the wall clock, whose gap each record says.
+
+    Args:
+        session_window_time_gap_extractor: a SessionWindowTimeGapExtractor, or a callable of the record.
+    """
+
+    _event_time = False
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+        """Sessions that end when no record has come for the gap of the one before."""
+        return DynamicProcessingTimeSessionWindows(extractor)
+
+
+class EventTimeSessionWindows(_FixedSessions[T]):
+    """Sessions by the records' timestamps: records at most the gap apart are in one.
+
+    >>> EventTimeSessionWindows.with_gap(Time.seconds(5))
+    EventTimeSessionWindows(5000)
+
+    Args:
+        session_gap: milliseconds, above 0.
+    """
+
+    _event_time = True
+
+    @staticmethod
+    def with_gap(size: Length) -> EventTimeSessionWindows[Any]:
+        """Sessions that end when no record has come for `size`.
+
+        Raises:
+            ValueError: it is not above 0.
+        """
+        return EventTimeSessionWindows(to_millis(size))
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
+        """Sessions whose gap each record says."""
+        return DynamicEventTimeSessionWindows(extractor)
+
+
+class ProcessingTimeSessionWindows(_FixedSessions[T]):
+    """Sessions by the wall clock: records at most the gap apart are in one.
+
+    Args:
+        session_gap: milliseconds, above 0.
+    """
+
+    _event_time = False
+
+    @staticmethod
+    def with_gap(size: Length) -> ProcessingTimeSessionWindows[Any]:
+        """Sessions that end when no record has come for `size`.
+
+        Raises:
+            ValueError: it is not above 0.
+        """
+        return ProcessingTimeSessionWindows(to_millis(size))
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+        """Sessions whose gap each record says."""
+        return DynamicProcessingTimeSessionWindows(extractor)
+
+
+__all__ = [
+    "DynamicEventTimeSessionWindows", "DynamicProcessingTimeSessionWindows", "EventTimeSessionWindows",
+    "MergingWindowAssigner", "ProcessingTimeSessionWindows", "SessionWindowTimeGapExtractor",
+]  # fmt: skip
