@@ -13,7 +13,6 @@ import re
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any
 
 import ray

@@ -7,7 +7,7 @@ What is not so stands in `golden/pyflink_differences.txt`, each line with its re
 
 `python -m tests.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints all that differs.
 `RAYFLINK_WRITE_GOLDEN=1 pytest ...` writes the list anew; new lines get the reason `?`, which the test refuses.
-Downloads are kept in ~/.cache/rayflink; `RAYFLINK_PYFLINK=DIRECTORY` is another place, with a folder pyflink-VERSION each.
+Downloads are kept in ~/.cache/rayflink; `RAYFLINK_PYFLINK=DIRECTORY` is another place, one folder pyflink-VERSION each.
 """
 
 from __future__ import annotations
