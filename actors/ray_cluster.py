@@ -6,7 +6,7 @@ import atexit
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from rayflink.common.written import write_text
 from rayflink.graph.job_graph import JobGraph
 
 from .coordinator_actor import Submission, coordinator_class
+from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .scheduling import required_slots
 from .terminal import News
@@ -144,6 +145,7 @@ class RayJob(JobHandle):
         graph: the job.
         options: how it is run.
         cached_files: name -> path of the distributed cache.
+        stores: of cached results, which the job writes.
 
     Raises:
         NotSerializable: the program cannot be sent.
@@ -152,12 +154,18 @@ class RayJob(JobHandle):
     """
 
     def __init__(
-        self, graph: JobGraph, options: RayOptions = RayOptions(), cached_files: Mapping[str, str] | None = None
+        self,
+        graph: JobGraph,
+        options: RayOptions = RayOptions(),
+        cached_files: Mapping[str, str] | None = None,
+        stores: Sequence[RayBlocks] = (),
     ) -> None:
         self.graph = graph
         program = pack(graph, f"job {graph.name!r}")
         namespace = options.namespace
         self.owns_cluster = connect(len(required_slots(graph)), namespace)
+        for store in stores:
+            store.open()
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}", namespace=namespace, lifetime="detached"
         )

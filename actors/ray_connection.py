@@ -50,7 +50,7 @@ def connect(slots: int, namespace: str) -> bool:
     global _started_here
     if ray.is_initialized():
         cpus = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
-        if _started_here and cpus < slots and not job_names(namespace):
+        if _started_here and cpus < slots and not job_names(namespace) and not _holds_caches(namespace):
             ray.shutdown()
         else:
             return _started_here
@@ -191,6 +191,11 @@ def job_names(namespace: str) -> list[str]:
     """Names of the coordinators there are, one a job."""
     named = ray.util.list_named_actors(all_namespaces=True)
     return sorted(a["name"] for a in named if a["namespace"] == namespace and a["name"].endswith("/coordinator"))
+
+
+def _holds_caches(namespace: str) -> bool:
+    named = ray.util.list_named_actors(all_namespaces=True)
+    return any(a["namespace"] == namespace and a["name"].endswith("/cache") for a in named)
 
 
 def _no_cluster(found: str) -> ConfigError:

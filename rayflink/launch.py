@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rayflink.actors.rates import Rates, averaged
 from rayflink.common import options
@@ -21,12 +22,14 @@ from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import JobExecutionResult
 from rayflink.common.job_status import JobStatus
 from rayflink.common.unheeded import warn_of_unheeded
+from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import rows_go_to
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
 if TYPE_CHECKING:
     from rayflink.actors.commands import JobResult
+    from rayflink.actors.ray_cache import RayBlocks
     from rayflink.actors.ray_cluster import JobHandle, RayJob
 
 
@@ -189,7 +192,7 @@ class RayJobClient(_JobOnRay):
 
     _job: RayJob
 
-    def __init__(self, graph: JobGraph, configuration: Configuration) -> None:
+    def __init__(self, graph: JobGraph, configuration: Configuration, stores: Sequence[RayBlocks] = ()) -> None:
         super().__init__(graph.id)
         from rayflink.actors.ray_cluster import RayJob, RayOptions
 
@@ -200,7 +203,7 @@ class RayJobClient(_JobOnRay):
             placement=configuration.get(options.PLACEMENT_STRATEGY).value,
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
         )
-        self._job = RayJob(graph, how, dict(graph.user_artifacts))
+        self._job = RayJob(graph, how, dict(graph.user_artifacts), stores)
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         stopped_by: list[str] = []
@@ -286,13 +289,48 @@ def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
-def submit(graph: JobGraph, configuration: Configuration) -> SubmittedJob:
-    """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray."""
+class KeptResult(Protocol):
+    """A cached result that a job writes; see `rayflink.datastream.cached.CachedResult`."""
+
+    def begin(self, store: BlockStore, partitions: int) -> None:
+        """A job is about to write it."""
+
+    def written_by(self, job: JobClient) -> None:
+        """That job has been submitted."""
+
+
+def submit(
+    graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()
+) -> SubmittedJob:
+    """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray.
+
+    Args:
+        kept: the cached results that the job writes, each with the parallelism of its writer.
+    """
     warn_of_unheeded(configuration)
     target = configuration.get(options.TARGET)
+    client: SubmittedJob
     if target is not None and target.name == "LOCAL":
-        return LocalJobClient(graph)
-    return RayJobClient(graph, configuration)
+        for result, partitions in kept:
+            folder = (configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0]
+            result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)
+        client = LocalJobClient(graph)
+    else:
+        client = _on_ray(graph, configuration, kept)
+    for result, _ in kept:
+        result.written_by(client)
+    return client
+
+
+def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:
+    stores = []
+    if kept:
+        from rayflink.actors.ray_cache import RayBlocks
+
+        for result, partitions in kept:
+            stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))
+            result.begin(stores[-1], partitions)
+    return RayJobClient(graph, configuration, stores)
 
 
 def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:

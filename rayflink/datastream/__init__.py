@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         WindowFunction as WindowFunction,
     )
     from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.datastream.cached import CachedDataStream as CachedDataStream
     from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
     from rayflink.datastream.connected import ConnectedStreams as ConnectedStreams
     from rayflink.datastream.environment import (
@@ -67,6 +68,7 @@ else:
                 "TimeDomain TimerService WindowFunction"
             ),
             "rayflink.common.output_tag": "OutputTag",
+            "rayflink.datastream.cached": "CachedDataStream",
             "rayflink.datastream.closeable_iterator": "CloseableIterator",
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cached import CachedDataStream
 from .closeable_iterator import CloseableIterator
 from .connected import ConnectedStreams
 from .keyed import KeyedStream
@@ -10,6 +11,7 @@ from .windowed import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AllWindowedStream",
+    "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",
     "DataStream",

@@ -80,6 +80,7 @@ class StreamExecutionEnvironment:
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
         self._time_characteristic = TimeCharacteristic.EventTime
+        self._cached_streams: list[graph.Cached] = []
 
     @staticmethod
     def get_execution_environment(
@@ -346,12 +347,28 @@ class StreamExecutionEnvironment:
     def _submit(self, job_name: str | None, configuration: Configuration) -> Any:
         stream = self.get_stream_graph(job_name)
         job = job_graph(stream)
+        kept = self._results_to_keep(stream)
         self._sinks.clear()
         if _interceptors:
             return _interceptors[-1](stream, job)
         from rayflink.launch import submit
 
-        return submit(job, configuration)
+        return submit(job, configuration, kept)
+
+    def close(self) -> None:
+        """Give up the records of all cached streams."""
+        for transformation in self._cached_streams:
+            transformation.result.clear()
+
+    def _results_to_keep(self, stream: StreamGraph) -> list[tuple[Any, int]]:
+        """Cached results that the job writes, each with the parallelism of its writer."""
+        writers = {id(node.operator_factory): node.parallelism for node in stream.nodes}
+        results = [transformation.result for transformation in self._cached_streams]
+        return [(result, writers[id(result.writer)]) for result in results if id(result.writer) in writers]
+
+    def add_cached(self, transformation: graph.Cached) -> None:
+        """Register a cached stream, which `close` gives up; front ends call it."""
+        self._cached_streams.append(transformation)
 
     def add(self, transformation: graph.Transformation) -> None:
         """Register a step that has an operator; front ends call it."""

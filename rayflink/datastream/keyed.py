@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayflink.common.functions import FilterFunction, FlatMapFunction, MapFunction
 from rayflink.graph import partitioners
@@ -115,6 +115,11 @@ class KeyedStream(DataStream):
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:
         """Deal the records by another key."""
         return DataStream(self._env, self._behind).key_by(key_selector, key_type)
+
+    def cache(self) -> NoReturn:
+        """Raises: PlanError: always: a keyed stream has no operator whose result could be kept."""
+        remedy = "call cache() on the stream before key_by"
+        raise PlanError("cache() was called on a keyed stream", remedy, graph.call_site())
 
     def _aggregated(self, kind: str, position: int | str) -> DataStream:
         factory = Factory(keyed_aggregation, self.key_selector, kind, position)

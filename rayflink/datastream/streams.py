@@ -32,6 +32,7 @@ from .step import Step, as_type
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
 
+    from .cached import CachedDataStream
     from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
     from .keyed import KeyedStream
@@ -197,6 +198,25 @@ class DataStream(Step):
         key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
         as_key_selector(key_of)
         return self._partitioned(partitioners.Custom(partitioner, key_of))
+
+    def cache(self) -> CachedDataStream:
+        """This stream, computed by the first job that needs it and read by later ones of the same environment.
+
+        Raises:
+            PlanError: the stream has no end.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> squares = env.from_sequence(1, 3).map(lambda n: n * n).cache()
+        >>> list(squares.execute_and_collect())
+        [1, 4, 9]
+        >>> list(squares.map(str).execute_and_collect())  # reads what was kept
+        ['1', '4', '9']
+        >>> env.close()
+        """
+        from .cached import cached
+
+        return cached(self._env, self._transformation)
 
     # results
 

@@ -214,6 +214,24 @@ class SideOutput(Transformation):
 
 
 @dataclass(eq=False)
+class Cached(Transformation):
+    """A stream that one job computes and keeps, and later ones read.
+
+    Args:
+        result: has `is_complete`, `is_wanted`, `partitions`, and the factories `writer` and `reader`; see
+            `rayflink.datastream.cached.CachedResult`.
+    """
+
+    input: Transformation = field(repr=False)
+    result: Any
+    name: str = field(default="Cache", kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Transformation, ...]:
+        return (self.input,)
+
+
+@dataclass(eq=False)
 class Split(Transformation):
     """Names for each record of a stream, by which `Select` picks; `selector` is record -> iterable of names."""
 

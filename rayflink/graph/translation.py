@@ -17,6 +17,7 @@ from .partitioners import Forward, Partitioner, Rebalance
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
 from .trampoline import run_nested
 from .transformations import (
+    Cached,
     CoFeedback,
     Feedback,
     OneInput,
@@ -166,6 +167,8 @@ class _Translation:
                 return self._logical(transformation, tag_id=tag_id)
             case Select(selected_names=names):
                 return self._logical(transformation, selected_names=tuple(names))
+            case Cached():
+                return self._cached(transformation)
             case Split():
                 return self._split(transformation)
             case Feedback() | CoFeedback():
@@ -224,6 +227,33 @@ class _Translation:
             node = self._nodes[key]
             self._nodes[key] = replace(node, output_selectors=(*node.output_selectors, split.selector))
         return upstream
+
+    def _cached(self, of: Cached) -> Steps:
+        """A source that reads what an earlier job has kept; else the stream itself, with a sink that keeps it."""
+        if of.result.is_complete:
+            return (self._cache_node((of.id, 0), of, NodeKind.SOURCE, of.result.partitions),)
+        upstream = yield self._translate(of.input)
+        if of.result.is_wanted:
+            before = self._nodes[self._producer(upstream[0])]
+            sink = self._cache_node((of.id, 1), of, NodeKind.SINK, before.parallelism)
+            self._nodes[sink] = replace(self._nodes[sink], slot_sharing_group=before.slot_sharing_group)
+            self._edges.extend(_Wanted(key, sink, 0) for key in upstream)
+        return upstream
+
+    def _cache_node(self, key: Key, of: Cached, kind: NodeKind, parallelism: int) -> Key:
+        is_source = kind is NodeKind.SOURCE
+        self._nodes[key] = StreamNode(
+            id=0,
+            name="Source: Cache" if is_source else "Sink: Cache",
+            kind=kind,
+            parallelism=parallelism,
+            buffer_timeout_ms=self._settings.buffer_timeout_ms,
+            operator_factory=of.result.reader if is_source else of.result.writer,
+            key_selectors=() if is_source else (None,),
+            output_type=of.declared_type() if is_source else None,
+            call_site=of.call_site,
+        )
+        return key
 
     def _feedback(self, of: Feedback | CoFeedback) -> Steps:
         """The head of an iteration; no edge joins it to the tail, so that the graph has no cycle."""

@@ -1,0 +1,127 @@
+"""Streams whose result is kept: computed once, read by later jobs, given up on demand."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+import pytest
+
+from rayflink.common import Duration, JobFailed, PlanError, WatermarkStrategy
+from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from rayflink.datastream.window import TumblingEventTimeWindows
+from tests.datastream.programs import environment
+
+
+class Calls:
+    """A function that notes in a file that it was called, as its copies do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "calls"
+        self.file.touch()
+
+    def __call__(self, value):
+        with self.file.open("a") as file:
+            file.write("x")
+        return value
+
+    @property
+    def count(self) -> int:
+        return len(self.file.read_text())
+
+
+@pytest.mark.parametrize("mode", [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH])
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_a_cached_stream_is_computed_once(tmp_path, mode, parallelism):
+    env = environment(parallelism).set_runtime_mode(mode)
+    calls = Calls(tmp_path)
+    kept = env.from_sequence(1, 100).map(calls).cache()
+    first = sorted(kept.map(str).execute_and_collect())
+    assert calls.count == 100
+    assert sorted(kept.map(str).execute_and_collect()) == first == sorted(map(str, range(1, 101)))
+    assert sorted(kept.filter(lambda n: n > 98).execute_and_collect()) == [99, 100]
+    assert calls.count == 100
+    env.close()
+
+
+def test_steps_that_were_written_before_the_first_job_read_what_it_kept(tmp_path):
+    env = environment()
+    calls = Calls(tmp_path)
+    kept = env.from_collection([1, 2, 3]).map(calls).cache()
+    doubled = kept.map(lambda n: 2 * n)
+    env.execute()
+    assert calls.count == 3
+    assert list(doubled.execute_and_collect()) == [2, 4, 6]
+    assert calls.count == 3
+    env.close()
+
+
+def test_an_invalidated_cache_is_computed_and_kept_again(tmp_path):
+    env = environment()
+    calls = Calls(tmp_path)
+    kept = env.from_collection([1, 2]).map(calls).cache()
+    for expected in (2, 2):
+        assert list(kept.execute_and_collect()) == [1, 2]
+        assert calls.count == expected
+    kept.invalidate()
+    for expected in (4, 4):
+        assert list(kept.execute_and_collect()) == [1, 2]
+        assert calls.count == expected
+    env.close()
+
+
+def test_closing_the_environment_removes_the_files(tmp_path):
+    env = StreamExecutionEnvironment({"execution.target": "local", "io.tmp.dirs": str(tmp_path)})
+    kept = env.from_collection([1, 2]).cache()
+    assert list(kept.execute_and_collect()) == [1, 2]
+    assert len(glob.glob(f"{tmp_path}/rayflink-cache-*/*.blocks")) == 1
+    env.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_failed_job_has_kept_is_not_read(tmp_path):
+    env = environment()
+    broken = tmp_path / "broken"
+    broken.touch()
+
+    def fragile(number):
+        if number == 3 and broken.exists():
+            raise ValueError("three")
+        return number
+
+    kept = env.from_collection([1, 2, 3]).map(fragile).cache()
+    with pytest.raises(JobFailed, match="three"):
+        list(kept.execute_and_collect())
+    broken.unlink()
+    assert list(kept.execute_and_collect()) == [1, 2, 3]
+    assert list(kept.execute_and_collect()) == [1, 2, 3]
+    env.close()
+
+
+def test_timestamps_are_kept():
+    env = environment()
+    in_order = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda pair, _: pair[1])
+    kept = env.from_collection([("a", 1), ("b", 1_500), ("a", 7)]).assign_timestamps_and_watermarks(in_order).cache()
+    windows = kept.window_all(TumblingEventTimeWindows.of(Duration.of_seconds(1)))
+    names = windows.apply(lambda window, pairs: ["".join(sorted(name for name, _ in pairs))])
+    env.execute()
+    assert list(names.execute_and_collect()) == ["aa", "b"]
+    env.close()
+
+
+def test_what_cannot_be_cached_is_refused_in_its_line():
+    env = environment()
+    with pytest.raises(PlanError, match="cache.. was called on a keyed stream.*before key_by.*test_cached"):
+        env.from_collection([1]).key_by(lambda n: n).cache()
+    with pytest.raises(PlanError, match="cache.. needs a stream that ends.*test_cached"):
+        env.socket_text_stream("localhost", 1).cache() if hasattr(env, "socket_text_stream") else _endless(env).cache()
+    with pytest.raises(PlanError, match="a parallelism does not belong to a cached stream"):
+        env.from_collection([1]).cache().set_parallelism(2)
+    with pytest.raises(PlanError, match="a name does not belong to a cached stream"):
+        env.from_collection([1]).cache().get_name()
+
+
+def _endless(env):
+    from rayflink.datastream.connectors import SocketTextSource
+
+    return env.from_source(SocketTextSource("localhost", 1))
