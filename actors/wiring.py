@@ -68,7 +68,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
     """
     writers = []
     folder = spill_folder(deployment)
-    if folder is not None:
+    if folder is not None and any(spec.blocking for spec in deployment.outputs):
         _make(folder)
     for spec in deployment.outputs:
         pool = output_pool(
@@ -100,10 +100,11 @@ def _make(folder: Path) -> None:
 
 
 def spill_folder(deployment: TaskDeployment) -> Path | None:
-    """Where the attempt spills what it gives to blocking partitions; None when it has none."""
-    if not any(spec.blocking for spec in deployment.outputs):
+    """Where the attempt spills what it sorts, and what it gives to blocking partitions; None outside of batch mode."""
+    config = Configuration.from_dict(deployment.config)
+    if config.get(options.RUNTIME_MODE).name != "BATCH" and not any(spec.blocking for spec in deployment.outputs):
         return None
-    parent = Configuration.from_dict(deployment.config).get(options.TMP_DIRS) or (tempfile.gettempdir(),)
+    parent = config.get(options.TMP_DIRS) or (tempfile.gettempdir(),)
     return Path(parent[deployment.subtask % len(parent)]) / f"rayflink-{deployment.attempt}"
 
 
@@ -172,5 +173,6 @@ def operator_context(
         cached_files=deployment.cached_files,
         call_site=node.call_site,
         request_split=request_split,
+        spill_folder=str(spill_folder(deployment) or ""),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

@@ -206,6 +206,10 @@ class KeyedBackend(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Delete all entries and timers; tables and queues that were given out stay in use."""
+        ...
+
     def close(self) -> None:
         """Release everything."""
         ...

@@ -93,6 +93,10 @@ class HashMapTable:
             for key in space:
                 yield key, namespace
 
+    def clear(self) -> None:
+        """Delete all entries."""
+        self._spaces.clear()
+
     def __len__(self) -> int:
         return sum(map(len, self._spaces.values()))
 
@@ -213,6 +217,13 @@ class HashMapBackend:
             queue = self.timers(name)
             for _, namespace, key, timestamp in sorted(rows, key=itemgetter(0)):
                 queue.register(timestamp, canonical_key(key), namespace)
+
+    def clear(self) -> None:
+        """Delete all entries and timers."""
+        for _, table in self._tables.values():
+            table.clear()
+        for queue in self._timers.values():
+            queue.clear()
 
     def close(self) -> None:
         """Let go of all objects."""

@@ -107,6 +107,11 @@ class TimerQueue:
                     self._drop(timestamp, namespace)
                 yield timestamp, namespace, chosen
 
+    def clear(self) -> None:
+        """Delete all timers."""
+        self._at.clear()
+        self._heap.clear()
+
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
         for timestamp in sorted(self._at):

@@ -126,6 +126,10 @@ class Allowance:
         """Bytes that would be granted now, if nobody else asked first."""
         return min(self._most - self.used, self._memory.available)
 
+    def limited(self, most: int) -> Allowance:
+        """A new allowance of the same owner, of at most so many bytes."""
+        return Allowance(self._memory, self._owner, min(most, self._most))
+
     def divided(self, parts: int) -> list[Allowance]:
         """So many new allowances of equal size, together at most this one."""
         return [Allowance(self._memory, self._owner, self._most // parts) for _ in range(parts)]

@@ -182,6 +182,11 @@ PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not suppor
 _E = "Execution"
 RUNTIME_MODE = _option(_E, "execution.runtime-mode", enum_type(RuntimeMode), RuntimeMode.STREAMING,
                        "STREAMING schedules all tasks at once; BATCH starts a task when its input is complete.")
+SORTED_INPUTS = _option(_E, "execution.sorted-inputs.enabled", BOOLEAN, True,
+                        "In batch mode the input of keyed operators is sorted by key; False keeps all keys in state.")
+SORTED_INPUTS_MEMORY = _option(_E, "execution.sorted-inputs.memory", MEMORY, MemorySize(128 << 20),
+                               "Most that one sorted input keeps in memory, while the slot has managed memory for it; "
+                               "the rest is sorted on disk.")
 BUFFER_TIMEOUT = _option(_E, "execution.buffer-timeout.interval", DURATION, _ms(100),
                          "Longest a record waits for its batch to fill; 0 sends each record at once; -1 ms sends full "
                          "batches only.", ("execution.buffer-timeout",))

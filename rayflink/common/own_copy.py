@@ -99,8 +99,8 @@ def _is_filled(cell: CellType) -> bool:
 
 def _function_like(original: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
     copied = FunctionType(original.__code__, original.__globals__, original.__name__, None, cells)
-    copied.__qualname__, copied.__module__, copied.__doc__ = original.__qualname__, original.__module__, original.__doc__
-    copied.__annotations__ = original.__annotations__
+    for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
+        setattr(copied, name, getattr(original, name))
     return copied
 
 

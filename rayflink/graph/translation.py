@@ -11,6 +11,10 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.operators.sorted_input import SortedInput
+
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
 from .partitioners import Forward, Partitioner, Rebalance
@@ -21,6 +25,7 @@ from .transformations import (
     CoFeedback,
     Feedback,
     OneInput,
+    OperatorFactory,
     Partition,
     Select,
     SideOutput,
@@ -198,7 +203,7 @@ class _Translation:
             chaining_strategy=of.chaining_strategy,
             description=of.description,
             stoppable=of.stoppable if isinstance(of, Source) else True,
-            operator_factory=of.operator_factory,
+            operator_factory=self._factory_of(of, key_selectors),
             key_selectors=key_selectors,
             output_type=of.declared_type(),
             call_site=of.call_site,
@@ -206,6 +211,15 @@ class _Translation:
         for input_index, keys in enumerate(inputs):
             self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
         return (key,)
+
+    def _factory_of(self, of: Any, key_selectors: tuple[Any, ...]) -> OperatorFactory | None:
+        """What makes the operator; in batch mode its input is sorted where it is keyed."""
+        factory: OperatorFactory | None = of.operator_factory
+        keyed = bool(key_selectors) and all(selector is not None for selector in key_selectors)
+        if factory is None or not (self._settings.batch and keyed):
+            return factory
+        sorts = Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS)
+        return SortedInput(factory) if sorts else factory
 
     def _union(self, union: Union) -> Steps:
         if not union.sources:

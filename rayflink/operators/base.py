@@ -89,6 +89,8 @@ class OperatorContext:
             belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
             triggers them sets this.
         managed_memory: what it may keep in memory of what it could also write to disk; None: no bound.
+        spill_folder: where it may write that, a folder of this attempt, which may still have to be made and is removed
+            with it; "" outside of batch mode.
     """
 
     operator_id: str
@@ -108,6 +110,7 @@ class OperatorContext:
     request_split: Callable[[], None] | None = None
     checkpointing: bool = False
     managed_memory: Allowance | None = None
+    spill_folder: str = ""
 
 
 class Operator(ABC):

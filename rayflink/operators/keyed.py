@@ -32,6 +32,7 @@ class KeyedReduceOperator(KeyedOperator):
     """
 
     state_name = "_op_state"
+    gives_running_results = True
     where = "reduce"
 
     def __init__(self, key_selector: Any, function: Any) -> None:

@@ -45,6 +45,8 @@ class KeyedOperator(FunctionOperator):
     """
 
     create_backend = staticmethod(hashmap_backend)
+    gives_running_results = False
+    """Whether it gives one result a record, of which the last of a key includes all before."""
 
     def __init__(self, key_selector: Any, function: UserFunction) -> None:
         super().__init__(function)
@@ -116,6 +118,18 @@ class KeyedOperator(FunctionOperator):
                 raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)
         self.check_keys(keys, batch)
         return keys
+
+    def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
+        """As `keys_of`, for a batch of that input."""
+        return self.keys_of(batch)
+
+    def end_of_keys(self) -> Iterable[Element]:
+        """The keys worked so far will not come again: fire all their timers, then forget them; for batch mode."""
+        self.watermark = MAX_TIMESTAMP
+        yield from self.on_event_time(MAX_TIMESTAMP)
+        yield from self.on_processing_time(MAX_TIMESTAMP)
+        self.backend.clear()
+        self.watermark = MIN_TIMESTAMP
 
     def check_keys(self, keys: list[Any], batch: Batch) -> None:
         """Hold keys to the type the program declared, if it did; where they are the records', one is named.

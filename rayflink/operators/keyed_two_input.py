@@ -46,8 +46,15 @@ class KeyedCoProcessOperator(KeyedProcessOperator):
                     self._second.close()
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
-        self._key_by, self._key_of, self._function = self._ways[input_index]
+        self._turn_to(input_index)
         yield from super().process(batch, input_index)
+
+    def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
+        self._turn_to(input_index)
+        return self.keys_of(batch)
+
+    def _turn_to(self, input_index: int) -> None:
+        self._key_by, self._key_of, self._function = self._ways[input_index]
 
 
 class _Called:

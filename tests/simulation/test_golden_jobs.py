@@ -48,7 +48,7 @@ def test_it_gives_its_answer_as_a_batch_job(job, tmp_path):
     for seed in range(2):
         story = simulate(graph, seed, ROUGH_NETWORK if seed else ())
         assert story.result is not None
-        job.check(story.result)
+        job.check(story.result, batch=True)
         assert list(tmp_path.iterdir()) == [], "spill files stayed behind"
 
 

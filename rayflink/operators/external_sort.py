@@ -1,0 +1,153 @@
+"""Sorts more entries than memory holds: sorted runs on disk, merged block by block.
+
+Source: apache/flink PushSorter, ExternalSorter (sorted runs spilled under memory pressure, then merged).
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import cloudpickle
+
+from ..common.managed_memory import Allowance
+
+Entry = tuple[bytes, int, int, Any]
+"""(sort key, then this, order of arrival, payload)."""
+
+BLOCK_ROWS = 1024
+"""Entries of a run that are read at a time."""
+MOST_RUNS = 64
+"""Runs merged at a time; more are first merged to fewer."""
+_STEP_BYTES = 1 << 20
+_ENTRY_BYTES = 220
+"""What an entry takes in memory besides its payload: a tuple, a key, two numbers."""
+_GROWN = 3
+"""Bytes an object takes in memory for one in its pickle, about."""
+_SAMPLE = 64
+
+_order = itemgetter(0, 1, 2)
+
+
+class ExternalSort:
+    """Takes entries in any order and gives them sorted by key, then number, then arrival.
+
+    It keeps them in memory as long as `memory` grants it; then it writes what it has to disk, sorted. One block is kept
+    whatever is granted.
+
+    Args:
+        memory: what it may keep; None: everything.
+        folder: where runs are written; made when it is needed, and removed by `close` when nothing else is in it.
+    """
+
+    def __init__(self, memory: Allowance | None, folder: Path) -> None:
+        self._memory, self._folder = memory, folder
+        self._held: list[Entry] = []
+        self._held_bytes = 0
+        self._arrival = count()
+        self._runs: list[Path] = []
+        self._names = count()
+        self._open: list[BinaryIO] = []
+        self.spilled_bytes = 0
+
+    def add(self, keys: Iterable[bytes], numbers: Iterable[int], payloads: list[Any]) -> None:
+        """Take entries that belong together: `payloads[i]` has the i-th key and number."""
+        size = self._estimate(payloads)
+        if not self._has_room_for(size):
+            self._spill()
+            self._has_room_for(size)
+        self._held += zip(keys, numbers, self._arrival, payloads, strict=False)
+        self._held_bytes += size
+        if self._memory is not None and self._held_bytes > self._memory.used and len(self._held) >= BLOCK_ROWS:
+            self._spill()
+
+    def sorted(self) -> Iterator[Entry]:
+        """All entries; nothing may be added any more."""
+        if not self._runs:
+            held, self._held = self._held, []
+            held.sort(key=_order)
+            yield from held
+            return
+        if self._held:
+            self._spill()
+        while len(self._runs) > MOST_RUNS:
+            some, self._runs = self._runs[:MOST_RUNS], self._runs[MOST_RUNS:]
+            self._runs.append(self._write(self._merged(some)))
+            for run in some:
+                run.unlink()
+        yield from self._merged(self._runs)
+
+    def close(self) -> None:
+        """Give the memory back and remove the files."""
+        for file in self._open:
+            file.close()
+        self._open.clear()
+        for run in self._runs:
+            run.unlink(missing_ok=True)
+        self._runs.clear()
+        self._held.clear()
+        if self._memory is not None:
+            self._memory.release_all()
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+    def _estimate(self, payloads: list[Any]) -> int:
+        sample = payloads[:: max(1, len(payloads) // _SAMPLE)]
+        pickled = len(_dumped(sample)) if sample else 0
+        return len(payloads) * (_ENTRY_BYTES + _GROWN * pickled // max(1, len(sample)))
+
+    def _has_room_for(self, size: int) -> bool:
+        memory, wanted = self._memory, self._held_bytes + size
+        if memory is None:
+            return True
+        while memory.used < wanted:
+            if not memory.reserve(max(_STEP_BYTES, wanted - memory.used)) and not memory.reserve(wanted - memory.used):
+                return False
+        return True
+
+    def _spill(self) -> None:
+        if not self._held:
+            return
+        held, self._held = self._held, []
+        held.sort(key=_order)
+        self._runs.append(self._write(held))
+        self._held_bytes = 0
+
+    def _write(self, entries: Iterable[Entry]) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"sort-{id(self):x}-{next(self._names)}.run"
+        rest = iter(entries)
+        with path.open("xb") as file:
+            while block := list(islice(rest, BLOCK_ROWS)):
+                file.write(_dumped(block))
+            self.spilled_bytes += file.tell()
+        return path
+
+    def _merged(self, runs: list[Path]) -> Iterator[Entry]:
+        return heapq.merge(*map(self._read, runs), key=_order)
+
+    def _read(self, run: Path) -> Iterator[Entry]:
+        with run.open("rb") as file:
+            self._open.append(file)
+            while True:
+                try:
+                    block = pickle.load(file)
+                except EOFError:
+                    self._open.remove(file)
+                    return
+                yield from block
+
+
+def _dumped(values: list[Any]) -> bytes:
+    try:
+        return pickle.dumps(values, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a class that has no name to be found by
+        return bytes(cloudpickle.dumps(values, protocol=5))
+
+
+__all__ = ["BLOCK_ROWS", "Entry", "ExternalSort"]

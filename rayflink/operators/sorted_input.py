@@ -1,0 +1,188 @@
+"""Batch mode on keyed streams: all input is sorted by key first, so that state is that of few keys at a time.
+
+Watermarks are not looked at while the input comes. Behind the last record of a key event time jumps to its end, so that
+nothing is late and all timers of the key fire, those of processing time too. Of rolling aggregates the last result of
+each key is given, and no other.
+
+Source: apache/flink SortingDataInput, BatchExecutionInternalTimeService, BatchGroupedReduceOperator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rayflink.state.keys import encode_key
+
+from ..common import options
+from ..common.batches import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    ArrowBatch,
+    Batch,
+    Element,
+    LatencyMarker,
+    RowBatch,
+    Watermark,
+    WatermarkStatus,
+    rows_of,
+)
+from ..common.configuration import Configuration
+from .base import Operator, OperatorContext, OperatorSnapshot
+from .external_sort import Entry, ExternalSort
+from .keyed_base import KeyedOperator
+from .user_code import list_of, timestamps_of
+
+CHUNK_ROWS = 4096
+"""Records of whole keys that are worked together; a larger key is worked in pieces of this size."""
+
+
+class SortedInput:
+    """Makes another factory's operator, behind a sort of its input; travels in a program.
+
+    Args:
+        factory: makes a keyed operator.
+    """
+
+    def __init__(self, factory: Callable[[], Any]) -> None:
+        self._factory = factory
+
+    def __call__(self) -> Operator:
+        made = self._factory()
+        return SortedInputOperator(made) if isinstance(made, KeyedOperator) else made
+
+
+class SortedInputOperator(Operator):
+    """Gives a keyed operator its records key by key, by time within a key, once all are there.
+
+    Args:
+        keyed: the operator.
+    """
+
+    def __init__(self, keyed: KeyedOperator) -> None:
+        self._keyed = keyed
+        self._drained = False
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._keyed.setup(ctx)
+        memory = ctx.managed_memory
+        if memory is not None:
+            memory = memory.limited(Configuration.from_dict(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
+        self._sort = ExternalSort(memory, Path(ctx.spill_folder))
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._keyed.initialize_state(())
+
+    def open(self) -> None:
+        self._keyed.open()
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        keyed, values = self._keyed, list_of(batch)
+        keys = keyed.keys_of_input(batch, input_index)
+        encoded = [encode_key(keyed.canonical(key, value)) for key, value in zip(keys, values, strict=True)]
+        stamps = timestamps_of(batch)
+        times = [MIN_TIMESTAMP] * len(values) if stamps is None else stamps
+        self._sort.add(encoded, times, [(input_index, value) for value in values])
+        return ()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        if watermark.timestamp == MAX_TIMESTAMP:
+            yield from self._drain()
+            yield watermark
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        return ()
+
+    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
+        return self._keyed.process_latency_marker(marker)
+
+    def finish(self) -> Iterable[Element]:
+        yield from self._drain()
+        yield from self._keyed.finish()
+
+    def close(self) -> None:
+        try:
+            self._keyed.close()
+        finally:
+            self._sort.close()
+
+    def _drain(self) -> Iterator[Element]:
+        """Work everything; the next call finds nothing."""
+        if self._drained:
+            return
+        self._drained = True
+        for chunk, ends_keys in _chunks(self._sort.sorted()):
+            yield from self._worked(chunk, ends_keys)
+            if ends_keys:
+                yield from self._keyed.end_of_keys()
+
+    def _worked(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
+        keyed = self._keyed
+        for at, run in _runs_of_one_input(chunk):
+            values = [entry[3][1] for entry in run]
+            times = [entry[1] for entry in run]
+            batch = RowBatch(values, None if all(time == MIN_TIMESTAMP for time in times) else times)
+            given = keyed.process(batch, run[0][3][0])
+            if keyed.gives_running_results:
+                yield from _last_of_keys(given, chunk, at, len(run), ends_keys)
+            else:
+                yield from given
+
+
+def _chunks(entries: Iterator[Entry]) -> Iterator[tuple[list[Entry], bool]]:
+    """(entries, whether their last key ends with them): whole keys, or pieces of a large one."""
+    chunk: list[Entry] = []
+    last_key_at = 0
+    for entry in entries:
+        is_new = not chunk or entry[0] != chunk[-1][0]
+        if len(chunk) >= CHUNK_ROWS:
+            if is_new:
+                yield chunk, True
+                chunk = []
+            elif last_key_at:
+                yield chunk[:last_key_at], True
+                chunk, last_key_at = chunk[last_key_at:], 0
+            else:
+                yield chunk, False
+                chunk = []
+        if is_new or not chunk:
+            last_key_at = len(chunk)
+        chunk.append(entry)
+    if chunk:
+        yield chunk, True
+
+
+def _runs_of_one_input(chunk: list[Entry]) -> Iterator[tuple[int, list[Entry]]]:
+    """(position in the chunk, entries that follow each other and are of one input)."""
+    start = 0
+    for at in range(1, len(chunk) + 1):
+        if at == len(chunk) or chunk[at][3][0] != chunk[start][3][0]:
+            yield start, chunk[start:at]
+            start = at
+
+
+def _last_of_keys(
+    given: Iterable[Element], chunk: list[Entry], at: int, count: int, ends_keys: bool
+) -> Iterator[Element]:
+    """Of results, one a record from position `at` of the chunk on, those of each key's last record."""
+    values: list[Any] = []
+    times: list[int] = []
+    for element in given:
+        assert isinstance(element, RowBatch | ArrowBatch), f"a rolling aggregate gave {element!r}"
+        values += rows_of(element)
+        times += timestamps_of(element) or [MIN_TIMESTAMP] * (len(values) - len(times))
+    assert len(values) == count, f"a rolling aggregate gave {len(values)} results for {count} records"
+    last = [
+        index
+        for index in range(count)
+        if (ends_keys if at + index + 1 == len(chunk) else chunk[at + index + 1][0] != chunk[at + index][0])
+    ]
+    if last:
+        kept = [times[index] for index in last]
+        has_times = any(time != MIN_TIMESTAMP for time in kept)
+        yield RowBatch([values[index] for index in last], kept if has_times else None)
+
+
+__all__ = ["SortedInput", "SortedInputOperator"]
