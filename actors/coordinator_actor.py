@@ -76,9 +76,9 @@ class CoordinatorActor:
         return self._coordinator.result(timeout_s)
 
     @ray.method(concurrency_group="follow")
-    def follow(self, timeout_s: float) -> News:
-        """What is new for the driver, within `timeout_s`; also tells that the driver lives."""
-        return self._coordinator.follow(timeout_s)
+    def follow(self, timeout_s: float, with_texts: bool) -> News:
+        """What is new for the driver, within `timeout_s`; also tells that the driver lives, if only that."""
+        return self._coordinator.follow(timeout_s, with_texts)
 
     @ray.method(concurrency_group="wait")
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:

@@ -14,13 +14,13 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
-from rayflink.common.written import write_text
 from rayflink.graph.job_graph import JobGraph
 
 from .coordinator_actor import Submission, coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .scheduling import required_slots
+from .screen import Screen
 from .terminal import News
 from .user_code import from_bytes, pack
 
@@ -183,6 +183,7 @@ class RayJob(JobHandle):
         self._result: JobResult | None = None
         self._error: Exception | None = None
         self._last_status: dict[str, Any] | None = None
+        self._screen = Screen(f"screen of job {graph.name}")
         self._ended = threading.Event()
         self._leaving = False
         self._noted_at = 0.0
@@ -198,7 +199,7 @@ class RayJob(JobHandle):
 
     def cancel(self, by: str = "the user") -> None:
         """Ask for cancellation; does nothing to a job that has ended."""
-        if not self._ended.is_set():
+        if not self._ended.is_set() and self._last_status is None:
             super().cancel(by)
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None, every_s: float = 1.0) -> JobResult:
@@ -243,12 +244,13 @@ class RayJob(JobHandle):
             ControlPlaneTimeout: it does not answer.
             JobExecutionError: the rows cannot be read in this process.
         """
-        if self._ended.is_set():
+        if self._ended.is_set() or self._last_status is not None:
             return None
         try:
             blocks = self._ask(self._coordinator.rows.remote(timeout_s), "rows", timeout_s + self._ask_timeout_s)
         except TaskLost:
-            if self._ended.wait(self._ask_timeout_s) and self._error is None:
+            known = self._ended.wait(self._ask_timeout_s) or self._last_status is not None
+            if known and self._error is None:
                 return None  # the coordinator goes once all rows are drawn and the end is known
             raise
         return None if blocks is None else [row for block in blocks for row in self._read(block)]
@@ -262,12 +264,14 @@ class RayJob(JobHandle):
         try:
             while not self._leaving:
                 self._look_for_control_service()
-                asked = self._coordinator.follow.remote(FOLLOW_S)
+                room = self._screen.wait_for_room(FOLLOW_S)
+                asked = self._coordinator.follow.remote(FOLLOW_S if room else 0.0, room)
                 news: News = self._ask(asked, "news", FOLLOW_S + self._ask_timeout_s)
                 self._show(news)
                 if news.result is not None:
                     self._last_status = super().status()
                     ray.kill(self._coordinator)
+                    self._screen.finish()
                     atexit.unregister(self._leave)
                     self._result = self._read(news.result)
                     return
@@ -277,22 +281,24 @@ class RayJob(JobHandle):
         except Exception as error:  # raised where the program waits for the job
             self._error = error
         finally:
+            try:
+                self._screen.finish()
+            except Exception as error:
+                self._error = self._error or error
             self._ended.set()
 
     def _show(self, news: News) -> None:
-        for to_stderr, text in news.texts:
-            write_text(sys.stderr if to_stderr else sys.stdout, text)
-        if news.texts:
-            sys.stdout.flush()
-            sys.stderr.flush()
+        self._screen.put(news.texts)
         now = time.monotonic()
         if news.note and now - self._noted_at >= NOTE_EVERY_S:
             self._noted_at = now
-            print(f"job {self.graph.name!r}: {news.note}", file=sys.stderr, flush=True)
+            self._screen.put([(True, f"job {self.graph.name!r}: {news.note}\n")])
 
     def _leave(self) -> None:
-        """The driver ends before its job."""
-        if self._attached and not self._ended.is_set():
+        """The driver ends before its job, or before all that the job has printed was written."""
+        if self._last_status is not None:
+            pass
+        elif self._attached and not self._ended.is_set():
             try:
                 self.cancel("the end of its driver")
             except Exception as error:  # the process ends: nobody is left to catch it

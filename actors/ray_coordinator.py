@@ -140,9 +140,16 @@ class Coordinator:
         self._raise_fault()
         return None if self._result is None else to_bytes(self._result)
 
-    def follow(self, timeout_s: float) -> News:
-        """What is new for the driver, within `timeout_s`; also tells that the driver lives."""
+    def follow(self, timeout_s: float, with_texts: bool) -> News:
+        """What is new for the driver, within `timeout_s`; also tells that the driver lives.
+
+        Without texts, which a driver has no room for while its terminal is paused, that is all: they wait here.
+        """
         self._owner_seen = time.monotonic()
+        if not with_texts:
+            self._terminal.attend()
+            self._raise_fault()
+            return News((), self._note)
         texts = self._terminal.take(timeout_s)
         self._owner_seen = time.monotonic()
         if not texts:

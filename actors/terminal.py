@@ -187,6 +187,11 @@ class Terminal:
             self._changed.notify_all()
             return tuple(taken)
 
+    def attend(self) -> None:
+        """A driver is there but can take nothing now: who puts texts waits for it."""
+        with self._changed:
+            self._reader_seen = self._now()
+
     def close(self) -> None:
         """Nothing more will be put: who waits in `take` is answered."""
         with self._changed:

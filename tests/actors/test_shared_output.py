@@ -84,7 +84,9 @@ def test_a_character_written_in_two_parts_is_not_mixed_with_another_threads_byte
     assert texts == [(True, "an \u00e4\n"), (True, "mine \u00e9\n")]
 
 
-def test_a_character_that_a_thread_left_unfinished_is_not_completed_by_another(stream: SharedStream, texts: Any) -> None:
+def test_a_character_that_a_thread_left_unfinished_is_not_completed_by_another(
+    stream: SharedStream, texts: Any
+) -> None:
     elsewhere(lambda: stream.buffer.write(b"\xc3"))
     elsewhere(lambda: stream.buffer.write(b"\xa9 other\n"))
     assert texts == [(True, "\\xa9 other\n")]
