@@ -19,6 +19,7 @@ from rayflink.graph.job_graph import JobGraph
 from .coordinator_actor import Submission, coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
+from .ray_python_files import runtime_env_with
 from .scheduling import required_slots
 from .screen import Screen
 from .terminal import News
@@ -129,6 +130,7 @@ class RayOptions:
         slot_cpus: CPUs of one slot.
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         ask_timeout_s: how long an answer of the coordinator may take.
+        python_files: modules that the processes of the job import.
     """
 
     namespace: str = "rayflink"
@@ -136,6 +138,7 @@ class RayOptions:
     slot_cpus: float = 1.0
     placement: str = "PACK"
     ask_timeout_s: float = ASK_TIMEOUT_S
+    python_files: tuple[str, ...] = ()
 
 
 class RayJob(JobHandle):
@@ -167,7 +170,10 @@ class RayJob(JobHandle):
         for store in stores:
             store.open()
         blueprint = coordinator_class().options(
-            name=f"{graph.id}/{COORDINATOR}", namespace=namespace, lifetime="detached"
+            name=f"{graph.id}/{COORDINATOR}",
+            namespace=namespace,
+            lifetime="detached",
+            runtime_env=runtime_env_with(options.python_files),
         )
         super().__init__(graph.id, blueprint.remote(), options.ask_timeout_s)
         self._attached = options.attached

@@ -21,6 +21,7 @@ from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, N
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import JobExecutionResult
 from rayflink.common.job_status import JobStatus
+from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import rows_go_to
@@ -202,6 +203,7 @@ class RayJobClient(_JobOnRay):
             attached=self._ends_with_driver,
             placement=configuration.get(options.PLACEMENT_STRATEGY).value,
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
+            python_files=_python_files(configuration),
         )
         self._job = RayJob(graph, how, dict(graph.user_artifacts), stores)
 
@@ -308,6 +310,7 @@ def submit(
         kept: the cached results that the job writes, each with the parallelism of its writer.
     """
     warn_of_unheeded(configuration)
+    put_on_path(_python_files(configuration))
     target = configuration.get(options.TARGET)
     client: SubmittedJob
     if target is not None and target.name == "LOCAL":
@@ -320,6 +323,11 @@ def submit(
     for result, _ in kept:
         result.written_by(client)
     return client
+
+
+def _python_files(configuration: Configuration) -> tuple[str, ...]:
+    given = configuration.get(options.PYTHON_FILES) or ""
+    return tuple(check_python_file(path.strip()) for path in given.split(",") if path.strip())
 
 
 def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:

@@ -193,13 +193,26 @@ class ExecutionConfig:
 
     def get_global_job_parameters(self) -> dict[str, str]:
         """What every function can read from its runtime context."""
-        found = self._configuration.get(options.GLOBAL_JOB_PARAMETERS)
-        return dict(found or {})
+        within = f"{options.GLOBAL_JOB_PARAMETERS.key}."
+        one_by_one = {
+            key.removeprefix(within): value
+            for key, value in self._configuration.to_dict().items()
+            if key.startswith(within)
+        }
+        together = self._configuration.get(options.GLOBAL_JOB_PARAMETERS)
+        return {**together, **one_by_one} if together else one_by_one
 
     def set_global_job_parameters(self, global_job_parameters_dict: Mapping[str, Any]) -> ExecutionConfig:
-        """What every function can read with `RuntimeContext.get_job_parameter`; values become text."""
-        parameters = {str(key): str(value) for key, value in global_job_parameters_dict.items()}
-        self._configuration.set(options.GLOBAL_JOB_PARAMETERS, parameters)
+        """What every function can read with `RuntimeContext.get_job_parameter`, in place of what was set before.
+
+        Values become text.
+        """
+        whole = options.GLOBAL_JOB_PARAMETERS.key
+        for key in self._configuration.key_set():
+            if key == whole or key.startswith(f"{whole}."):
+                self._configuration.remove_config(key)
+        for key, value in global_job_parameters_dict.items():
+            self._configuration.set_string(f"{whole}.{key}", str(value))
         return self
 
     # of Flink 1.x

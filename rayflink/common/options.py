@@ -174,6 +174,9 @@ FORCE_AVRO = _option(_P, "pipeline.force-avro", BOOLEAN, False, "Write Java's PO
 CLOSURE_CLEANER = _option(_P, "pipeline.closure-cleaner-level", enum_type(ClosureCleanerLevel),
                           ClosureCleanerLevel.RECURSIVE, "What is taken out of Java's closures.",
                           unheeded="has no Java closures; Python's functions take along what they use")
+PYTHON_FILES = _option(_P, "python.files", STRING, None,
+                       "Modules the program takes along: .py files, folders, .zip and .egg files, with commas between. "
+                       "On Ray they are copied to every node.")
 PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
                         refused="remove it and use the Python connectors of rayflink")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",

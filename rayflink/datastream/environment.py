@@ -13,6 +13,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import SourceFunction
+from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.source import Source
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectionSource
@@ -206,6 +207,19 @@ class StreamExecutionEnvironment:
     def add_classpaths(self, *classpaths: str) -> None:
         """Raises: ConfigError: always: there is no JVM in the data path."""
         self._configuration.set(options.PIPELINE_CLASSPATHS, list(classpaths))
+
+    def add_python_file(self, file_path: str) -> None:
+        """Let the program and its tasks import from a .py file, a folder, a package, or a .zip or .egg file.
+
+        It is found from now on in this process, and copied to every node when a job starts on Ray.
+
+        Raises:
+            ConfigError: it is none of them, or is not there.
+        """
+        path = check_python_file(file_path)
+        before = self._configuration.get(options.PYTHON_FILES)
+        self._configuration.set(options.PYTHON_FILES, f"{path},{before}" if before else path)
+        put_on_path([path])
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
         """Raises: ConfigError: always: packages are installed where the nodes are made."""

@@ -1,0 +1,66 @@
+"""Python files, folders and zip files that a program takes along: where its functions find their modules."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterable, Sequence
+
+from .errors import ConfigError
+
+
+def check_python_file(path: str) -> str:
+    """The absolute path of a .py file, a folder, or a .zip or .egg file.
+
+    Raises:
+        ConfigError: it is none of them, or is not there.
+    """
+    whole = os.path.abspath(path)
+    if not os.path.exists(whole):
+        raise ConfigError("python file", path, "a file or folder that exists", "give the path as it is on this machine")
+    if not os.path.isdir(whole) and not whole.endswith((".py", ".zip", ".egg")):
+        raise ConfigError("python file", path, "a .py file, a folder, or a .zip or .egg file", "zip the modules")
+    return whole
+
+
+def put_on_path(files: Iterable[str]) -> None:
+    """Let this process import from them: a folder's modules, a package itself, what is in a zip file."""
+    for path in reversed([place for file in files for place in _places(file)]):
+        if path not in sys.path:
+            sys.path.insert(0, path)
+
+
+def stage(files: Sequence[str], folder: str) -> None:
+    """Copy them into a folder, from which a process that has it on its path imports the same modules.
+
+    Those given first win where two have one name.
+    """
+    for file in reversed(files):
+        if file.endswith((".zip", ".egg")) and not os.path.isdir(file):
+            with zipfile.ZipFile(file) as packed:
+                packed.extractall(folder)
+        elif os.path.isdir(file):
+            shutil.copytree(file, folder, dirs_exist_ok=True, ignore=_NO_CACHES)
+            if _is_package(file):
+                package = os.path.join(folder, os.path.basename(file))
+                shutil.copytree(file, package, dirs_exist_ok=True, ignore=_NO_CACHES)
+        else:
+            shutil.copy(file, folder)
+
+
+_NO_CACHES = shutil.ignore_patterns("__pycache__", ".git")
+
+
+def _places(file: str) -> list[str]:
+    if file.endswith(".py") and not os.path.isdir(file):
+        return [os.path.dirname(file)]
+    return [file, os.path.dirname(file)] if _is_package(file) else [file]
+
+
+def _is_package(file: str) -> bool:
+    return os.path.isfile(os.path.join(file, "__init__.py"))
+
+
+__all__ = ["check_python_file", "put_on_path", "stage"]

@@ -1,0 +1,44 @@
+"""PyFlink's module paths hold the same objects as the packages that pass them on."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+HOMES = {
+    "common.completable_future": "CompletableFuture",
+    "common.execution_config": "ExecutionConfig",
+    "common.execution_mode": "ExecutionMode",
+    "common.input_dependency_constraint": "InputDependencyConstraint",
+    "common.job_client": "JobClient",
+    "common.job_execution_result": "JobExecutionResult",
+    "common.job_id": "JobID",
+    "common.job_status": "JobStatus",
+    "common.watermark_strategy": "TimestampAssigner WatermarkStrategy",
+    "datastream.connectors.base": "DeliveryGuarantee Sink Source",
+    "datastream.data_stream": (
+        "AllWindowedStream CachedDataStream CloseableIterator ConnectedStreams DataStream DataStreamSink KeyedStream "
+        "WindowedStream"
+    ),
+    "datastream.execution_mode": "RuntimeExecutionMode",
+    "datastream.output_tag": "OutputTag",
+    "datastream.stream_execution_environment": "StreamExecutionEnvironment",
+    "datastream.time_characteristic": "TimeCharacteristic",
+    "datastream.time_domain": "TimeDomain",
+    "datastream.timerservice": "TimerService",
+}
+
+
+@pytest.mark.parametrize("path", HOMES)
+def test_a_module_of_pyflink_holds_what_its_package_passes_on(path):
+    module, package = import_module(f"rayflink.{path}"), import_module(f"rayflink.{path.rpartition('.')[0]}")
+    assert {*HOMES[path].split()} <= {*module.__all__}
+    for name in HOMES[path].split():
+        assert getattr(module, name) is getattr(package, name)
+
+
+def test_constants_are_those_of_64_bits():
+    constants = import_module("rayflink.common.constants")
+    assert constants.MAX_LONG_VALUE == -constants.MIN_LONG_VALUE - 1 == 0x7FFFFFFFFFFFFFFF
+    assert constants.DEFAULT_OUTPUT_TAG == ""
