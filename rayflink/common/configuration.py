@@ -156,8 +156,12 @@ class Configuration:
         return self
 
     @staticmethod
-    def parse_list_value(value: str) -> list[str]:
-        """The items of a list option: ``a;b`` or ``[a, b]``."""
+    def parse_list_value(value: str, standard_yaml: bool = True) -> list[str]:
+        """The items of a list option: ``a;b`` or ``[a, b]``.
+
+        Args:
+            standard_yaml: accepted for the sake of PyFlink 1.x; both forms are read.
+        """
         return LIST.read(value) if value else []
 
     def key_set(self) -> builtins.set[str]:
