@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from rayflink.common.completable_future import CompletableFuture as CompletableFuture
     from rayflink.common.config_options import ConfigOption as ConfigOption, ConfigOptions as ConfigOptions
     from rayflink.common.configuration import Configuration as Configuration
+    from rayflink.common.csv_rows import (
+        CsvRowDeserializationSchema as CsvRowDeserializationSchema,
+        CsvRowSerializationSchema as CsvRowSerializationSchema,
+    )
     from rayflink.common.errors import (
         ConfigError as ConfigError,
         JobCancelled as JobCancelled,
@@ -35,6 +39,19 @@ if TYPE_CHECKING:
     from rayflink.common.execution_mode import ExecutionMode as ExecutionMode
     from rayflink.common.ids import JobID as JobID
     from rayflink.common.input_dependency_constraint import InputDependencyConstraint as InputDependencyConstraint
+    from rayflink.common.json_rows import (
+        JsonRowDeserializationSchema as JsonRowDeserializationSchema,
+        JsonRowSerializationSchema as JsonRowSerializationSchema,
+    )
+    from rayflink.common.serialization import (
+        BulkWriterFactory as BulkWriterFactory,
+        ByteArraySchema as ByteArraySchema,
+        DeserializationSchema as DeserializationSchema,
+        Encoder as Encoder,
+        RowFieldExtractorSchema as RowFieldExtractorSchema,
+        SerializationSchema as SerializationSchema,
+        SimpleStringSchema as SimpleStringSchema,
+    )
     from rayflink.common.job_client import JobClient as JobClient
     from rayflink.common.job_execution_result import JobExecutionResult as JobExecutionResult
     from rayflink.common.job_status import JobStatus as JobStatus
@@ -73,6 +90,7 @@ else:
             "rayflink.common.completable_future": "CompletableFuture",
             "rayflink.common.config_options": "ConfigOption ConfigOptions",
             "rayflink.common.configuration": "Configuration",
+            "rayflink.common.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
             "rayflink.common.errors": (
                 "ConfigError JobCancelled JobExecutionError JobFailed NotSerializable PlanError RayflinkError "
                 "TypeMismatch"
@@ -84,6 +102,11 @@ else:
             "rayflink.common.job_client": "JobClient",
             "rayflink.common.job_execution_result": "JobExecutionResult",
             "rayflink.common.job_status": "JobStatus",
+            "rayflink.common.json_rows": "JsonRowDeserializationSchema JsonRowSerializationSchema",
+            "rayflink.common.serialization": (
+                "BulkWriterFactory ByteArraySchema DeserializationSchema Encoder RowFieldExtractorSchema "
+                "SerializationSchema SimpleStringSchema"
+            ),
             "rayflink.common.option_types": "MemorySize",
             "rayflink.common.options": "RuntimeMode",
             "rayflink.common.output_tag": "OutputTag",

@@ -53,16 +53,14 @@ class CsvMarks:
 
     def line_of(self, fields: Iterable[str]) -> str:
         """One line, with its end."""
-        text = io.StringIO()
         if self.quote is None:
-            text.write(self.delimiter.join(fields))
-        else:
-            doubled = self.escape is None
-            csv.writer(
-                text, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape, lineterminator="",
-                doublequote=doubled,
-            ).writerow(fields)  # fmt: skip
-        return text.getvalue() + self.line_end
+            return self.delimiter.join(fields) + self.line_end
+        text = io.StringIO()
+        csv.writer(
+            text, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape, lineterminator="\r\n",
+            doublequote=self.escape is None,
+        ).writerow(fields)  # fmt: skip
+        return text.getvalue().removesuffix("\r\n") + self.line_end
 
 
 def text_of(value: Any, marks: CsvMarks) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
-from .errors import InvalidTypesError, shorten
+from .errors import InvalidTypesError, TypeMismatch, shorten
 from .serialization import DeserializationSchema, SerializationSchema
 from .time import Instant
 from .type_base import TypeInformation
@@ -53,7 +53,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         try:
             found = json.loads(message, parse_float=Decimal)
             row: Row = self._reader(found, "")
-        except (ValueError, TypeError, ArithmeticError) as error:
+        except (ValueError, TypeError, ArithmeticError, TypeMismatch) as error:
             if self._lenient:
                 return None
             text = shorten(bytes(message).decode("utf-8", "replace"), 200)
@@ -137,7 +137,7 @@ class JsonRowSerializationSchema(SerializationSchema):
             TypeMismatch: it is not of the type.
         """
         row = self._type_info.convert(element, "record to write as JSON")
-        return json.dumps(_plain(row, self._type_info), ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return _text_of(row, self._type_info).encode("utf-8")
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
@@ -249,7 +249,7 @@ def _basic(found: Any, basic: BasicType) -> Any:
         moment = datetime.fromisoformat(found.removesuffix("Z"))
         moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         return Instant(math.floor(moment.timestamp()), moment.microsecond * 1000)
-    if basic is BasicType.BIG_DEC and isinstance(found, int | str) and not isinstance(found, bool):
+    if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal) and not isinstance(found, bool):
         return Decimal(found)
     if basic in _NUMBERS and isinstance(found, Decimal | str):
         return float(found)
@@ -266,30 +266,44 @@ def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:
     return found
 
 
-def _plain(value: Any, kind: TypeInformation) -> Any:
-    """The value as `json` writes it."""
+def _text_of(value: Any, kind: TypeInformation) -> str:
+    """The JSON of a value of a type."""
     if value is None:
-        return None
+        return "null"
     if isinstance(kind, RowTypeInfo):
         fields = zip(kind.get_field_names(), kind.get_field_types(), value, strict=True)
-        return {name: _plain(item, field) for name, field, item in fields}
+        return "{" + ",".join(f"{_dumped(name)}:{_text_of(item, field)}" for name, field, item in fields) + "}"
     if isinstance(kind, TupleTypeInfo):
-        return [_plain(item, field) for item, field in zip(value, kind.get_field_types(), strict=True)]
+        return "[" + ",".join(map(_text_of, value, kind.get_field_types())) + "]"
     if isinstance(kind, MapTypeInfo):
-        return {str(key): _plain(item, kind._value_type_info) for key, item in value.items()}
+        of = kind._value_type_info
+        return "{" + ",".join(f"{_dumped(str(key))}:{_text_of(item, of)}" for key, item in value.items()) + "}"
     if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
+        return _dumped(base64.b64encode(value).decode("ascii"))
     if isinstance(kind, _ElementsTypeInfo):
-        return [_plain(item, kind._element_type) for item in value]
-    return plain_value(value)
+        return "[" + ",".join(_text_of(item, kind._element_type) for item in value) + "]"
+    return format(value, "f") if isinstance(value, Decimal) and value.is_finite() else _dumped(plain_value(value))
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def plain_value(value: Any) -> Any:
-    """A single value as JSON has it: dates as ISO text, decimals as numbers, NaN as text."""
+    """A single value as `json` writes it: dates as ISO text, decimals as numbers, NaN as text; others as they are.
+
+    Raises:
+        TypeError: a decimal has more digits than a float.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        if not value.is_finite():
+            return str(value)
+        number = int(value) if value == value.to_integral_value() else float(value)
+        if Decimal(repr(number)) != value:
+            raise TypeError(f"{value} has more digits than a float")
+        return number
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, Instant):

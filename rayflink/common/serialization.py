@@ -141,17 +141,24 @@ class Encoder(ABC):
         """The bytes of each record."""
         return [self.encode(element) for element in elements]
 
+    def for_type(self, type_info: TypeInformation | None) -> Encoder:
+        """The encoder for records of a declared type; None: none was declared."""
+        return self
+
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """`str(record)` and a line end.
+        """The text of each record and a line end: `str(record)`, or what Java writes for its declared type.
 
+        >>> from rayflink.common.typeinfo import Types
         >>> Encoder.simple_string_encoder().encode(("a", 1))
         b"('a', 1)\\n"
+        >>> Encoder.simple_string_encoder().for_type(Types.TUPLE([Types.STRING(), Types.INT()])).encode(("a", 1))
+        b'(a,1)\\n'
 
         Raises:
             LookupError: the character set is unknown.
         """
-        return _Lines(_Texts(codecs.lookup(charset_name).name), "\n".encode(codecs.lookup(charset_name).name))
+        return _TextLines(codecs.lookup(charset_name).name)
 
     @staticmethod
     def lines_of(schema: SerializationSchema, separator: bytes = b"\n") -> Encoder:
@@ -159,12 +166,24 @@ class Encoder(ABC):
         return _Lines(schema, separator)
 
 
-class _Texts(SerializationSchema):
-    def __init__(self, charset: str) -> None:
-        self._charset = charset
+class _TextLines(Encoder):
+    def __init__(self, charset: str, type_info: TypeInformation | None = None) -> None:
+        self._charset, self._type_info = charset, type_info
 
-    def serialize(self, element: Any) -> bytes:
-        return str(element).encode(self._charset)
+    def for_type(self, type_info: TypeInformation | None) -> Encoder:
+        return _TextLines(self._charset, type_info)
+
+    def encode(self, element: Any) -> bytes:
+        return self.encode_all([element])[0]
+
+    def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
+        from .basic_types import PickledBytesTypeInfo
+        from .print_form import java_text
+
+        kind, charset = self._type_info, self._charset
+        if kind is None or isinstance(kind, PickledBytesTypeInfo):
+            return [f"{element}\n".encode(charset) for element in elements]
+        return [f"{java_text(kind, element)}\n".encode(charset) for element in elements]
 
 
 class _Lines(Encoder):

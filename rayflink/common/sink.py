@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .batches import Batch
+from .type_base import TypeInformation
 
 
 @dataclass
@@ -86,6 +87,10 @@ class Sink(ABC):
 
     name = "Sink"
     """The operator's name where the user gave none."""
+
+    def for_type(self, type_info: TypeInformation | None) -> Sink:
+        """The sink for a stream of this declared type; None: none was declared."""
+        return self
 
     @abstractmethod
     def create_writer(self, ctx: WriterContext) -> SinkWriter:

@@ -92,7 +92,7 @@ def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
 def text_file_sink(
     folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES
 ) -> FileSink:
-    """A sink that writes `str(record)` as a line of `part-<subtask>-<n>.txt`; a later job replaces these files.
+    """A sink that writes the text of each record as a line of `part-<subtask>-<n>.txt`; a later job replaces the files.
 
     Raises:
         ValueError: `roll_bytes` is below 1.

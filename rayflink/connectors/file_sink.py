@@ -11,6 +11,7 @@ from ..common.errors import PlanError
 from ..common.serialization import BulkWriterFactory, Encoder
 from ..common.sink import Committer, Sink, SinkWriter, WriterContext
 from ..common.time import to_millis
+from ..common.type_base import TypeInformation
 from .buckets import BucketAssigner
 from .file_writing import FileWriter
 from .part_files import Renamer
@@ -139,6 +140,11 @@ class FileSink(Sink):
             remedy = "use for example ParquetBulkWriters.for_row_type(...)"
             raise TypeError(f"a BulkWriterFactory is wanted, found {type(writer_factory).__name__}; {remedy}")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
+
+    def for_type(self, type_info: TypeInformation | None) -> Sink:
+        if not isinstance(self._form, Encoder):
+            return self
+        return type(self)(self._folder, self._form.for_type(type_info), self._settings)
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         chosen = self._settings

@@ -106,7 +106,7 @@ class _WideTextCursor:
     """Reads encodings in which a line end is more than one byte; the position is the number of lines given."""
 
     def __init__(self, split: FileSplit, encoding: str) -> None:
-        self._split = split
+        self._split, self._encoding = split, encoding
         self._file = codecs.getreader(encoding)(open_bytes(split.path))
         self._given = 0
         while self._given < split.skip:
@@ -117,7 +117,7 @@ class _WideTextCursor:
         values: list[str] = []
         pending = ""
         while len(values) < max_records:
-            line = self._file.readline()  # ends at \\r, \\x85 and the like too: those are part of a line here
+            line = self._line(len(values))  # ends at \\r, \\x85 and the like too: those are part of a line here
             pending += line
             if pending.endswith("\n") or (not line and pending):
                 values.append(pending.removesuffix("\n").removesuffix("\r"))
@@ -126,6 +126,17 @@ class _WideTextCursor:
                 break
         self._given += len(values)
         return RowBatch(values) if values else None
+
+    def _line(self, ahead: int) -> str:
+        """The next piece of text; `ahead` lines are read but not counted yet."""
+        try:
+            line = self._file.readline()
+            if not line and getattr(self._file, "bytebuffer", None):
+                raise ValueError("the last character is cut")
+        except ValueError as error:
+            found = f"{self._split.path!r}, near line {self._given + ahead + 1}, is no {self._encoding} text ({error})"
+            raise ValueError(f"{found}; pass the file's encoding= or charset_name") from error
+        return line
 
     def position(self) -> FileSplit:
         return replace(self._split, skip=self._given)

@@ -228,10 +228,13 @@ class DataStream(Step):
         """
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to needs a Sink, found {type(sink).__name__}; use add_sink for a function")
+        sink = sink.for_type(self._transformation.declared_type())
         return self._sink(str(getattr(sink, "name", None) or "Writer"), Factory(SinkOperator, sink))
 
     def add_sink(self, sink_func: Any) -> DataStreamSink:
-        """Call a function, or `SinkFunction.invoke`, with each record."""
+        """Call a function, or `SinkFunction.invoke`, with each record; a `Sink` is taken as by `sink_to`."""
+        if isinstance(sink_func, Sink):
+            return self.sink_to(sink_func)
         return self._sink("Unnamed", Factory(SinkFunctionOperator, sink_func))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:

@@ -1,0 +1,318 @@
+"""Parquet, Arrow and ORC files as columns, JSON lines, and CSV by PyFlink's schema."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.common import Row, Types
+from rayflink.common.batches import ArrowBatch, RowBatch
+from rayflink.common.errors import InvalidTypesError
+from rayflink.common.json_rows import JsonRowSerializationSchema
+from rayflink.connectors import column_blocks, file_blocks
+from rayflink.connectors.arrow_files import ArrowBulkWriters, ArrowFormat
+from rayflink.connectors.buckets import BucketAssigner
+from rayflink.connectors.csv_schema import CsvBulkWriters, CsvReaderFormat, CsvSchema
+from rayflink.connectors.file_blocks import LineBlocks
+from rayflink.connectors.file_sink import FileSink
+from rayflink.connectors.file_source import FileSource, StreamFormat
+from rayflink.connectors.json_files import JsonLinesFormat, json_lines_encoder
+from rayflink.connectors.orc_files import OrcBulkWriters, OrcFormat
+from rayflink.connectors.parquet_files import ParquetBulkWriters, ParquetColumnarRowInputFormat, ParquetFormat
+from rayflink.operators.base import UserCodeError
+from rayflink.operators.sinks import SinkOperator
+from tests.connectors.reading import Coordinator, read, read_with_restores
+from tests.operators.running import opened
+
+pyarrow = pytest.importorskip("pyarrow")
+
+OF = Types.ROW_NAMED(
+    ["n", "t", "day", "many"], [Types.INT(), Types.STRING(), Types.SQL_DATE(), Types.LIST(Types.LONG())]
+)
+ROWS = [Row(n=at, t=f"t{at}" if at % 3 else None, day=date(2024, 1, 1 + at % 28), many=[at, 1]) for at in range(100)]
+KINDS = {
+    "parquet": (ParquetBulkWriters.for_row_type(OF), ParquetFormat),
+    "arrow": (ArrowBulkWriters.for_row_type(OF), ArrowFormat),
+    "orc": (OrcBulkWriters.for_row_type(OF, {"orc.compress": "zstd"}), OrcFormat),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_blocks, "BLOCK_ROWS", 16)
+
+
+def _write(folder: Path, factory: Any, *batches: Any) -> Path:
+    sink = FileSink.for_bulk_format(str(folder), factory)
+    sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    operator = opened(SinkOperator(pickle.loads(pickle.dumps(sink))))
+    for batch in batches:
+        assert list(operator.process(batch, 0)) == []
+    list(operator.finish())
+    operator.close()
+    (path,) = folder.iterdir()
+    return path
+
+
+def _source(form: Any, *paths: Any) -> FileSource:
+    streams = isinstance(form, StreamFormat)
+    made: Any = FileSource.for_record_stream_format if streams else FileSource.for_bulk_file_format
+    return pickle.loads(pickle.dumps(made(form, *map(str, paths)).build()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_written_as_columns_and_read_as_columns_in_order(tmp_path: Path, kind: str) -> None:
+    factory, form = KINDS[kind]
+    path = _write(tmp_path, factory, RowBatch(ROWS[:7]), RowBatch(ROWS[7:]))
+    assert isinstance(Coordinator(_source(form(), path)).poll(), ArrowBatch)
+    assert isinstance(Coordinator(_source(form(rows=True), path)).poll(), RowBatch)
+    assert read(_source(form(), path)) == read(_source(form(rows=True), path)) == ROWS
+    assert factory.get_row_type().names == ["n", "t", "day", "many"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("after", "max_records"), [(1, 5), (2, 16), (3, 1)])
+def test_files_of_columns_are_resumed_within_their_blocks(
+    tmp_path: Path, kind: str, after: int, max_records: int
+) -> None:
+    factory, form = KINDS[kind]
+    path = _write(tmp_path, factory, *[RowBatch(ROWS[at : at + 10]) for at in range(0, 100, 10)])
+    assert read_with_restores(_source(form(), path), after, max_records) == ROWS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_go_into_files_and_out_of_them_by_name_and_type(tmp_path: Path, kind: str) -> None:
+    factory, form = KINDS[kind]
+    data = pyarrow.RecordBatch.from_pylist([row.as_dict() for row in ROWS[:3]], schema=factory.get_row_type())
+    path = _write(tmp_path, factory, ArrowBatch(data.select(["many", "day", "t", "n"])))
+    wanted = Types.ROW_NAMED(["t", "n"], [Types.STRING(), Types.LONG()])
+    batch = Coordinator(_source(form(wanted), path)).poll()
+    assert batch.data.schema == pyarrow.schema([("t", pyarrow.string()), ("n", pyarrow.int64())])
+    assert read(_source(form(wanted), path)) == [Row(t=row.t, n=row.n) for row in ROWS[:3]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_columns_that_is_none_or_lacks_a_column_is_an_error(tmp_path: Path, kind: str) -> None:
+    factory, form = KINDS[kind]
+    path = _write(tmp_path, factory, RowBatch(ROWS))
+    missing = Types.ROW_NAMED(["n", "x"], [Types.INT(), Types.INT()])
+    with pytest.raises(ValueError, match=r"has no column x; leave them out of the row type; it has n, t, day, many"):
+        read(_source(form(missing), path))
+    wrong = Types.ROW_NAMED(["t"], [Types.INT()])
+    with pytest.raises(ValueError, match="column 't' is string, int32 is wanted .*declare the type the file has"):
+        read(_source(form(wrong), path))
+    content = path.read_bytes()
+    for bad in (b"no such file", content[: len(content) // 2]):
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match=rf"{path.name}' is no whole .*; write it anew"):
+            read(_source(form(), path))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_that_does_not_fit_is_named_and_the_file_is_taken_away(tmp_path: Path, kind: str) -> None:
+    factory, _ = KINDS[kind]
+    sink = FileSink.for_bulk_format(str(tmp_path / "out"), factory).build()
+    operator = opened(SinkOperator(sink))
+    list(operator.process(RowBatch(ROWS), 0))
+    with pytest.raises(UserCodeError, match=r"record Row\(n='x'.*does not fit the sink .*make it so in a map\(\)"):
+        operator.process(RowBatch([ROWS[0], Row(n="x", t="", day=None, many=[])]), 0)
+    operator.close()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_row_groups_are_shared_out_over_readers_and_each_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_blocks, "BLOCK_BYTES", 256)
+    path = _write(tmp_path, KINDS["parquet"][0], *[RowBatch(ROWS[at : at + 20]) for at in range(0, 100, 20)])
+    parts = Coordinator(_source(ParquetFormat(), path), 3).read_all(7)
+    assert sorted(row.n for part in parts for row in part) == list(range(100))
+    assert sum(map(bool, parts)) > 1
+
+
+def test_parquet_under_pyflink_s_name(tmp_path: Path) -> None:
+    path = _write(tmp_path, KINDS["parquet"][0], RowBatch(ROWS))
+    form = ParquetColumnarRowInputFormat(
+        row_type=Types.ROW_NAMED(["N"], [Types.INT()]), batch_size=10, is_utc_timestamp=True, is_case_sensitive=False
+    )
+    assert read(_source(form, path)) == [Row(N=at) for at in range(100)]
+    assert len(Coordinator(_source(form, path)).poll()) == 10
+    with pytest.raises(ValueError, match="has no column N"):
+        read(_source(ParquetColumnarRowInputFormat(Types.ROW_NAMED(["N"], [Types.INT()])), path))
+    with pytest.raises(ValueError, match="without Hadoop"):
+        ParquetColumnarRowInputFormat(OF, hadoop_config=object())  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypesError, match="a row type is wanted, found IntegerTypeInfo|a row type is wanted"):
+        ParquetBulkWriters.for_row_type(Types.INT())
+
+
+def test_times_are_marked_as_utc_where_that_is_asked_for(tmp_path: Path) -> None:
+    of = Types.ROW_NAMED(["at"], [Types.SQL_TIMESTAMP()])
+    factory = ParquetBulkWriters.for_row_type(of, utc_timestamp=True)
+    path = _write(tmp_path, factory, RowBatch([Row(datetime(2024, 1, 1))]))
+    batch = Coordinator(_source(ParquetFormat(), path)).poll()
+    assert batch.data.schema.field("at").type == pyarrow.timestamp("us", "UTC")
+
+
+def test_orc_refuses_properties_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="orc.compress is known: NONE, SNAPPY, ZLIB, LZ4, ZSTD; leave others out"):
+        OrcBulkWriters.for_row_type(OF, {"orc.stripe.size": "1"})
+
+
+def test_a_stream_of_arrow_batches_and_a_packed_file_are_read_too(tmp_path: Path) -> None:
+    data = pyarrow.RecordBatch.from_pydict({"n": [1, 2, 3]})
+    with pyarrow.ipc.new_stream(str(tmp_path / "s"), data.schema) as writer:
+        writer.write_batch(data)
+        writer.write_batch(data)
+    want = [Row(n=n) for n in (1, 2, 3, 1, 2, 3)]
+    assert read_with_restores(_source(ArrowFormat(), tmp_path / "s"), 1, 2) == want
+    import gzip
+
+    (tmp_path / "p.gz").write_bytes(gzip.compress((tmp_path / "s").read_bytes()))
+    assert read(_source(ArrowFormat(), tmp_path / "p.gz")) == want
+
+
+# JSON lines
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        (b"", []),
+        (b'{"a": 1}', [{"a": 1}]),
+        (b'\xef\xbb\xbf{"a": 1}\r\n\r\n[2]\n\n"x"\n', [{"a": 1}, [2], "x"]),
+    ],
+)
+def test_json_values_one_a_line(tmp_path: Path, content: bytes, values: list[Any]) -> None:
+    (tmp_path / "f").write_bytes(content)
+    assert read(_source(JsonLinesFormat(), tmp_path / "f")) == values
+
+
+JSON_OF = Types.ROW_NAMED(["n", "t"], [Types.LONG(), Types.STRING()])
+
+
+@pytest.mark.parametrize("row_type", [JSON_OF, "columns"])
+def test_json_lines_as_rows_and_columns_in_splits_and_resumed(
+    tmp_path: Path, row_type: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_blocks, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(file_blocks, "SPLIT_BYTES", 256)
+    monkeypatch.setattr(LineBlocks.__init__, "__defaults__", (64,))
+    if row_type == "columns":
+        row_type = pyarrow.schema([("n", pyarrow.int64()), ("t", pyarrow.string())])
+    lines = [json.dumps({"t": f"t{n}", "more": [n], "n": n}) for n in range(60)]
+    (tmp_path / "f").write_text("\n".join(lines))
+    want = [Row(n=n, t=f"t{n}") for n in range(60)]
+    source = _source(JsonLinesFormat(row_type), tmp_path / "f")
+    parts = Coordinator(source, 3).read_all(5)
+    assert all(parts) and sorted((row for part in parts for row in part), key=lambda row: row.n) == want
+    assert read_with_restores(source, 2, 3) == want
+
+
+def test_a_line_that_is_no_json_is_an_error_with_its_number_or_left_out(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text('{"n": 1, "t": "a"}\n\n{"n": 2, "t"\n{"n": 3, "t": "c"}\n')
+    schema = pyarrow.schema([("n", pyarrow.int64())])
+    for row_type in (None, JSON_OF, schema):
+        with pytest.raises(ValueError, match=r"f', line 3: .*; correct the line, or pass ignore_parse_errors=True"):
+            read(_source(JsonLinesFormat(row_type), tmp_path / "f"))
+    assert [row.n for row in read(_source(JsonLinesFormat(JSON_OF, True), tmp_path / "f"))] == [1, 3]
+    with pytest.raises(ValueError, match="errors cannot be ignored"):
+        JsonLinesFormat(schema, True)
+    (tmp_path / "g").write_text('{"n": "x"}\n')
+    with pytest.raises(ValueError, match="g', at or after line 1: .*; declare types"):
+        read(_source(JsonLinesFormat(schema), tmp_path / "g"))
+
+
+def test_json_lines_are_written_with_and_without_a_type() -> None:
+    assert json_lines_encoder(JSON_OF).encode(Row(1, "ä")) == '{"n":1,"t":"ä"}\n'.encode()
+    assert json_lines_encoder().encode({"a": [Row(1, 2), date(2024, 1, 1)]}) == b'{"a":[[1,2],"2024-01-01"]}\n'
+    assert json_lines_encoder().encode(float("nan")) == b'"NaN"\n'
+    with pytest.raises(TypeError, match="cannot be JSON: set has no JSON; give the type of the records"):
+        json_lines_encoder().encode({1})
+    assert JsonRowSerializationSchema(JSON_OF).serialize(Row(1, None)) == b'{"n":1,"t":null}'
+
+
+# CSV by PyFlink's schema
+
+
+def _schema() -> Any:
+    return (
+        CsvSchema.builder()
+        .add_number_column("id", Types.INT())
+        .add_string_column("name")
+        .add_boolean_column("yes")
+        .add_array_column("many", "#", Types.INT())
+        .set_column_separator("|")
+    )
+
+
+CSV_ROWS = [Row(id=1, name="a|b", yes=True, many=[1, 2]), Row(id=2, name="line\nend", yes=None, many=[3])]
+
+
+def test_rows_become_csv_by_a_schema_and_are_read_again(tmp_path: Path) -> None:
+    for name, schema in (
+        ("plain", _schema().build()),
+        ("header", _schema().set_use_header().set_strict_headers().build()),
+        ("quote", _schema().set_quote_char("'").set_null_value("-").build()),
+    ):
+        path = _write(tmp_path / name, CsvBulkWriters.for_schema(schema), RowBatch(CSV_ROWS))
+        assert path.read_text().startswith("id|name|yes|many\n1|" if name == "header" else "1|")
+        assert read_with_restores(_source(CsvReaderFormat.for_schema(schema), path), 1, 1) == CSV_ROWS
+        assert len(schema) == schema.size() == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "change"),
+    [
+        ("1|x|true|1#2\n", lambda b: b),
+        ("\ufeff1|x|true|1#2", lambda b: b),
+        ("# a comment\r\n1|x|true|1#2\r\n#\r\n", lambda b: b.set_allow_comments()),
+        ("what ever\n1|x|true|1#2\n", lambda b: b.set_skip_first_data_row()),
+        ("yes|id|more|many|name\ntrue|1|m|1#2|x\n", lambda b: b.set_use_header()),
+        ("\ufeffid|name|yes|many\n1|x|true|1#2", lambda b: b.set_use_header().set_strict_headers()),
+        ("1|\\x|true|1#2\n", lambda b: b.set_escape_char("\\")),
+        ("1|x|true|1#2\n", lambda b: b.disable_quote_char()),
+    ],
+)
+def test_forms_of_csv(tmp_path: Path, content: str, change: Any) -> None:
+    (tmp_path / "f").write_bytes(content.encode())
+    form = CsvReaderFormat.for_schema(change(_schema()).build())
+    assert read(_source(form, tmp_path / "f")) == [Row(id=1, name="x", yes=True, many=[1, 2])]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('1|x|true|1\n\n2|"a\nb"|true|\n3|x|maybe|\n', "line 5: .*invalid value 'maybe'"),
+        ("1|x|true|1\n2|x\n", "line 2: Expected 4 columns, got 2"),
+        ('1|x|true|1\n2|"x|true|1\n', "line 2: .*quoted value|line 1: a quoted value does not end"),
+    ],
+)
+def test_malformed_csv_is_an_error_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
+    (tmp_path / "f").write_text(content)
+    with pytest.raises(ValueError, match=f"f', {problem}"):
+        read(_source(CsvReaderFormat.for_schema(_schema().build()), tmp_path / "f"))
+
+
+def test_headers_must_name_the_columns(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("id|name|many|yes\n")
+    with pytest.raises(ValueError, match="has columns id, name, many, yes; wanted are id, name, yes, many; name"):
+        schema = _schema().set_use_header().set_strict_headers().build()
+        read(_source(CsvReaderFormat.for_schema(schema), tmp_path / "f"))
+
+
+def test_a_csv_schema_is_built_column_by_column() -> None:
+    base = _schema().build()
+    builder = CsvSchema.builder().add_columns_from(base).remove_array_element_separator(3).add_number_column("n")
+    assert builder.size() == len(builder) == 5 and builder.build().separator_of("many") == ""
+    assert len(builder.clear_columns()) == 0
+    with pytest.raises(ValueError, match="columns with different names are wanted"):
+        builder.build()
+    with pytest.raises(ValueError, match="Column separator must be a single char, got ::"):
+        builder.set_column_separator("::")
+    with pytest.raises(ValueError, match="add a column for each"):
+        builder.set_any_property_name("rest")
