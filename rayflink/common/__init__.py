@@ -58,6 +58,10 @@ if TYPE_CHECKING:
     from rayflink.common.option_types import MemorySize as MemorySize
     from rayflink.common.options import RuntimeMode as RuntimeMode
     from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.common.restart_strategy import (
+        RestartStrategies as RestartStrategies,
+        RestartStrategyConfiguration as RestartStrategyConfiguration,
+    )
     from rayflink.common.time import Duration as Duration, Instant as Instant, Time as Time
     from rayflink.common.type_base import TypeInformation as TypeInformation
     from rayflink.common.typeinfo import (
@@ -110,6 +114,7 @@ else:
             "rayflink.common.option_types": "MemorySize",
             "rayflink.common.options": "RuntimeMode",
             "rayflink.common.output_tag": "OutputTag",
+            "rayflink.common.restart_strategy": "RestartStrategies RestartStrategyConfiguration",
             "rayflink.common.time": "Duration Instant Time",
             "rayflink.common.type_base": "TypeInformation",
             "rayflink.common.typeinfo": (

@@ -244,6 +244,9 @@ REQUEST_BACKOFF_INITIAL = _option(_T, "taskmanager.network.request-backoff.initi
 REQUEST_BACKOFF_MAX = _option(_T, "taskmanager.network.request-backoff.max", INT, 10_000,
                               "Longest of these waits, in milliseconds; after it the task fails.", test=_NOT_NEGATIVE)
 TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files, used in turn. Default: the system's.")
+FEEDBACK_MEMORY = _option(_T, "rayflink.feedback.memory", MEMORY, MemorySize(32 << 20),
+                          "Of the records that one subtask feeds back and its head has not taken yet, kept in memory; "
+                          "the rest is spilled.")
 BLOCKING_MEMORY = _option(_T, "rayflink.blocking-partition.memory", MEMORY, _kb(4096),
                           "Most of a blocking result partition that is kept in memory, while the slot has managed "
                           "memory for it; the rest is spilled.")
@@ -326,6 +329,8 @@ CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-
 CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
                                "Barriers overtake data, and the data becomes part of the checkpoint.",
                                ("execution.checkpointing.unaligned",), unheeded=_NO_CHECKPOINTS)
+CHECKPOINT_FORCE_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.forced", BOOLEAN, False,
+                                     "Barriers overtake data in iterations too.", unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
                                      "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
                                      ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME,
@@ -358,6 +363,9 @@ SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRIN
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
                         "Where keyed state lives between records.", ("state.backend",),
                         unheeded="keeps keyed state in memory")
+CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
+                                  "Write each change of state to a log, so that checkpoints are short.",
+                                  unheeded="writes no log of changes")
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
                            test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)

@@ -38,12 +38,34 @@ if TYPE_CHECKING:
     from rayflink.common.output_tag import OutputTag as OutputTag
     from rayflink.datastream.cached import CachedDataStream as CachedDataStream
     from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
+    from rayflink.common.options import (
+        CheckpointingMode as CheckpointingMode,
+        ExternalizedCheckpointRetention as ExternalizedCheckpointRetention,
+    )
+    from rayflink.datastream.checkpoint_config import (
+        CheckpointConfig as CheckpointConfig,
+        ExternalizedCheckpointCleanup as ExternalizedCheckpointCleanup,
+    )
+    from rayflink.datastream.checkpoint_storage import (
+        CheckpointStorage as CheckpointStorage,
+        FileSystemCheckpointStorage as FileSystemCheckpointStorage,
+        JobManagerCheckpointStorage as JobManagerCheckpointStorage,
+    )
     from rayflink.datastream.connected import ConnectedStreams as ConnectedStreams
     from rayflink.datastream.environment import (
         RuntimeExecutionMode as RuntimeExecutionMode,
         StreamExecutionEnvironment as StreamExecutionEnvironment,
     )
     from rayflink.datastream.keyed import KeyedStream as KeyedStream
+    from rayflink.datastream.state_backend import (
+        EmbeddedRocksDBStateBackend as EmbeddedRocksDBStateBackend,
+        FsStateBackend as FsStateBackend,
+        HashMapStateBackend as HashMapStateBackend,
+        MemoryStateBackend as MemoryStateBackend,
+        PredefinedOptions as PredefinedOptions,
+        RocksDBStateBackend as RocksDBStateBackend,
+        StateBackend as StateBackend,
+    )
     from rayflink.datastream.streams import DataStream as DataStream, DataStreamSink as DataStreamSink
     from rayflink.datastream.time_characteristic import TimeCharacteristic as TimeCharacteristic
     from rayflink.datastream.windowed import AllWindowedStream as AllWindowedStream, WindowedStream as WindowedStream
@@ -70,9 +92,18 @@ else:
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.datastream.cached": "CachedDataStream",
             "rayflink.datastream.closeable_iterator": "CloseableIterator",
+            "rayflink.common.options": "CheckpointingMode ExternalizedCheckpointRetention",
+            "rayflink.datastream.checkpoint_config": "CheckpointConfig ExternalizedCheckpointCleanup",
+            "rayflink.datastream.checkpoint_storage": (
+                "CheckpointStorage FileSystemCheckpointStorage JobManagerCheckpointStorage"
+            ),
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
             "rayflink.datastream.keyed": "KeyedStream",
+            "rayflink.datastream.state_backend": (
+                "EmbeddedRocksDBStateBackend FsStateBackend HashMapStateBackend MemoryStateBackend PredefinedOptions "
+                "RocksDBStateBackend StateBackend"
+            ),
             "rayflink.datastream.streams": "DataStream DataStreamSink",
             "rayflink.datastream.time_characteristic": "TimeCharacteristic",
             "rayflink.datastream.windowed": "AllWindowedStream WindowedStream",

@@ -30,6 +30,7 @@ from rayflink.graph.uids import refuse_missing_uids
 from rayflink.operators.factory import SourceFactory
 
 from .closeable_iterator import CloseableIterator
+from .fault_tolerance import FaultTolerance
 from .step import as_type
 from .streams import DataStream
 from .time_characteristic import TimeCharacteristic
@@ -66,7 +67,7 @@ def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
         _watchers.remove(written)
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(FaultTolerance):
     """Where a program gets its streams from and by which it is run.
 
     >>> env = StreamExecutionEnvironment.get_execution_environment()
@@ -87,20 +88,17 @@ class StreamExecutionEnvironment:
     def get_execution_environment(
         configuration: Configuration | Mapping[str, Any] | None = None,
     ) -> StreamExecutionEnvironment:
-        """An environment with the options of the file $RAYFLINK_CONF, then those given, then those of `rayflink run`.
+        """An environment with the options that were given from outside, and over them those given here.
 
-        Later ones win. `rayflink run` passes its options in $RAYFLINK_OPTIONS, one `key=value` a line.
+        From outside come those of a file, of the environment and of the command line of `rayflink run`, and later ones
+        win: see `rayflink.common.option_sources`.
 
         Raises:
             ConfigError: an option does not parse.
         """
         given = configuration or {}
         given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-        file = os.environ.get("RAYFLINK_CONF")
-        whole = Configuration.from_file(file) if file else Configuration()
-        whole.add_all(given)
-        defined = [f"-D{line}" for line in os.environ.get("RAYFLINK_OPTIONS", "").splitlines() if line]
-        whole.add_all(Configuration.from_args(defined)[0])
+        whole = under_program(given_options(), given)
         whole.check()
         return StreamExecutionEnvironment(whole)
 

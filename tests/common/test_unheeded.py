@@ -57,7 +57,11 @@ def test_a_snapshot_to_start_from_is_refused() -> None:
         run(execution_state__recovery_path="/no/such")
 
 
-OPTIONS_AS_METHODS = ("rayflink.common.options", "rayflink.common.unheeded", "rayflink.common.execution_config")
+OPTIONS_AS_METHODS = {
+    *(f"rayflink.common.{name}" for name in ("options", "unheeded", "execution_config", "restart_strategy")),
+    *(f"rayflink.datastream.{name}" for name in ("checkpoint_config", "checkpoint_storage", "fault_tolerance")),
+    "rayflink.datastream.state_backend",
+}
 """What names options without acting on them."""
 
 

@@ -1,0 +1,112 @@
+"""Where checkpoints are written, under PyFlink's module path. Each stands for options; see `CheckpointConfig`."""
+
+from __future__ import annotations
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.common.option_types import MemorySize
+
+
+class CheckpointStorage:
+    """Where checkpoints are written."""
+
+    def apply(self, configuration: Configuration) -> None:
+        """Set the options the storage stands for."""
+        raise NotImplementedError(f"{type(self).__name__} stands for no options; use FileSystemCheckpointStorage")
+
+
+class JobManagerCheckpointStorage(CheckpointStorage):
+    """State goes to the coordinator's memory with the acknowledgement; small state only.
+
+    Args:
+        checkpoint_path: directory of the metadata, or None for none.
+        max_state_size: most bytes of one state, above 0; None for 5 MiB.
+    """
+
+    DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
+
+    def __init__(self, checkpoint_path: str | None = None, max_state_size: int | None = None) -> None:
+        self._path = checkpoint_path
+        self._max_state_size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
+
+    def get_checkpoint_path(self) -> str | None:
+        """Directory of the metadata, or None."""
+        return self._path
+
+    def get_max_state_size(self) -> int:
+        """Most bytes of one state."""
+        return self._max_state_size
+
+    def get_savepoint_path(self) -> str | None:
+        """Directory of savepoints that name none: that is an option of the job, so None."""
+        return None
+
+    def apply(self, configuration: Configuration) -> None:
+        configuration.set(options.MAX_INLINE_STATE, MemorySize(self._max_state_size))
+        for key in (options.CHECKPOINT_DIRECTORY.key, *options.CHECKPOINT_DIRECTORY.fallback_keys):
+            configuration.remove_config(key)
+        if self._path is not None:
+            configuration.set(options.CHECKPOINT_DIRECTORY, self._path)
+
+    def __str__(self) -> str:
+        return f"JobManagerCheckpointStorage(path={self._path}, max state size={self._max_state_size})"
+
+
+class FileSystemCheckpointStorage(CheckpointStorage):
+    """State goes to files.
+
+    Args:
+        checkpoint_path: directory, a path or URL every node reaches.
+        file_state_size_threshold: bytes up to which state goes into the metadata instead, in [0, 1 MiB]; None for the
+            default. Kept, and not heeded.
+        write_buffer_size: bytes of the buffer in front of a file; -1 for the default. Kept, and not heeded.
+
+    Raises:
+        ValueError: there is no path, or the threshold is out of range.
+    """
+
+    MAX_FILE_STATE_THRESHOLD = 1024 * 1024
+
+    def __init__(
+        self,
+        checkpoint_path: str | None = None,
+        file_state_size_threshold: int | None = None,
+        write_buffer_size: int = -1,
+    ) -> None:
+        if not checkpoint_path:
+            raise ValueError(f"FileSystemCheckpointStorage needs the path of a directory, found {checkpoint_path!r}")
+        threshold = 20 * 1024 if file_state_size_threshold is None else file_state_size_threshold
+        if not 0 <= threshold <= self.MAX_FILE_STATE_THRESHOLD:
+            raise ValueError(f"file_state_size_threshold is in [0, {self.MAX_FILE_STATE_THRESHOLD}], found {threshold}")
+        self._path, self._threshold, self._buffer = str(checkpoint_path), threshold, write_buffer_size
+
+    def get_checkpoint_path(self) -> str:
+        """The directory."""
+        return self._path
+
+    def get_savepoint_path(self) -> str | None:
+        """Directory of savepoints that name none: that is an option of the job, so None."""
+        return None
+
+    def get_min_file_size_threshold(self) -> int:
+        """Bytes up to which state goes into the metadata."""
+        return self._threshold
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes of the buffer in front of a file, at least the threshold; 4096 where none was given."""
+        return max(self._buffer, self._threshold) if self._buffer >= 0 else max(4096, self._threshold)
+
+    def apply(self, configuration: Configuration) -> None:
+        configuration.set(options.CHECKPOINT_DIRECTORY, self._path)
+
+    def __str__(self) -> str:
+        return f"FileSystemCheckpointStorage(path={self._path})"
+
+
+def checkpoint_storage_of(configuration: Configuration) -> CheckpointStorage | None:
+    """The storage that the options ask for; None where they name no directory."""
+    path = configuration.get(options.CHECKPOINT_DIRECTORY)
+    return None if path is None else FileSystemCheckpointStorage(path)
+
+
+__all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckpointStorage"]

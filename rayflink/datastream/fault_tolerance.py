@@ -1,0 +1,114 @@
+"""What an environment says of checkpoints, state and restarts: each method reads or sets options."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypeVar
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.common.options import CheckpointingMode
+from rayflink.common.restart_strategy import RestartStrategyConfiguration, restart_strategy_of
+from rayflink.common.time import Duration, Time
+
+from .checkpoint_config import CheckpointConfig
+from .state_backend import StateBackend, state_backend_of
+
+E = TypeVar("E", bound="FaultTolerance")
+
+
+class FaultTolerance:
+    """The part of `StreamExecutionEnvironment` about checkpoints, state backends and restarts."""
+
+    _configuration: Configuration
+    _state_backend: StateBackend | None = None
+
+    def enable_checkpointing(
+        self: E, interval: Duration | Time | timedelta | int, mode: CheckpointingMode | None = None
+    ) -> E:
+        """Take a checkpoint every so many milliseconds, or every duration; above 0.
+
+        Args:
+            mode: what a restore guarantees about state; None for what the options say, by default exactly once.
+        """
+        config = self.get_checkpoint_config().set_checkpoint_interval(interval)
+        if mode is not None:
+            config.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """The settings of checkpoints, which may be changed."""
+        return CheckpointConfig(self._configuration)
+
+    def get_checkpoint_interval(self) -> int:
+        """Milliseconds between two checkpoints; -1 for none."""
+        return self.get_checkpoint_config().get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """What a restore guarantees about state."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """What a restore guarantees about state."""
+        return self.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether barriers overtake data."""
+        return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether barriers overtake data in iterations too."""
+        return self.get_checkpoint_config().is_force_unaligned_checkpoints()
+
+    def set_state_backend(self: E, state_backend: StateBackend) -> E:
+        """Where keyed state lives between records.
+
+        Raises:
+            TypeError: it is no state backend.
+        """
+        if not isinstance(state_backend, StateBackend):
+            raise TypeError(f"a StateBackend is wanted, found {state_backend!r:.100}; use HashMapStateBackend()")
+        state_backend.apply(self._configuration)
+        self._state_backend = state_backend
+        return self
+
+    def get_state_backend(self) -> StateBackend | None:
+        """What was set, or what the options name; None where nothing was."""
+        return self._state_backend or state_backend_of(self._configuration)
+
+    def enable_changelog_state_backend(self: E, enabled: bool) -> E:
+        """Write each change of state to a log, so that checkpoints are short, or not."""
+        self._configuration.set(options.CHANGELOG_STATE_BACKEND, enabled)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """What was set; None where nothing was."""
+        option = options.CHANGELOG_STATE_BACKEND
+        return self._configuration.get(option) if self._configuration.contains_key(option.key) else None
+
+    def set_default_savepoint_directory(self: E, directory: str) -> E:
+        """Directory of savepoints that name none."""
+        self._configuration.set(options.SAVEPOINT_DIRECTORY, directory)
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Directory of savepoints that name none, or None."""
+        return self._configuration.get(options.SAVEPOINT_DIRECTORY)
+
+    def set_restart_strategy(self, restart_strategy_configuration: RestartStrategyConfiguration) -> None:
+        """How often and how soon a failed job restarts; of PyFlink 1.20.
+
+        Raises:
+            TypeError: it is no restart strategy.
+        """
+        given = restart_strategy_configuration
+        if not isinstance(given, RestartStrategyConfiguration):
+            raise TypeError(f"a restart strategy is wanted, found {given!r:.100}; use RestartStrategies.no_restart()")
+        given.apply(self._configuration)
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """How often and how soon a failed job restarts, as the options say."""
+        return restart_strategy_of(self._configuration)
+
+
+__all__ = ["FaultTolerance"]
