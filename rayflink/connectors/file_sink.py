@@ -241,6 +241,10 @@ class StreamingFileSink(FileSink):
     class BaseBuilder(FileSink.BaseBuilder):
         """Settles buckets, names and when files end."""
 
+        def with_rolling_policy(self, policy: RollingPolicy) -> Any:
+            """Choose when files end."""
+            return super().with_rolling_policy(policy)
+
         def build(self) -> StreamingFileSink:
             """The sink."""
             return StreamingFileSink(self._base_path, self._form, self._settings)
