@@ -88,17 +88,20 @@ class StreamExecutionEnvironment(FaultTolerance):
     def get_execution_environment(
         configuration: Configuration | Mapping[str, Any] | None = None,
     ) -> StreamExecutionEnvironment:
-        """An environment with the options that were given from outside, and over them those given here.
+        """An environment with the options of the file $RAYFLINK_CONF, then those given, then those of `rayflink run`.
 
-        From outside come those of a file, of the environment and of the command line of `rayflink run`, and later ones
-        win: see `rayflink.common.option_sources`.
+        Later ones win. `rayflink run` passes its options in $RAYFLINK_OPTIONS, one `key=value` a line.
 
         Raises:
             ConfigError: an option does not parse.
         """
         given = configuration or {}
         given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-        whole = under_program(given_options(), given)
+        file = os.environ.get("RAYFLINK_CONF")
+        whole = Configuration.from_file(file) if file else Configuration()
+        whole.add_all(given)
+        defined = [f"-D{line}" for line in os.environ.get("RAYFLINK_OPTIONS", "").splitlines() if line]
+        whole.add_all(Configuration.from_args(defined)[0])
         whole.check()
         return StreamExecutionEnvironment(whole)
 
