@@ -10,16 +10,25 @@ from typing import Any
 
 from rayflink.common import metric_names as names
 from rayflink.common import options
+from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from rayflink.common.configuration import Configuration
+from rayflink.common.metric_scopes import ScopeFormats
 from rayflink.common.metrics import MetricGroup
 from rayflink.common.task_metric_group import TaskFacts, TaskMetricGroup, add_task_for_job
+from rayflink.operators.base import SourceOperator
 from rayflink.operators.chain import ChainLink
 
+from .buffer_usage import buffer_gauges
 from .conversations import Conversations
 from .exchange.gate import InputGate
 from .exchange.writer import RecordWriter
 from .messages import TaskDeployment
 
+_TOTALS = {
+    "busy": names.BUSY_TIME_TOTAL,
+    "idle": names.IDLE_TIME_TOTAL,
+    "back-pressured": names.BACK_PRESSURED_TIME_TOTAL,
+}
 _RATES = {"busy": names.BUSY_TIME, "idle": names.IDLE_TIME, "back-pressured": names.BACK_PRESSURED_TIME}
 
 
@@ -34,15 +43,23 @@ class TaskMetrics:
             deployment.job_id, deployment.job_name, deployment.vertex_id, deployment.attempt,
             deployment.vertex_name, deployment.subtask, deployment.attempt_number,
         )  # fmt: skip
-        detailed = Configuration.from_dict(deployment.config).get(options.DETAILED_NETWORK_METRICS)
+        configuration = Configuration.from_dict(deployment.config)
+        detailed = configuration.get(options.DETAILED_NETWORK_METRICS)
+        self._formats = ScopeFormats.of(configuration)
         self.group: TaskMetricGroup = add_task_for_job(MetricGroup(), facts, detailed)
+        self.group.identify(self._formats, "localhost", "local")
         self._clock = clock
         self._last_s = clock.monotonic()
         self._spent = dict.fromkeys(_RATES, 0.0)
         self._before = dict.fromkeys(_RATES, 0.0)
         self._rates = dict.fromkeys(_RATES, 0.0)
         self._bound = False
+        self._known: set[str] = set()
         self.close_errors = 0
+
+    def located(self, host: str, process_id: str) -> None:
+        """Say in which process the task runs; until then it is "local" on "localhost"."""
+        self.group.identify(self._formats, host, process_id)
 
     def closing_failed(self) -> None:
         """Something could not be closed or removed after a failure that is reported already; it is counted."""
@@ -69,11 +86,9 @@ class TaskMetrics:
         if not self._bound:
             self._bind(writers, gate, valve, peers)
         self._count(links, writers, gate)
-        operators = [self._operator(link) for link in links if hasattr(link.operator, "ctx")]
-        nested = tuple(f"{operator['id']}." for operator in operators)
-        everything = self.group.group.snapshot(self._clock.now_ms())
-        own = {name: value for name, value in everything.items() if not name.startswith(nested)}
-        return {**own, "operators": operators}
+        operators = [self._operator(link, not gate.channels) for link in links if hasattr(link.operator, "ctx")]
+        scope = self._formats.bound(self._formats.task, self.group.variables())
+        return {**self.group.group.snapshot(self._clock.now_ms()), "scope": scope, "operators": operators}
 
     def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: Any, peers: Conversations) -> None:
         """Register what is read when it is reported."""
@@ -82,6 +97,9 @@ class TaskMetrics:
         gauge = self.group.group.gauge
         for what, name in _RATES.items():
             gauge(name, partial(self._rate, what))
+        for what, name in _TOTALS.items():
+            gauge(name, partial(self._total, what))
+        gauge(names.IS_BACK_PRESSURED, lambda: any(writer.partition.is_full for writer in writers))
         gauge("busyTimeMs", lambda: round(self._spent["busy"] * 1000))
         gauge("backPressuredTimeMs", lambda: round(self._spent["back-pressured"] * 1000))
         gauge("currentInputWatermarks", lambda: list(valve.watermarks))
@@ -91,10 +109,13 @@ class TaskMetrics:
         gauge("staleMessages", lambda: peers.stale_messages)
         gauge("repeatedMessages", lambda: peers.repeated)
         gauge("effectiveBufferTimeoutMs", lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
-        self.group.network_queues(lambda: gate.queued, lambda: sum(sub.backlog for sub in subs))
+        self.group.network_buffers(buffer_gauges(gate, writers))
 
     def _rate(self, what: str) -> int:
         return round(self._rates[what] * 1000)
+
+    def _total(self, what: str) -> int:
+        return round(self._spent[what] * 1000)
 
     def _count(self, links: list[ChainLink], writers: list[RecordWriter], gate: InputGate) -> None:
         task = self.group
@@ -106,21 +127,32 @@ class TaskMetrics:
         task.num_bytes_out.count = sum(sub.bytes_sent for sub in subs)
         task.num_buffers_out.count = sum(sub.buffers_sent for sub in subs)
 
-    def _operator(self, link: ChainLink) -> dict[str, Any]:
+    def _operator(self, link: ChainLink, in_source: bool) -> dict[str, Any]:
         """One operator: the counts of its chain link, and under "metrics" all its group holds."""
         ctx = link.operator.ctx
         metrics = self.group.operator(ctx.operator_name, ctx.operator_id)
         metrics.num_records_in.count, metrics.num_records_out.count = link.records_in, link.records_out
-        metrics.watermarks(lambda: link.input_watermark, lambda: link.output_watermark)
+        if ctx.operator_id not in self._known:
+            self._known.add(ctx.operator_id)
+            metrics.watermarks(lambda: link.input_watermark, lambda: link.output_watermark)
+            if in_source and isinstance(link.operator, SourceOperator):
+                metrics.group.gauge(names.WATERMARK_LAG, lambda: self._lag(link.output_watermark))
         return {
             "id": ctx.operator_id,
             "name": ctx.operator_name,
+            "scope": self._formats.bound(self._formats.operator, metrics.group.get_all_variables()),
             names.NUM_RECORDS_IN: link.records_in,
             names.NUM_RECORDS_OUT: link.records_out,
             names.CURRENT_INPUT_WATERMARK: link.input_watermark,
             names.CURRENT_OUTPUT_WATERMARK: link.output_watermark,
             "metrics": metrics.group.snapshot(self._clock.now_ms()),
         }
+
+    def _lag(self, watermark: int | None) -> int | None:
+        """Milliseconds from a watermark to now; None where there is none, or it is the last."""
+        if watermark is None or not MIN_TIMESTAMP < watermark < MAX_TIMESTAMP:
+            return None
+        return int(self._clock.now_ms()) - watermark
 
     def _update_rates(self) -> None:
         now = self._clock.monotonic()

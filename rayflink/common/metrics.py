@@ -5,14 +5,14 @@ Nothing here reads a clock: a count costs an addition, and rates come into being
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from .histogram import Histogram
 from .logs import get_logger
 
-__all__ = ["Counter", "Distribution", "Gauge", "Histogram", "Meter", "Metric", "MetricGroup"]
+__all__ = ["Counter", "Distribution", "Gauge", "Histogram", "Meter", "MeterView", "Metric", "MetricGroup"]
 
 log = get_logger(__name__)
 
@@ -91,67 +91,31 @@ class Meter:
             samples.append((now_ms, self._count))
 
 
-class Histogram:
-    """Statistics of the last `size` values: bounded and reproducible, as nothing is sampled by chance.
+class MeterView(Meter):
+    """The rate of a counter that others count in; reported as one number, under its name.
 
     Args:
-        size: values remembered, at least 1.
-    Source: apache/flink DescriptiveStatisticsHistogram.
+        counter: grows.
+        time_span_in_seconds: at least 1.
+    Source: apache/flink MeterView.
     """
 
-    def __init__(self, size: int = 128) -> None:
-        if size < 1:
-            raise ValueError(f"a histogram needs to remember at least 1 value, found {size}")
-        self._values: deque[float] = deque(maxlen=size)
-        self._count = 0
+    def __init__(self, counter: Counter, time_span_in_seconds: int = 60) -> None:
+        super().__init__(time_span_in_seconds)
+        self._counter = counter
 
-    def update(self, value: float) -> None:
-        """Take in one value."""
-        self._values.append(value)
-        self._count += 1
-
-    def get_count(self) -> int:
-        """All values so far, remembered or not."""
-        return self._count
-
-    def quantile(self, fraction: float) -> float:
-        """The value below which `fraction` in (0, 1] of the remembered ones lie, interpolated; NaN without values."""
-        return _quantile(sorted(self._values), fraction)
-
-    def statistics(self) -> dict[str, float]:
-        """count, min, max, mean, stddev and p50 to p999; NaN for all but count where there are no values."""
-        values = sorted(self._values)
-        if not values:
-            return {"count": self._count, **dict.fromkeys(("min", "max", "mean", "stddev", *_QUANTILES), math.nan)}
-        mean = math.fsum(values) / len(values)
-        variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
-        shape = {"min": values[0], "max": values[-1], "mean": mean, "stddev": math.sqrt(variance)}
-        return {"count": self._count, **shape, **{name: _quantile(values, at) for name, at in _QUANTILES.items()}}
+    def update(self, now_ms: int) -> None:
+        """Take a sample of the counter at `now_ms`."""
+        self._count = self._counter.count
+        super().update(now_ms)
 
 
 class Distribution(Histogram):
     """PyFlink's name for a histogram."""
 
 
-_QUANTILES = {"p50": 0.5, "p75": 0.75, "p95": 0.95, "p98": 0.98, "p99": 0.99, "p999": 0.999}
-
-
-def _quantile(ordered: list[float], fraction: float) -> float:
-    if not 0 < fraction <= 1:
-        raise ValueError(f"a quantile must be in (0, 1], found {fraction}")
-    if not ordered:
-        return math.nan
-    position = fraction * (len(ordered) + 1)
-    below = math.floor(position)
-    if below < 1:
-        return ordered[0]
-    if below >= len(ordered):
-        return ordered[-1]
-    return ordered[below - 1] + (position - below) * (ordered[below] - ordered[below - 1])
-
-
 Metric = Counter | Gauge | Meter | Histogram
-_M = TypeVar("_M", Counter, Gauge, Meter, Distribution, Histogram)
+_M = TypeVar("_M", Counter, Gauge, Meter, MeterView, Distribution, Histogram)
 
 
 class MetricGroup:
@@ -168,7 +132,13 @@ class MetricGroup:
         self._metrics: dict[str, Metric] = {}
         self._groups: dict[str, MetricGroup] = {}
         self._variables: dict[str, str] = {}
+        self._scope: tuple[str, str] | None = None
+        self._logical: tuple[str, ...] = (name,) if name else ()
         self._closed = False
+
+    def identify(self, scope: str, delimiter: str, logical: tuple[str, ...], variables: Mapping[str, str]) -> None:
+        """Say what stands for the groups down to this one: in identifiers `scope`, in Prometheus `logical`."""
+        self._scope, self._logical, self._variables = (scope, delimiter), logical, dict(variables)
 
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
         """The group of that name, made where it is missing; with `extra` the group ``name.extra`` and a variable."""
@@ -179,6 +149,7 @@ class MetricGroup:
             return group
         value = group.add_group(extra)
         value._variables[name] = extra
+        value._logical = ()
         return value
 
     def counter(self, name: str) -> Counter:
@@ -203,6 +174,10 @@ class MetricGroup:
         """Register a histogram of the last `size` values."""
         return self._register(name, Histogram(size))
 
+    def meter_view(self, name: str, counter: Counter, time_span_in_seconds: int = 60) -> MeterView:
+        """Register the rate of a counter."""
+        return self._register(name, MeterView(counter, time_span_in_seconds))
+
     def _register(self, name: str, metric: _M) -> _M:
         if not name:
             raise ValueError("a metric needs a name that is not empty")
@@ -213,7 +188,8 @@ class MetricGroup:
             return there
         if there is not None or name in self._groups:
             taken = "a group" if there is None else f"a {type(there).__name__}"
-            log.warning("metric not reported: its name is taken by %s", taken, extra={"metric": self._identifier(name)})
+            metric_id = self.get_metric_identifier(name)
+            log.warning("metric not reported: its name is taken by %s", taken, extra={"metric": metric_id})
             return metric
         self._metrics[name] = metric
         return metric
@@ -228,25 +204,51 @@ class MetricGroup:
         above = {} if self._parent is None else self._parent.get_all_variables()
         return {**above, **self._variables}
 
-    def _identifier(self, name: str) -> str:
-        return ".".join([*self.get_scope_components(), name])
+    def get_metric_identifier(self, name: str) -> str:
+        """The scope of this group as `metrics.scope.*` has it, and the name."""
+        scope, delimiter = self._scoped()
+        return f"{scope}{delimiter}{name}" if scope else name
+
+    def _scoped(self) -> tuple[str, str]:
+        if self._scope is not None:
+            return self._scope
+        above, delimiter = ("", ".") if self._parent is None else self._parent._scoped()
+        return (f"{above}{delimiter}{self.name}" if above and self.name else above or self.name), delimiter
+
+    def get_logical_scope(self) -> tuple[str, ...]:
+        """What the groups down to this one are, without the values of variables; for names of metrics in Prometheus."""
+        above = () if self._scope is not None or self._parent is None else self._parent.get_logical_scope()
+        return (*above, *self._logical)
+
+    def walk(self) -> Iterator[tuple[MetricGroup, str, Metric]]:
+        """Each metric of this group and those below, with its group and its name there."""
+        for name, metric in list(self._metrics.items()):
+            yield self, name, metric
+        for group in list(self._groups.values()):
+            yield from group.walk()
 
     def _items(self, prefix: str) -> Iterator[tuple[str, Metric]]:
         for name, metric in list(self._metrics.items()):
             yield prefix + name, metric
         for name, group in list(self._groups.items()):
-            yield from group._items(f"{prefix}{name}.")
+            if prefix or group._scope is None:
+                yield from group._items(f"{prefix}{name}.")
 
     def snapshot(self, now_ms: int | None = None) -> dict[str, Any]:
         """All metrics below this group as plain values, by dotted name from this group on.
 
         A meter gives ``<name>.count`` and ``<name>.rate``, updated when `now_ms` is passed; a histogram gives
-        ``<name>.count``, ``<name>.min`` and so on. A gauge that raises is left out and logged.
+        ``<name>.count``, ``<name>.min`` and so on. A gauge that raises is left out and logged. Groups just below with
+        a scope of their own, as a task's operators have, are left out as well.
         """
         report: dict[str, Any] = {}
         for name, metric in self._items(""):
             if isinstance(metric, Counter):
                 report[name] = metric.count
+            elif isinstance(metric, MeterView):
+                if now_ms is not None:
+                    metric.update(now_ms)
+                report[name] = metric.get_rate()
             elif isinstance(metric, Meter):
                 if now_ms is not None:
                     metric.update(now_ms)
@@ -261,7 +263,7 @@ class MetricGroup:
         try:
             report[name] = gauge.get_value()
         except Exception as error:  # a user's gauge may raise anything; the other metrics are still reported
-            log.warning("gauge not reported: %r", error, extra={"metric": self._identifier(name)})
+            log.warning("gauge not reported: %r", error, extra={"metric": self.get_metric_identifier(name)})
 
     def close(self) -> None:
         """Forget all metrics and groups below; what is registered later counts but is not reported."""

@@ -375,6 +375,52 @@ LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
 LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
                           "Latencies a histogram remembers; at least 1.", test=_POSITIVE)
 
+
+def _scope(key: str, default: str, of: str, variables: str, older: str = "") -> ConfigOption[str]:
+    """Register a scope format whose components in angle brackets must be of `variables`."""
+    known = {f"<{name}>" for name in variables.split()}
+
+    def accepts(form: str) -> bool:
+        named = {part for part in form.split(".") if part.startswith("<") and part.endswith(">")}
+        return bool(form) and named <= known and (form.split(".")[0] != "*" or "job" in variables)
+
+    help = f"Scope of the metrics of {of}. Variables: {', '.join(f'`<{name}>`' for name in variables.split())}."
+    if "job" in variables:
+        help += " A leading `*` stands for the scope above."
+    wanted = f"components joined by dots, variables among {', '.join(sorted(known))}"
+    return _option(_M, key, STRING, default, help, *([(older,)] if older else []), test=(accepts, wanted))
+
+
+_OF_JOB, _OF_TASK = "job_id job_name", "task_id task_name task_attempt_id task_attempt_num subtask_index"
+SCOPE_JM = _scope("metrics.scope.jm", "<host>.jobmanager", "the coordinator's process", "host")
+SCOPE_JM_JOB = _scope("metrics.scope.jm-job", "<host>.jobmanager.<job_name>", "a job", f"host {_OF_JOB}",
+                      "metrics.scope.jm.job")
+SCOPE_TM = _scope("metrics.scope.tm", "<host>.taskmanager.<tm_id>", "a slot's process", "host tm_id")
+SCOPE_TM_JOB = _scope("metrics.scope.tm-job", "<host>.taskmanager.<tm_id>.<job_name>", "a job in a slot's process",
+                      f"host tm_id {_OF_JOB}", "metrics.scope.tm.job")
+SCOPE_TASK = _scope("metrics.scope.task", "<host>.taskmanager.<tm_id>.<job_name>.<task_name>.<subtask_index>",
+                    "a subtask", f"host tm_id {_OF_JOB} {_OF_TASK}")
+SCOPE_OPERATOR = _scope("metrics.scope.operator",
+                        "<host>.taskmanager.<tm_id>.<job_name>.<operator_name>.<subtask_index>",
+                        "a subtask's operator", f"host tm_id {_OF_JOB} {_OF_TASK} operator_id operator_name")
+SCOPE_DELIMITER = _option(_M, "metrics.scope.delimiter", STRING, ".",
+                          "Stands between the components of a metric's identifier.",
+                          test=(lambda value: len(value) == 1, "one character"))
+REPORTERS = _option(_M, "metrics.reporters", LIST, ["prom"],
+                    "Reporters of a job on Ray. There is one, `prom`: metrics under the names of Flink's "
+                    "PrometheusReporter, after `ray_`, on the metrics port of each Ray node. Ray serves it where "
+                    "`rayflink[cluster]` is installed. An empty list turns it off.",
+                    test=(lambda value: set(value) <= {"prom"}, "`prom`, or an empty list"))
+PROM_INTERVAL = _option(_M, "metrics.reporter.prom.interval", DURATION, _ms(5_000),
+                        "Time between two reports of a task; Ray itself passes them on every 10 s.",
+                        test=_LONGER_THAN_ZERO)
+PROM_FILTER_LABELS = _option(_M, "metrics.reporter.prom.filterLabelValueCharacters", BOOLEAN, True,
+                             "Write what is no letter, digit, `:` or `_` in the value of a label as `_`.")
+PROM_FACTORY = _option(_M, "metrics.reporter.prom.factory.class", STRING, None, "The Java class of the reporter.",
+                       unheeded="has one reporter of that name, and no Java class")
+PROM_PORT = _option(_M, "metrics.reporter.prom.port", STRING, None, "Port of Flink's reporter.",
+                    unheeded="reports on the metrics port of Ray: `ray start --metrics-export-port`")
+
 _R = "Rayflink"
 BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 8192,
                          "Records after which a batch is sent; at least 1.", test=_POSITIVE)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from . import metric_names as names
+from .metric_scopes import ScopeFormats
 from .metrics import Counter, MetricGroup
 
 __all__ = ["OperatorMetrics", "TaskFacts", "TaskMetricGroup", "add_task_for_job"]
+
+TASK_SCOPE = ("taskmanager", "job", "task")
+"""Flink's logical scope of a task."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,38 @@ class TaskMetricGroup:
         self.num_bytes_out = self.group.counter(names.NUM_BYTES_OUT)
         self.num_buffers_in = self.group.counter(names.NUM_BUFFERS_IN)
         self.num_buffers_out = self.group.counter(names.NUM_BUFFERS_OUT)
+        self.group.meter_view(names.NUM_RECORDS_IN_RATE, self.num_records_in)
+        self.group.meter_view(names.NUM_RECORDS_OUT_RATE, self.num_records_out)
+        self.group.meter_view(names.NUM_BYTES_IN_RATE, self.num_bytes_in)
+        self.group.meter_view(names.NUM_BYTES_OUT_RATE, self.num_bytes_out)
+        self.group.meter_view(names.NUM_BUFFERS_IN_RATE, self.num_buffers_in)
+        self.group.meter_view(names.NUM_BUFFERS_OUT_RATE, self.num_buffers_out)
+        self._host, self._process_id = "localhost", "local"
+        self._operators: list[OperatorMetrics] = []
+        self._formats: ScopeFormats | None = None
+
+    def identify(self, formats: ScopeFormats, host: str, process_id: str) -> None:
+        """Say where the task runs and how its metrics are named: of the operators that are there, and those to come."""
+        self._formats, self._host, self._process_id = formats, host, process_id
+        variables = self.variables()
+        scope = formats.bound(formats.task, variables)
+        self.group.identify(scope, formats.delimiter, TASK_SCOPE, variables)
+        for operator in self._operators:
+            self._identify(operator)
+
+    def _identify(self, operator: OperatorMetrics) -> None:
+        formats = self._formats
+        if formats is not None:
+            variables = {**self.variables(), **operator.variables}
+            scope = formats.bound(formats.operator, variables)
+            operator.group.identify(scope, formats.delimiter, (*TASK_SCOPE, "operator"), variables)
 
     def variables(self) -> dict[str, str]:
         """Flink's scope variables of the task, by name in angle brackets."""
         task = self.task
         return {
+            "<host>": self._host,
+            "<tm_id>": self._process_id,
             "<job_id>": str(task.job_id),
             "<job_name>": task.job_name,
             "<task_id>": str(task.vertex_id),
@@ -69,14 +100,28 @@ class TaskMetricGroup:
 
     def operator(self, operator_name: str, operator_id: str = "") -> OperatorMetrics:
         """The metrics of one operator of the task's chain; with its id, operators of one name are kept apart."""
-        return OperatorMetrics(self.group.add_group(operator_id or operator_name))
+        group = self.group.add_group(operator_id or operator_name)
+        known = next((operator for operator in self._operators if operator.group is group), None)
+        if known is None:
+            variables = {"<operator_id>": operator_id, "<operator_name>": operator_name}
+            known = OperatorMetrics(group, variables)
+            self._operators.append(known)
+            self._identify(known)
+        return known
 
-    def network_queues(self, inputs: Callable[[], int], outputs: Callable[[], int]) -> None:
-        """Report queue lengths in buffers, where detailed network metrics are on; else nothing."""
+    def network_buffers(self, gauges: Mapping[str, Callable[[], float]]) -> None:
+        """Report how full the network buffers are: ``Input.<name>`` and ``Output.<name>`` -> gauge.
+
+        The lengths of queues are reported under ``Network`` too, where detailed network metrics are on.
+        """
+        shuffle, network = self.group.add_group("Shuffle").add_group("Netty"), None
         if self._detailed_network:
             network = self.group.add_group("Network")
-            network.add_group("Input").gauge(names.INPUT_QUEUE_LENGTH, inputs)
-            network.add_group("Output").gauge(names.OUTPUT_QUEUE_LENGTH, outputs)
+        for path, gauge in gauges.items():
+            side, _, name = path.partition(".")
+            shuffle.add_group(side).add_group("Buffers").gauge(name, gauge)
+            if network is not None and name in (names.INPUT_QUEUE_LENGTH, names.OUTPUT_QUEUE_LENGTH):
+                network.add_group(side).gauge(name, gauge)
 
     def close(self) -> None:
         """End of the task: its metrics are reported no more."""
@@ -84,12 +129,18 @@ class TaskMetricGroup:
 
 
 class OperatorMetrics:
-    """Counters and watermarks of one operator."""
+    """Counters, rates and watermarks of one operator.
 
-    def __init__(self, group: MetricGroup) -> None:
-        self.group = group
+    Args:
+        variables: Flink's scope variables of the operator alone.
+    """
+
+    def __init__(self, group: MetricGroup, variables: Mapping[str, str] | None = None) -> None:
+        self.group, self.variables = group, dict(variables or {})
         self.num_records_in: Counter = group.counter(names.NUM_RECORDS_IN)
         self.num_records_out: Counter = group.counter(names.NUM_RECORDS_OUT)
+        group.meter_view(names.NUM_RECORDS_IN_RATE, self.num_records_in)
+        group.meter_view(names.NUM_RECORDS_OUT_RATE, self.num_records_out)
 
     @property
     def num_late_records_dropped(self) -> Counter:

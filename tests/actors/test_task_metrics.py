@@ -136,9 +136,57 @@ def test_a_tasks_group_is_its_jobs_and_bears_who_the_attempt_is() -> None:
     assert group.variables() == {
         "<job_id>": "job", "<job_name>": "job", "<task_id>": "vertex", "<task_name>": "Vertex",
         "<task_attempt_id>": "me", "<task_attempt_num>": "0", "<subtask_index>": "0",
+        "<host>": "localhost", "<tm_id>": "local",
     }  # fmt: skip
     bench.start().work()
     assert group.group.snapshot() == {}, "the group is closed when the task is done"
+
+
+def test_a_task_says_how_full_its_buffers_are() -> None:
+    config = {"taskmanager.network.memory.buffers-per-channel": "2",
+              "taskmanager.network.memory.floating-buffers-per-gate": "2"}  # fmt: skip
+    bench = TaskBench([MapOperator(lambda n: n)], config=config).start(credit=0)
+
+    def shown() -> dict[str, float]:
+        report = bench.task.report().metrics
+        buffers = {name.rpartition(".")[2]: value for name, value in report.items() if ".Buffers." in name}
+        return {**buffers, "isBackPressured": report["isBackPressured"]}
+
+    idle = shown()
+    assert set(idle) == {
+        "inputQueueLength", "inPoolUsage", "inputExclusiveBuffersUsage", "inputFloatingBuffersUsage",
+        "outputQueueLength", "outPoolUsage", "isBackPressured",
+    }  # fmt: skip
+    assert not any(idle.values())
+    bench.feed(0, *"abcd")
+    bench.work()
+    bench.feed(0, "e")
+    bench.work()
+    full = shown()
+    assert full["isBackPressured"] is True and full["outPoolUsage"] == 1.0
+    assert 0 < full["inPoolUsage"] <= 1
+    assert 0 <= full["inputFloatingBuffersUsage"] <= 1
+
+
+def test_a_source_says_how_far_its_watermark_lags_behind_the_clock() -> None:
+    bench = TaskBench([ListSource([Watermark(400)])], channels=())
+    bench.start()
+    [before] = bench.task.report().metrics["operators"]
+    assert before["metrics"]["watermarkLag"] is None
+    bench.step()
+    [operator] = bench.task.report().metrics["operators"]
+    assert operator["metrics"]["watermarkLag"] == bench.clock.now_ms() - 400
+
+
+def test_the_report_bears_the_scopes_of_the_task_and_its_operators() -> None:
+    config = {"metrics.scope.operator": "<job_name>.<operator_name>.<subtask_index>"}
+    bench = TaskBench([MapOperator(lambda n: n)], config=config)
+    bench.task.metrics.located("10.0.0.1", "tm3")
+    bench.start()
+    report = bench.task.report().metrics
+    assert report["scope"] == "10.0.0.1.taskmanager.tm3.job.Vertex.0"
+    [operator] = report["operators"]
+    assert operator["scope"] == f"job.{operator['name']}.0"
 
 
 @pytest.mark.spec("U10")

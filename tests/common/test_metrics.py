@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common import metric_names
+from rayflink.common.errors import ConfigError
 from rayflink.common.ids import ExecutionAttemptID, JobID, JobVertexID
+from rayflink.common.metric_scopes import ScopeFormats
 from rayflink.common.metrics import Histogram, Meter, MetricGroup
 from rayflink.common.task_metric_group import TaskFacts, add_task_for_job
 
@@ -124,7 +126,7 @@ def test_a_task_has_a_group_below_its_job_that_closes_with_the_task(facts):
     assert root.snapshot()[prefix + "numRecordsIn"] == 4
     assert task.variables()["<subtask_index>"] == "2" and task.variables()["<task_attempt_num>"] == "1"
     assert set(task.variables().values()) == {
-        facts.job_id, "job", facts.vertex_id, facts.attempt_id, "map", "2", "1",
+        facts.job_id, "job", facts.vertex_id, facts.attempt_id, "map", "2", "1", "localhost", "local",
     }  # fmt: skip
     task.operator("map").group.add_group("mine")
     task.close()
@@ -145,11 +147,58 @@ def test_a_task_counts_records_bytes_and_buffers_and_its_operators_watermarks(fa
 
 
 @pytest.mark.parametrize("detailed", [False, True])
-def test_queue_lengths_are_reported_only_when_detailed_metrics_are_on(facts, detailed):
+def test_queue_lengths_are_reported_under_network_only_when_detailed_metrics_are_on(facts, detailed):
     task = add_task_for_job(MetricGroup(), facts, detailed)
-    task.network_queues(lambda: 3, lambda: 4)
-    queues = {name: value for name, value in task.group.snapshot().items() if name.startswith("Network")}
+    values = {"Input.inputQueueLength": 3, "Input.inPoolUsage": 0.5, "Output.outputQueueLength": 4}
+    task.network_buffers({name: lambda value=value: value for name, value in values.items()})
+    report = task.group.snapshot()
+    assert report["Shuffle.Netty.Input.Buffers.inPoolUsage"] == 0.5
+    assert report["Shuffle.Netty.Output.Buffers.outputQueueLength"] == 4
+    queues = {name: value for name, value in report.items() if name.startswith("Network")}
     assert queues == ({"Network.Input.inputQueueLength": 3, "Network.Output.outputQueueLength": 4} if detailed else {})
+
+
+def test_rates_of_the_counters_are_reported_as_one_number(facts):
+    task = add_task_for_job(MetricGroup(), facts)
+    operator = task.operator("map")
+    for second in range(11):
+        task.num_bytes_out.count = 1_000 * second
+        operator.num_records_in.count = 50 * second
+        report = {**task.group.snapshot(second * 1000), **operator.group.snapshot(second * 1000)}
+    assert (report["numBytesOutPerSecond"], report["numRecordsInPerSecond"]) == (1000.0, 50.0)
+    assert "numBytesOutPerSecond.count" not in report
+
+
+@pytest.mark.spec("U06")
+def test_a_metric_is_identified_by_the_scope_of_its_task_and_operator(facts):
+    task = add_task_for_job(MetricGroup(), facts)
+    mine = task.operator("map op", "0af").group.add_group("region", "eu")
+    task.identify(ScopeFormats.of({}), "n1", "tm7")
+    assert task.group.get_metric_identifier("n") == "n1.taskmanager.tm7.job.map.2.n"
+    assert mine.get_metric_identifier("n") == "n1.taskmanager.tm7.job.map op.2.region.eu.n"
+    assert mine.get_logical_scope() == ("taskmanager", "job", "task", "operator", "region")
+    assert task.operator("later", "1bf").group.get_metric_identifier("n") == "n1.taskmanager.tm7.job.later.2.n"
+    variables = mine.get_all_variables()
+    assert (variables["<operator_id>"], variables["<host>"], variables["region"]) == ("0af", "n1", "eu")
+
+
+def test_scope_formats_are_the_users_with_a_star_for_the_scope_above(facts):
+    formats = ScopeFormats.of({
+        "metrics.scope.tm-job": "<tm_id>.<job_name>", "metrics.scope.task": "*.<task_name>",
+        "metrics.scope.operator": "*.ops.<operator_name>", "metrics.scope.delimiter": "/",
+    })  # fmt: skip
+    task = add_task_for_job(MetricGroup(), facts)
+    operator = task.operator("map op").group
+    task.identify(formats, "n1", "tm7")
+    assert operator.add_group("mine").get_metric_identifier("n") == "tm7/job/map/ops/map op/mine/n"
+    assert formats.bound("<job_name>.x", {}) == "null/x"
+
+
+def test_the_older_names_of_scopes_are_read_and_an_unknown_variable_is_refused():
+    assert ScopeFormats.of({"metrics.scope.jm.job": "x.<job_name>"}).jm_job == "x.<job_name>"
+    for key, form in (("task", "<operator_name>"), ("jm", "*.x"), ("tm", ""), ("operator", "<job>")):
+        with pytest.raises(ConfigError, match=rf"metrics\.scope\.{key}.*variables among"):
+            ScopeFormats.of({f"metrics.scope.{key}": form})
 
 
 def test_metric_names_are_flinks():
