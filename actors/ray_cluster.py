@@ -20,7 +20,7 @@ from .coordinator_actor import Submission, coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .ray_python_files import runtime_env_with
-from .scheduling import required_slots
+from .scheduling import cpus_of
 from .screen import Screen
 from .terminal import News
 from .user_code import from_bytes, pack
@@ -166,7 +166,7 @@ class RayJob(JobHandle):
         self.graph = graph
         program = pack(graph, f"job {graph.name!r}")
         namespace = options.namespace
-        self.owns_cluster = connect(len(required_slots(graph)), namespace)
+        self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         for store in stores:
             store.open()
         blueprint = coordinator_class().options(

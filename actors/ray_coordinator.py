@@ -52,7 +52,7 @@ from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, To
 from .ray_spills import remove_spills_of
 from .ray_task import Surroundings
 from .reports import read_reports
-from .scheduling import Slot, tenants
+from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
 from .states import JobStatus
@@ -229,8 +229,8 @@ class Coordinator:
             self._events.put(SlotsRefused(self._resources()))
         elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
             self._noted_at = now
-            cpus = self._submission.slot_cpus
-            self._note = f"waiting for {len(self._bundles)} slots of {cpus:g} CPU; {self._resources()}"
+            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
+            self._note = f"waiting for {asked}; {self._resources()}"
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()
             self._owner_timeout_s = None
@@ -277,7 +277,7 @@ class Coordinator:
 
     def _request(self, slots: tuple[Slot, ...]) -> None:
         self._bundles = {slot: index for index, slot in enumerate(slots)}
-        bundles = [{"CPU": self._submission.slot_cpus} for _ in slots]
+        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in slots]
         name = f"rayflink/{self._job.graph.id}"
         self._group = placement_group(bundles, strategy=self._submission.placement, name=name)
         self._asked_at = time.monotonic()
@@ -320,10 +320,14 @@ class Coordinator:
 
     def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
         job_id, submission = self._job.graph.id, self._submission
+        bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
         blueprint = self._blueprint.options(
             name=f"{job_id}/{slot}",
             namespace=submission.namespace,
-            num_cpus=submission.slot_cpus,
+            num_cpus=bundle.pop("CPU"),
+            num_gpus=bundle.pop("GPU", 0),
+            memory=int(bundle.pop("memory", 0)) or None,
+            resources=bundle,
             max_restarts=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
         )

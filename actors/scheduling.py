@@ -9,9 +9,11 @@ Source: apache/flink SlotSharingGroup, CoLocationGroup.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
+from rayflink.common.option_types import MemorySize
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
 
@@ -37,6 +39,42 @@ def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
     for vertex in graph.vertices:
         widest[vertex.slot_sharing_group] = max(widest.get(vertex.slot_sharing_group, 0), vertex.parallelism)
     return tuple(Slot(group, index) for group, width in sorted(widest.items()) for index in range(width))
+
+
+def bundle_of(graph: JobGraph, slot: Slot, cpus: float) -> dict[str, float]:
+    """What a slot asks of Ray: resource -> amount, memory in bytes.
+
+    Args:
+        cpus: of a slot whose group says nothing.
+    """
+    asked = dict(graph.slot_resources).get(slot.group)
+    if asked is None:
+        return {"CPU": cpus}
+    bundle = {"CPU": asked.cpu_cores}
+    if asked.memory_mb:
+        bundle["memory"] = float(asked.memory_mb << 20)
+    for name, amount in asked.extended:
+        bundle["GPU" if name.lower() == "gpu" else name] = amount
+    return bundle
+
+
+def cpus_of(graph: JobGraph, cpus: float) -> int:
+    """Cores that all slots of a job need together, rounded up; `cpus`: of a slot whose group says nothing."""
+    return math.ceil(sum(bundle_of(graph, slot, cpus)["CPU"] for slot in required_slots(graph)))
+
+
+def slots_asked(graph: JobGraph, cpus: float) -> str:
+    """The slots of a job for people: "2 slots of 1 CPU, 3 slots of 2 CPU and 1 GPU"."""
+    kinds = Counter(_shown(bundle_of(graph, slot, cpus)) for slot in required_slots(graph))
+    return ", ".join(f"{count} slots of {kind}" for kind, count in kinds.items())
+
+
+def _shown(bundle: dict[str, float]) -> str:
+    amounts = [
+        f"{MemorySize(int(amount))} of memory" if name == "memory" else f"{amount:g} {name}"
+        for name, amount in bundle.items()
+    ]
+    return " and ".join(amounts)
 
 
 def tenants(graph: JobGraph) -> Counter[Slot]:

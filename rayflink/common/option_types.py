@@ -65,6 +65,31 @@ class MemorySize:
             raise ValueError(text)
         return MemorySize(int(match[1]) * _UNIT_BYTES[match[2]])
 
+    @staticmethod
+    def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
+        """A size of whole MiB."""
+        return MemorySize(mebi_bytes << 20)
+
+    def get_bytes(self) -> int:
+        """All bytes."""
+        return self.bytes
+
+    def get_kibi_bytes(self) -> int:
+        """Whole KiB, rounded down."""
+        return self.bytes >> 10
+
+    def get_mebi_bytes(self) -> int:
+        """Whole MiB, rounded down."""
+        return self.bytes >> 20
+
+    def get_gibi_bytes(self) -> int:
+        """Whole GiB, rounded down."""
+        return self.bytes >> 30
+
+    def get_tebi_bytes(self) -> int:
+        """Whole TiB, rounded down."""
+        return self.bytes >> 40
+
     def __int__(self) -> int:
         return self.bytes
 

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         StreamExecutionEnvironment as StreamExecutionEnvironment,
     )
     from rayflink.datastream.keyed import KeyedStream as KeyedStream
+    from rayflink.datastream.slot_sharing_group import MemorySize as MemorySize, SlotSharingGroup as SlotSharingGroup
     from rayflink.datastream.state_backend import (
         EmbeddedRocksDBStateBackend as EmbeddedRocksDBStateBackend,
         FsStateBackend as FsStateBackend,
@@ -100,6 +101,7 @@ else:
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
             "rayflink.datastream.keyed": "KeyedStream",
+            "rayflink.datastream.slot_sharing_group": "MemorySize SlotSharingGroup",
             "rayflink.datastream.state_backend": (
                 "EmbeddedRocksDBStateBackend FsStateBackend HashMapStateBackend MemoryStateBackend PredefinedOptions "
                 "RocksDBStateBackend StateBackend"

@@ -81,6 +81,7 @@ class StreamExecutionEnvironment(FaultTolerance):
         self._configuration = given if isinstance(given, Configuration) else Configuration.from_dict(given)
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
+        self._slot_resources = {}
         self._time_characteristic = TimeCharacteristic.EventTime
         self._cached_streams: list[graph.Cached] = []
 
@@ -322,6 +323,7 @@ class StreamExecutionEnvironment(FaultTolerance):
             batch=get(options.RUNTIME_MODE).name == "BATCH",
             configuration=self._configuration.to_dict(),
             user_artifacts=tuple(self._cached_files),
+            slot_resources=tuple(sorted(self._slot_resources.items())),
         )
         plan = stream_graph(self._sinks, settings)
         if not get(options.AUTO_GENERATED_UIDS):

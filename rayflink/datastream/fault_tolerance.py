@@ -1,4 +1,4 @@
-"""What an environment says of checkpoints, state and restarts: each method reads or sets options."""
+"""What an environment says of checkpoints, state, restarts and slots: most methods read or set options."""
 
 from __future__ import annotations
 
@@ -10,18 +10,41 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.options import CheckpointingMode
 from rayflink.common.restart_strategy import RestartStrategyConfiguration, restart_strategy_of
 from rayflink.common.time import Duration, Time
+from rayflink.graph.attributes import ResourceSpec
+from rayflink.graph.errors import PlanError
+from rayflink.graph.transformations import call_site
 
 from .checkpoint_config import CheckpointConfig
+from .slot_sharing_group import SlotSharingGroup
 from .state_backend import StateBackend, state_backend_of
 
 E = TypeVar("E", bound="FaultTolerance")
 
 
 class FaultTolerance:
-    """The part of `StreamExecutionEnvironment` about checkpoints, state backends and restarts."""
+    """The part of `StreamExecutionEnvironment` about checkpoints, state backends, restarts and slots."""
 
     _configuration: Configuration
+    _slot_resources: dict[str, ResourceSpec]
     _state_backend: StateBackend | None = None
+
+    def register_slot_sharing_group(self: E, slot_sharing_group: SlotSharingGroup) -> E:
+        """Say what a slot of a slot sharing group has; operators name the group by `slot_sharing_group(name)`.
+
+        Raises:
+            TypeError: it is no `SlotSharingGroup`.
+            PlanError: a group of this name has other resources.
+        """
+        group = slot_sharing_group
+        if not isinstance(group, SlotSharingGroup):
+            raise TypeError(f"a SlotSharingGroup is wanted, found {group!r:.100}; use SlotSharingGroup.builder(name)")
+        asked, name = group.resources, group.get_name()
+        if asked is not None:
+            known = self._slot_resources.setdefault(name, asked)
+            if known != asked:
+                problem = f"slot sharing group {name!r} has {known} already, found {asked}"
+                raise PlanError(problem, "give each group its resources once", call_site())
+        return self
 
     def enable_checkpointing(
         self: E, interval: Duration | Time | timedelta | int, mode: CheckpointingMode | None = None

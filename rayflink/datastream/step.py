@@ -12,6 +12,7 @@ from rayflink.graph.errors import PlanError
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
+    from .slot_sharing_group import SlotSharingGroup
 
 S = TypeVar("S", bound="Step")
 
@@ -96,9 +97,21 @@ class Step:
         """
         return self._checked("buffer_timeout_ms", timeout_millis)
 
-    def slot_sharing_group(self: S, slot_sharing_group: str) -> S:
-        """Share slots only with operators of this group; operators behind it inherit the group."""
-        self._operator("slot sharing group").slot_sharing_group = slot_sharing_group
+    def slot_sharing_group(self: S, slot_sharing_group: str | SlotSharingGroup) -> S:
+        """Share slots only with operators of this group; operators behind it inherit the group.
+
+        Args:
+            slot_sharing_group: the name, or a `SlotSharingGroup` that says what a slot has.
+
+        Raises:
+            PlanError: a group of this name has other resources.
+        """
+        step, group = self._operator("slot sharing group"), slot_sharing_group
+        if isinstance(group, str):
+            step.slot_sharing_group = group
+        else:
+            self._env.register_slot_sharing_group(group)
+            step.slot_sharing_group = group.get_name()
         return self
 
     def set_co_location_group_key(self: S, key: str) -> S:

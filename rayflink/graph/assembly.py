@@ -72,6 +72,7 @@ def job_graph(graph: StreamGraph, job_id: JobID | None = None) -> JobGraph:
         schedule_mode=ScheduleMode.LAZY_FROM_SOURCES if graph.batch else ScheduleMode.EAGER,
         configuration=dict(graph.configuration),
         user_artifacts=graph.user_artifacts,
+        slot_resources=graph.slot_resources,
     )
 
 

@@ -205,6 +205,7 @@ class JobGraph:
         vertices: every producer before its consumers.
         configuration: option key -> value.
         user_artifacts: distributed cache, (name, path).
+        slot_resources: what a slot of a slot sharing group has, (group, resources); others have the defaults.
         version: of the format.
     """
 
@@ -214,6 +215,7 @@ class JobGraph:
     schedule_mode: ScheduleMode = ScheduleMode.EAGER
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
+    slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
     version: int = JOB_GRAPH_VERSION
 
     @cached_property

@@ -97,6 +97,7 @@ class StreamGraph:
         max_parallelism: the job's default, None for a choice by parallelism.
         configuration: option key -> value, for the tasks.
         user_artifacts: distributed cache, (name, path).
+        slot_resources: what a slot of a slot sharing group has, (group, resources).
     """
 
     name: str
@@ -107,6 +108,7 @@ class StreamGraph:
     max_parallelism: int | None = None
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
+    slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
 
     @cached_property
     def _by_id(self) -> dict[int, StreamNode]:

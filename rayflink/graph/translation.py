@@ -15,7 +15,7 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.operators.sorted_input import SortedInput
 
-from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind
+from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
 from .partitioners import Forward, Partitioner, Rebalance
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
@@ -56,6 +56,7 @@ class PlanSettings:
         batch: True for batch mode.
         configuration: option key -> value, for the tasks.
         user_artifacts: distributed cache, (name, path).
+        slot_resources: what a slot of a slot sharing group has, (group, resources).
     """
 
     name: str = "Flink Streaming Job"
@@ -66,6 +67,7 @@ class PlanSettings:
     batch: bool = False
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
+    slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
 
 
 def stream_graph(transformations: Iterable[Transformation], settings: PlanSettings | None = None) -> StreamGraph:
@@ -138,6 +140,7 @@ class _Translation:
             max_parallelism=settings.max_parallelism,
             configuration=dict(settings.configuration),
             user_artifacts=settings.user_artifacts,
+            slot_resources=settings.slot_resources,
         )
 
     def _translate(self, transformation: Transformation) -> Steps:
