@@ -100,8 +100,11 @@ class CsvFormat(StreamFormat):
         if self.dialect.whole_records(block) != len(block):
             at = self.dialect.whole_records(block)
             line = line_number(path, offset) + block.count(b"\n", 0, at)
-            remedy = "if quoted values hold line ends, pass newlines_in_values=True; else close or remove the quote"
-            raise ValueError(f"{path!r}, line {line}: a quoted value does not end where its part ends; {remedy}")
+            problem, remedy = "a quoted value does not end", "close or remove the quote"
+            if not self.dialect.newlines_in_values:
+                problem += " where its part ends"
+                remedy = f"if quoted values hold line ends, pass newlines_in_values=True; else {remedy}"
+            raise ValueError(f"{path!r}, line {line}: {problem}; {remedy}")
         try:
             return self.dialect.columns_of(block, names, types)
         except pyarrow.ArrowInvalid as error:

@@ -146,7 +146,7 @@ def test_parquet_under_pyflink_s_name(tmp_path: Path) -> None:
         read(_source(ParquetColumnarRowInputFormat(Types.ROW_NAMED(["N"], [Types.INT()])), path))
     with pytest.raises(ValueError, match="without Hadoop"):
         ParquetColumnarRowInputFormat(OF, hadoop_config=object())  # type: ignore[arg-type]
-    with pytest.raises(InvalidTypesError, match="a row type is wanted, found IntegerTypeInfo|a row type is wanted"):
+    with pytest.raises(InvalidTypesError, match="a row type is wanted"):
         ParquetBulkWriters.for_row_type(Types.INT())
 
 
@@ -289,7 +289,7 @@ def test_forms_of_csv(tmp_path: Path, content: str, change: Any) -> None:
     [
         ('1|x|true|1\n\n2|"a\nb"|true|\n3|x|maybe|\n', "line 5: .*invalid value 'maybe'"),
         ("1|x|true|1\n2|x\n", "line 2: Expected 4 columns, got 2"),
-        ('1|x|true|1\n2|"x|true|1\n', "line 2: .*quoted value|line 1: a quoted value does not end"),
+        ('1|x|true|1\n2|"x|true|1\n', "line 2: a quoted value does not end; close or remove the quote"),
     ],
 )
 def test_malformed_csv_is_an_error_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
