@@ -24,8 +24,8 @@ class PolledSource:
         self.ended = False
 
     def stop(self) -> None:
-        """The next poll finds the end."""
-        self._stopping = True
+        """The next poll finds the end; an iteration ends by itself when nothing comes into it any more."""
+        self._stopping = not self._operator.ends_by_itself
 
     def assign(self, command: AssignSplits) -> None:
         """Splits from the enumerator."""

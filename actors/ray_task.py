@@ -33,6 +33,7 @@ from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
 from .user_code import from_bytes
+from .wiring import wake_at_feedback
 
 log = get_logger(__name__)
 
@@ -238,6 +239,7 @@ class RayTask:
             memory = self._premises.memory_of(deployment)
             task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process, managed=memory.manager)
             memory.report_in(task.metrics.group.group)
+            wake_at_feedback(whole, self._wake.set)
             return task
         except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())

@@ -33,6 +33,7 @@ class TaskSettings:
     copy_values: bool = False
     exit_on_out_of_memory: bool = False
     latency_interval_ms: int = 0
+    in_batches: bool = False
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> TaskSettings:
@@ -60,6 +61,7 @@ class TaskSettings:
             copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
             exit_on_out_of_memory=get(options.EXIT_ON_OUT_OF_MEMORY),
             latency_interval_ms=get(options.LATENCY_INTERVAL).to_millis(),
+            in_batches=get(options.RUNTIME_MODE).name == "BATCH",
         )
 
 

@@ -19,6 +19,7 @@ from rayflink.common.batches import (
     CheckpointBarrier,
     EndOfData,
     EndOfPartition,
+    EndOfSuperstep,
     Event,
     LatencyMarker,
     RowBatch,
@@ -54,6 +55,7 @@ from .polled_source import PolledSource
 from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
 from .states import ExecutionState, IllegalTransition, InvalidStart
+from .supersteps import SuperstepAligner
 from .task_checkpoints import TaskCheckpoints
 from .task_metrics import TaskMetrics
 from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
@@ -119,6 +121,8 @@ class StreamTask:
         self._checkpoints = TaskCheckpoints(
             deployment, self._chain, self._gate, self._writers, clock, self._reports.append
         )
+        self._supersteps = SuperstepAligner(len(self._gate.channels))
+        self._in_supersteps = settings.in_batches
         self._buffer = WorkedBuffer()
         self._ended_inputs: dict[int, set[int]] = {}
         self._quiesced = False
@@ -350,15 +354,28 @@ class StreamTask:
             self._checkpoints.barrier(channel, event, now)
         elif isinstance(event, CancelCheckpointMarker):
             self._checkpoints.cancel(channel, event)
+        elif isinstance(event, EndOfSuperstep):
+            self._end_superstep(channel, event)
         elif isinstance(event, EndOfData):
             self._input_ended(channel, input_index)
         elif isinstance(event, EndOfPartition):
             self._checkpoints.end(channel, now)
-            self._feed(self._valve.end(channel))
+            self._feed([*self._superstep_over(self._supersteps.ended(channel)), *self._valve.end(channel)])
             if self._gate.is_finished:
                 self._ending = True
         else:
             raise ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
+
+    def _end_superstep(self, channel: int, end: EndOfSuperstep) -> None:
+        """In batch mode a channel that has ended a superstep waits for the others."""
+        if self._in_supersteps:
+            self._gate.block(channel)
+        self._feed(self._superstep_over(self._supersteps.arrived(channel, end)))
+
+    def _superstep_over(self, ends: list[EndOfSuperstep]) -> list[EndOfSuperstep]:
+        if ends and self._in_supersteps:
+            self._gate.unblock()
+        return ends
 
     def _input_ended(self, channel: int, input_index: int) -> None:
         ended = self._ended_inputs.setdefault(input_index, set())
@@ -465,9 +482,9 @@ class StreamTask:
                 return
             elif isinstance(message, TriggerCheckpoint):
                 self._checkpoints.decline(message.barrier.checkpoint_id, "the task has finished")
-        blocking = all(writer.partition.blocking for writer in self._writers)
-        delivered = self._all_fetched() and self._peers.silent
-        if self.state is ExecutionState.RUNNING and (blocking or delivered):
+        pipelined = [writer.partition for writer in self._writers if not writer.partition.blocking]
+        delivered = all(partition.fully_consumed for partition in pipelined) and self._peers.silent
+        if self.state is ExecutionState.RUNNING and (not pipelined or delivered):
             self._become(ExecutionState.FINISHED)
 
     def _all_fetched(self) -> bool:

@@ -14,6 +14,8 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.own_copy import own_copy
+from rayflink.graph.attributes import NodeKind
+from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import (
     Broadcast,
     Custom,
@@ -26,6 +28,7 @@ from rayflink.graph.partitioners import (
 )
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, ElementWriter, OperatorChain
+from rayflink.operators.feedback import IterationHead, IterationTail, feedback_queue
 
 from .exchange import selectors
 from .exchange.frames import PartitionId
@@ -143,13 +146,25 @@ def make_chain(
     if settings.latency_interval_ms > 0:
         ways_out = [MarkerWriter(writer, deployment.subtask) for writer in writers]
     for node in deployment.operators:
-        if node.factory is None:
-            raise TypeError(f"operator {node.name!r} has no factory; iterations are not run by this version")
-        operator: Operator = node.factory()
+        operator = _end_of_iteration(node) if node.factory is None else node.factory()
         edges = tuple(ChainEdge(e.target, e.tag_id, e.input_index) for e in node.chained_outputs)
         outputs = tuple(ChainOutput(ways_out[o.dataset], o.tag_id) for o in node.network_outputs)
         links.append(ChainLink(operator, edges, outputs))
     return OperatorChain(links, is_full, settings.copy_values)
+
+
+def _end_of_iteration(node: ChainedOperator) -> Operator:
+    assert node.iteration is not None, f"operator {node.name!r} has no factory"
+    return IterationHead(node.iteration) if node.kind is NodeKind.ITERATION_HEAD else IterationTail(node.iteration)
+
+
+def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> None:
+    """Have `wake` called whenever the head of an iteration in this task has something to give."""
+    memory = Configuration.from_dict(deployment.config).get(options.FEEDBACK_MEMORY).bytes
+    for node in deployment.operators:
+        if node.kind is NodeKind.ITERATION_HEAD and node.iteration is not None:
+            place = (deployment.job_id, node.iteration, deployment.subtask, deployment.attempt_number)
+            feedback_queue(*place, memory).on_put = wake
 
 
 def operator_context(

@@ -18,7 +18,14 @@ from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
-from rayflink.datastream import CoMapFunction, StreamExecutionEnvironment
+from rayflink.datastream import (
+    CoMapFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
+from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing import Pause, ScriptedSource, rec, wm
 
@@ -198,6 +205,80 @@ def skew(env: Environment) -> None:
     pairs.key_by(lambda pair: pair[0]).sum(1).filter(lambda pair: pair[1] in (1, 200)).sink_to(out())
 
 
+def collatz(env: Environment) -> None:
+    """Each number goes round until it is one; how often is its answer."""
+    env.set_parallelism(2)
+    start = env.from_collection([(n, n, 0) for n in range(1, 12)]).rebalance().map(lambda state: state)
+    loop = start.iterate()
+    stepped = loop.key_by(lambda state: state[0] % 5).map(collatz_step)
+    loop.close_with(stepped.filter(lambda state: state[1] != 1))
+    stepped.filter(lambda state: state[1] == 1).map(lambda state: (state[0], state[2])).sink_to(out())
+
+
+def collatz_step(state: tuple[int, int, int]) -> tuple[int, int, int]:
+    number, at, steps = state
+    return state if at == 1 else (number, 3 * at + 1 if at % 2 else at // 2, steps + 1)
+
+
+def collatz_lengths() -> list[tuple[int, int]]:
+    lengths = []
+    for number in range(1, 12):
+        state = (number, number, 0)
+        while state[1] != 1:
+            state = collatz_step(state)
+        lengths.append((number, state[2]))
+    return lengths
+
+
+class Spread(KeyedCoProcessFunction):
+    """A vertex (id, neighbours), and the labels that come to it: it tells its neighbours of each smaller one."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.neighbours = runtime_context.get_state(ValueStateDescriptor("neighbours"))
+        self.label = runtime_context.get_state(ValueStateDescriptor("label"))
+
+    def process_element1(self, vertex: Any, ctx: Any) -> Iterable[Any]:
+        self.neighbours.update(vertex[1])
+        return self._take(min(vertex[0], self.label.value() if self.label.value() is not None else vertex[0]), ctx)
+
+    def process_element2(self, told: Any, ctx: Any) -> Iterable[Any]:
+        known = self.label.value()
+        return self._take(told[1], ctx) if known is None or told[1] < known else ()
+
+    def _take(self, label: int, ctx: Any) -> Iterable[Any]:
+        self.label.update(label)
+        yield OutputTag("component"), (ctx.get_current_key(), label)
+        for neighbour in self.neighbours.value() or ():
+            yield neighbour, label
+
+
+EDGES = [(1, 2), (2, 3), (3, 4), (7, 8), (8, 9), (12, 12)]
+
+
+def connected_components(env: Environment) -> None:
+    """What is fed back is of another type than what comes in."""
+    env.set_parallelism(2)
+    neighbours = {n: [b if a == n else a for a, b in EDGES if n in (a, b)] for edge in EDGES for n in edge}
+    vertices = env.from_collection(sorted(neighbours.items()))
+    loop = vertices.iterate().with_feedback_type()
+    told = loop.key_by(lambda vertex: vertex[0], lambda told: told[0]).process(Spread())
+    loop.close_with(told)
+    labels = told.get_side_output(OutputTag("component")).key_by(lambda pair: pair[0])
+    labels.min(1).filter(lambda pair: pair[1] in (1, 7, 12)).key_by(lambda pair: pair).process(Once()).sink_to(out())
+
+
+class Once(KeyedProcessFunction):
+    """Lets the first record of each key pass."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen"))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        if not self.seen.value():
+            self.seen.update(True)
+            yield value
+
+
 def empty_source(env: Environment) -> None:
     env.set_parallelism(2)
     env.from_collection([]).key_by(lambda word: word).reduce(lambda a, b: a).sink_to(out())
@@ -264,6 +345,12 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
         skew,
         {"out": [("hot", 1), ("hot", 200), ("cold", 1)]},
         in_batch={"out": [("hot", 200), ("cold", 1)]},
+    ),
+    GoldenJob("collatz", collatz, {"out": collatz_lengths()}),
+    GoldenJob(
+        "connected components",
+        connected_components,
+        {"out": [*((n, 1) for n in (1, 2, 3, 4)), *((n, 7) for n in (7, 8, 9)), (12, 12)]},
     ),
     GoldenJob("empty source", empty_source, {"out": []}),
     GoldenJob("one record", one_record, {"out": [("a", 1)]}),

@@ -142,6 +142,21 @@ class LatencyMarker:
 
 
 @dataclass(frozen=True, slots=True)
+class EndOfSuperstep:
+    """Divides the records of a superstep of an iteration from those of the next.
+
+    Args:
+        iteration: its number in the job, from 1.
+        superstep: number of the one that ends, from 1.
+        active: whether a record was given to the loop again in it.
+    """
+
+    iteration: int
+    superstep: int
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfData:
     """The producer has no more records; what its consumers hold back they may now finish (`drain`) or keep."""
 
@@ -168,10 +183,11 @@ Event = (
     | CheckpointBarrier
     | CancelCheckpointMarker
     | LatencyMarker
+    | EndOfSuperstep
     | EndOfData
     | EndOfPartition
 )
-Element = RowBatch | ArrowBatch | Watermark | WatermarkStatus | LatencyMarker | EndOfData | Tagged
+Element = RowBatch | ArrowBatch | Watermark | WatermarkStatus | LatencyMarker | EndOfSuperstep | EndOfData | Tagged
 
 
 def rows_of(batch: Batch) -> Sequence[Any]:

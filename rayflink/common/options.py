@@ -244,6 +244,9 @@ REQUEST_BACKOFF_INITIAL = _option(_T, "taskmanager.network.request-backoff.initi
 REQUEST_BACKOFF_MAX = _option(_T, "taskmanager.network.request-backoff.max", INT, 10_000,
                               "Longest of these waits, in milliseconds; after it the task fails.", test=_NOT_NEGATIVE)
 TMP_DIRS = _option(_T, "io.tmp.dirs", LIST, None, "Folders for spill files, used in turn. Default: the system's.")
+FEEDBACK_MEMORY = _option(_T, "rayflink.feedback.memory", MEMORY, MemorySize(32 << 20),
+                          "Of the records that one subtask feeds back and its head has not taken yet, kept in memory; "
+                          "the rest is spilled.")
 BLOCKING_MEMORY = _option(_T, "rayflink.blocking-partition.memory", MEMORY, _kb(4096),
                           "Most of a blocking result partition that is kept in memory, while the slot has managed "
                           "memory for it; the rest is spilled.")

@@ -30,6 +30,7 @@ from .selectors import field_selector
 from .step import Step, as_type
 
 if TYPE_CHECKING:
+    from .iterations import IterativeStream
     from rayflink.operators.assigners import WindowAssigner
 
     from .cached import CachedDataStream
@@ -217,6 +218,29 @@ class DataStream(Step):
         from .cached import cached
 
         return cached(self._env, self._transformation)
+
+    def iterate(self, max_wait_time_millis: int = 0) -> IterativeStream:
+        """A stream into which a later step feeds records back: `close_with` says which.
+
+        It ends when the stream has ended and no record is in the loop any more. Event time does not pass a loop before
+        its end. In batch mode the loop runs in supersteps: what is fed back in one is worked in the next, when all of the
+        one is done. A process function in the loop may have a method `on_superstep_end(superstep, ctx)`, which gives
+        further results; on keyed streams it is called for each key that had a record in the superstep.
+
+        Args:
+            max_wait_time_millis: accepted for Flink's sake.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> numbers = env.from_collection([3, 17]).iterate()
+        >>> halved = numbers.map(lambda n: n // 2)
+        >>> back = numbers.close_with(halved.filter(lambda n: n > 1))
+        >>> sorted(halved.filter(lambda n: n <= 1).execute_and_collect())
+        [1, 1]
+        """
+        from .iterations import IterativeStream
+
+        return IterativeStream(self, max_wait_time_millis)
 
     # results
 

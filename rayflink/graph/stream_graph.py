@@ -56,6 +56,11 @@ class StreamNode:
     call_site: str = field(default="", compare=False, repr=False)
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether all inputs are keyed."""
+        return bool(self.key_selectors) and all(selector is not None for selector in self.key_selectors)
+
+    @property
     def label(self) -> str:
         """The name with the line that created the operator, for messages."""
         return f"{self.name!r} (created at {self.call_site})" if self.call_site else repr(self.name)

@@ -17,6 +17,7 @@ from rayflink.operators.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
+from .loops import Loops, loops
 from .partitioners import Forward, Partitioner, Rebalance
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
 from .trampoline import run_nested
@@ -25,7 +26,6 @@ from .transformations import (
     CoFeedback,
     Feedback,
     OneInput,
-    OperatorFactory,
     Partition,
     Select,
     SideOutput,
@@ -131,10 +131,13 @@ class _Translation:
             into = edges.setdefault(number[wanted.target], [])
             into.append(self._resolve(wanted, number, len(into)))
         settings = self._settings
+        drawn = tuple(edge for target in sorted(edges) for edge in edges[target])
+        nodes = tuple(replace(self._nodes[key], id=number[key]) for key in sorted(self._nodes))
+        looping = loops(nodes, drawn)
         return StreamGraph(
             name=settings.name,
-            nodes=tuple(replace(self._nodes[key], id=number[key]) for key in sorted(self._nodes)),
-            edges=tuple(edge for target in sorted(edges) for edge in edges[target]),
+            nodes=self._sorted_inputs(nodes, looping) if settings.batch else nodes,
+            edges=drawn if not settings.batch else tuple(_pipelined(edge, looping) for edge in drawn),
             chaining=settings.chaining,
             batch=settings.batch,
             max_parallelism=settings.max_parallelism,
@@ -206,7 +209,7 @@ class _Translation:
             chaining_strategy=of.chaining_strategy,
             description=of.description,
             stoppable=of.stoppable if isinstance(of, Source) else True,
-            operator_factory=self._factory_of(of, key_selectors),
+            operator_factory=of.operator_factory,
             key_selectors=key_selectors,
             output_type=of.declared_type(),
             call_site=of.call_site,
@@ -215,14 +218,17 @@ class _Translation:
             self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
         return (key,)
 
-    def _factory_of(self, of: Any, key_selectors: tuple[Any, ...]) -> OperatorFactory | None:
-        """What makes the operator; in batch mode its input is sorted where it is keyed."""
-        factory: OperatorFactory | None = of.operator_factory
-        keyed = bool(key_selectors) and all(selector is not None for selector in key_selectors)
-        if factory is None or not (self._settings.batch and keyed):
-            return factory
-        sorts = Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS)
-        return SortedInput(factory) if sorts else factory
+    def _sorted_inputs(self, nodes: tuple[StreamNode, ...], looping: Loops) -> tuple[StreamNode, ...]:
+        """In batch mode the input of a keyed operator is sorted, but that of one in a loop, which comes bit by bit."""
+        if not Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS):
+            return nodes
+        inside = frozenset().union(*looping.values())
+        return tuple(
+            replace(node, operator_factory=SortedInput(node.operator_factory))
+            if node.is_keyed and node.id not in inside and node.operator_factory is not None
+            else node
+            for node in nodes
+        )
 
     def _union(self, union: Union) -> Steps:
         if not union.sources:
@@ -359,3 +365,9 @@ class _Translation:
         return StreamEdge(
             number[key], number[wanted.target], partitioner, wanted.input_index, ordinal, tag_id, names, mode
         )
+
+
+def _pipelined(edge: StreamEdge, looping: Loops) -> StreamEdge:
+    """In batch mode too, the steps of a loop run at the same time."""
+    inside = any(edge.source in nodes and edge.target in nodes for nodes in looping.values())
+    return replace(edge, exchange_mode=ExchangeMode.PIPELINED) if inside else edge

@@ -22,6 +22,7 @@ from ..common.batches import (
     Batch,
     Element,
     EndOfData,
+    EndOfSuperstep,
     LatencyMarker,
     Tagged,
     Watermark,
@@ -148,6 +149,10 @@ class Operator(ABC):
         record_latency(self.ctx, marker)
         return (marker,)
 
+    def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
+        """A superstep of an iteration has ended on all inputs: what that causes, then its end."""
+        return (end,)
+
     def next_processing_time(self) -> int | None:
         """Epoch milliseconds of the earliest registered processing-time timer, or None."""
         return None
@@ -184,6 +189,9 @@ class Operator(ABC):
 
 class SourceOperator(Operator):
     """An operator without input: the task polls it while its outputs have room."""
+
+    ends_by_itself = False
+    """Whether it goes on until its own end though the job is asked to stop."""
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
         """The next elements, about `max_records` at most; `()` when nothing is there now; None at the end of input."""

@@ -19,6 +19,7 @@ from ..common.batches import (
     ArrowBatch,
     Element,
     EndOfData,
+    EndOfSuperstep,
     LatencyMarker,
     RowBatch,
     Tagged,
@@ -154,6 +155,8 @@ class OperatorChain:
                 return operator.process_status(element)
             if isinstance(element, LatencyMarker):
                 return operator.process_latency_marker(element)
+            if isinstance(element, EndOfSuperstep):
+                return operator.process_superstep(element)
         except UserCodeError:
             raise
         except (Exception, SystemExit) as error:

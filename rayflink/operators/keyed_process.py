@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rayflink.state.backend import NO_KEY
 from rayflink.state.timers import TimerQueue
 
-from ..common.batches import MIN_TIMESTAMP, Batch, Element
+from ..common.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
 from ..common.functions import KeyedProcessFunction, TimeDomain, TimerService, as_process
 from .base import shortened
 from .emission import Emission
@@ -32,6 +32,8 @@ class KeyedProcessOperator(KeyedOperator):
         self._function = as_process(function)
         super().__init__(key_selector, self._function)
         self._on_timer = getattr(function, "on_timer", _no_timer)
+        self._on_superstep_end = getattr(function, "on_superstep_end", None)
+        self._met: dict[Any, None] = {}
 
     def declare_state(self) -> None:
         self.event_timers = self.backend.timers("user-timers/event")
@@ -43,7 +45,9 @@ class KeyedProcessOperator(KeyedOperator):
         call = self._function.call
         for index, value in enumerate(values):
             stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
-            self.context.key = self.canonical(keys[index], value)
+            self.context.key = key = self.canonical(keys[index], value)
+            if self._on_superstep_end is not None:
+                self._met[key] = None
             context.stamp = stamp
             try:
                 results = call(value, context)
@@ -58,6 +62,29 @@ class KeyedProcessOperator(KeyedOperator):
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         return self._fire(self.event_timers, until, TimeDomain.EVENT_TIME)
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
+        met, self._met = self._met, {}
+        if met:
+            out = Emission()
+            yield from paced(self._superstep_calls(met, end.superstep, out), out, self.ctx.clock)
+        yield end
+
+    def _superstep_calls(self, met: Iterable[Any], superstep: int, out: Emission) -> Iterator[None]:
+        context, call = _Context(self), self._on_superstep_end
+        assert call is not None, "keys are noted only for a function that asks for them"
+        for key in met:
+            self.context.key = key
+            try:
+                results = call(superstep, context)
+                if results is not None:
+                    drawn = iter(results)
+                    while not out.draw(drawn, None):
+                        yield
+            except Exception as error:
+                raise self.failure("on_superstep_end", f"key {shortened(key)}") from error
+            yield
+        self.context.key = NO_KEY
 
     def next_processing_time(self) -> int | None:
         return self.processing_timers.next_timestamp()

@@ -25,6 +25,7 @@ class KeyedCoProcessOperator(KeyedProcessOperator):
         pair = as_co_process(function)
         on_timer = getattr(function, "on_timer", None)
         super().__init__(key_selector1, _Called(pair.call1, pair.open, pair.close, on_timer))
+        self._on_superstep_end = getattr(function, "on_superstep_end", None)
         self._second = as_key_selector(key_selector2)
         self._ways = (
             (self._key_by, self._key_of, self._function),

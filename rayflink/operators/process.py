@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..common.batches import MIN_TIMESTAMP, Batch, Element, Watermark
+from ..common.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep, Watermark
 from ..common.functions import (
     CoProcessFunction,
     ProcessFunction,
@@ -108,6 +108,20 @@ class ProcessOperator(_ProcessingOperator):
     def __init__(self, function: Any) -> None:
         self._function = as_process(function)
         super().__init__(self._function)
+        self._on_superstep_end = getattr(function, "on_superstep_end", None)
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
+        if self._on_superstep_end is not None:
+            outputs = Outputs(False)
+            self._context.current = MIN_TIMESTAMP
+            try:
+                results = self._on_superstep_end(end.superstep, self._context)
+                if results is not None:
+                    yield from outputs.collect(results, end, MIN_TIMESTAMP)
+            except Exception as error:
+                raise self.failure("on_superstep_end") from error
+            yield from outputs.drain()
+        yield end
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         return self._processed(self._function.call, batch, "process_element")

@@ -1,0 +1,45 @@
+"""When a superstep of an iteration has ended at a task: its end has come on every channel that has not ended. Pure.
+
+Source: apache/flink AbstractReader (it counts EndOfSuperstepEvents until there are as many as channels).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rayflink.common.batches import EndOfSuperstep
+
+
+class SuperstepAligner:
+    """Joins the ends of supersteps of all channels; a channel may be several supersteps ahead of another.
+
+    Args:
+        channels: number of input channels of the task.
+    """
+
+    def __init__(self, channels: int) -> None:
+        self._open = set(range(channels))
+        self._came: dict[int, dict[int, deque[bool]]] = {}
+        self._done: dict[int, int] = {}
+
+    def arrived(self, channel: int, end: EndOfSuperstep) -> list[EndOfSuperstep]:
+        """The end of a superstep came on a channel; what is now to be passed on."""
+        self._came.setdefault(end.iteration, {}).setdefault(channel, deque()).append(end.active)
+        return self._complete()
+
+    def ended(self, channel: int) -> list[EndOfSuperstep]:
+        """A channel has ended: it is waited for no longer."""
+        self._open.discard(channel)
+        return self._complete()
+
+    def _complete(self) -> list[EndOfSuperstep]:
+        ends = []
+        for iteration, came in self._came.items():
+            while any(came.values()) and all(came.get(channel) for channel in self._open):
+                active = [waiting.popleft() for waiting in came.values() if waiting]
+                self._done[iteration] = self._done.get(iteration, 0) + 1
+                ends.append(EndOfSuperstep(iteration, self._done[iteration], any(active)))
+        return ends
+
+
+__all__ = ["SuperstepAligner"]

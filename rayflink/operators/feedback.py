@@ -1,0 +1,210 @@
+"""The two ends of an iteration: what its tail takes goes through a queue to its head, which gives it to the loop again.
+
+Head and tail of one index share a slot and so a process. The queue takes all it is given, for a loop that waits for
+itself would stand still: what is more than its memory goes to a file.
+
+An iteration ends by itself. The head sends `EndOfSuperstep` behind what it gives; every task of the loop passes that on
+once it has come on all inputs that have not ended, so the first one comes round when the input of the iteration has
+ended. It says whether any head gave a record since the one before: when one comes round that says no, the loop is
+empty.
+
+Source: apache/flink StreamIterationHead, StreamIterationTail, BlockingQueueBroker; Naiad's notion of progress.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import IO, Any
+
+import cloudpickle
+
+from ..common import options
+from ..common.batches import Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
+from ..common.configuration import Configuration
+from .base import Operator, OperatorContext, SourceOperator
+from .user_code import list_of, timestamps_of
+
+_LENGTH_BYTES = 8
+
+
+class FeedbackQueue:
+    """First in, first out, without a bound: the oldest in memory, what has no room there in a file.
+
+    Args:
+        memory_bytes: of pickled records in memory.
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes, self._used = memory_bytes, 0
+        self._head: deque[bytes | EndOfSuperstep] = deque()
+        self._file: IO[bytes] | None = None
+        self._in_file, self._read_to = 0, 0
+        self._changing = threading.Lock()
+        self.on_put: Callable[[], None] = _nobody
+        self.spilled_bytes = 0
+
+    def put(self, element: Batch | EndOfSuperstep) -> None:
+        """Take a batch, or the end of a superstep; may be called by any thread."""
+        data = element if isinstance(element, EndOfSuperstep) else _dumped((list_of(element), timestamps_of(element)))
+        size = 0 if isinstance(data, EndOfSuperstep) else len(data)
+        with self._changing:
+            if self._in_file or (self._head and self._used + size > self._memory_bytes):
+                self._write(data)
+            else:
+                self._head.append(data)
+                self._used += size
+        self.on_put()
+
+    def take(self) -> Batch | EndOfSuperstep | None:
+        """The oldest element; None when there is none."""
+        with self._changing:
+            if self._head:
+                data = self._head.popleft()
+                self._used -= 0 if isinstance(data, EndOfSuperstep) else len(data)
+            elif self._in_file:
+                data = self._read()
+            else:
+                return None
+        return data if isinstance(data, EndOfSuperstep) else RowBatch(*pickle.loads(data))
+
+    def __bool__(self) -> bool:
+        return bool(self._head or self._in_file)
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._changing:
+            self._head.clear()
+            self._in_file = 0
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _write(self, data: bytes | EndOfSuperstep) -> None:
+        body = b"e" + pickle.dumps(data) if isinstance(data, EndOfSuperstep) else b"b" + data
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-")
+        self._file.seek(0, 2)
+        self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+        self._in_file += 1
+        self.spilled_bytes += len(body)
+
+    def _read(self) -> bytes | EndOfSuperstep:
+        assert self._file is not None
+        self._file.seek(self._read_to)
+        size = int.from_bytes(self._file.read(_LENGTH_BYTES), "big")
+        kind, body = self._file.read(1), self._file.read(size - 1)
+        self._read_to += _LENGTH_BYTES + size
+        self._in_file -= 1
+        if not self._in_file:
+            self._file.close()
+            self._file, self._read_to = None, 0
+        if kind == b"b":
+            return body
+        end: EndOfSuperstep = pickle.loads(body)
+        return end
+
+
+def _nobody() -> None:
+    pass
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a class that has no name to be found by
+        return bytes(cloudpickle.dumps(value, protocol=5))
+
+
+_queues: dict[str, FeedbackQueue] = {}
+
+
+def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, memory_bytes: int = 0) -> FeedbackQueue:
+    """The queue between tail and head of that index in this process."""
+    return _queues.setdefault(f"{job_id}/{iteration}/{subtask}/{attempt}", FeedbackQueue(memory_bytes))
+
+
+def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
+    memory = Configuration.from_dict(ctx.config).get(options.FEEDBACK_MEMORY)
+    return feedback_queue(ctx.job_id, iteration, ctx.subtask, ctx.attempt, memory.bytes)
+
+
+class IterationHead(SourceOperator):
+    """Gives what is fed back.
+
+    Args:
+        iteration: number of the iteration in its job.
+    """
+
+    ends_by_itself = True
+
+    def __init__(self, iteration: int) -> None:
+        self._iteration = iteration
+        self._superstep = 0
+        self._gave = False
+
+    def open(self) -> None:
+        self._queue = _queue_of(self.ctx, self._iteration)
+
+    def poll(self, max_records: int) -> Iterable[Element] | None:
+        if not self._superstep:
+            return self._next_superstep()
+        element = self._queue.take()
+        if element is None:
+            return ()
+        if isinstance(element, EndOfSuperstep):
+            if element.superstep > 1 and not element.active and not self._gave:
+                return None
+            return self._next_superstep()
+        self._gave = True
+        return (element,)
+
+    def next_poll_ms(self) -> int | None:
+        ready = not self._superstep or bool(self._queue)
+        return int(self.ctx.clock.now_ms()) if ready else None
+
+    def close(self) -> None:
+        ctx = self.ctx
+        queue = _queues.pop(f"{ctx.job_id}/{self._iteration}/{ctx.subtask}/{ctx.attempt}", None)
+        if queue is not None:
+            queue.close()
+
+    def _next_superstep(self) -> Iterable[Element]:
+        self._superstep += 1
+        gave, self._gave = self._gave, False
+        return (EndOfSuperstep(self._iteration, self._superstep, gave),)
+
+
+class IterationTail(Operator):
+    """Feeds its records back.
+
+    Args:
+        iteration: number of the iteration in its job.
+    """
+
+    def __init__(self, iteration: int) -> None:
+        self._iteration = iteration
+
+    def open(self) -> None:
+        self._queue = _queue_of(self.ctx, self._iteration)
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        self._queue.put(batch)
+        return ()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return ()
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        return ()
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
+        if end.iteration == self._iteration:
+            self._queue.put(end)
+        return ()
+
+
+__all__ = ["FeedbackQueue", "IterationHead", "IterationTail", "feedback_queue"]
