@@ -35,6 +35,7 @@ from .commands import (
 from .deployment import Deployer
 from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
+from .job_metrics import JobMetrics
 from .messages import (
     CancelTask,
     CheckpointAcknowledged,
@@ -125,6 +126,8 @@ class JobMaster:
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._accumulated = Accumulated()
+        self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
+        self._now_ms = 0
 
     # in
 
@@ -136,6 +139,7 @@ class JobMaster:
 
     def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
+        self._now_ms = now_ms
         if self.status.is_terminal:
             return []
         if isinstance(event, SlotsGranted):
@@ -449,11 +453,18 @@ class JobMaster:
             "name": self.graph.name,
             "state": self.status.value,
             "timestamps": dict(self.timestamps),
+            **self.job_metrics(),
             "vertices": self.vertex_summaries(),
             "exceptions": [
                 {"timestamp": e.timestamp_ms, "task": e.task, "exception": e.failure.message} for e in self.exceptions
             ],
         }
+
+    def job_metrics(self) -> dict[str, Any]:
+        """The scope and the metrics of the job as of the last event."""
+        restarts = max(execution.number for execution in self.executions.values())
+        self.metrics.update(self.status, self.timestamps, restarts, self._now_ms)
+        return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
 
     def _become(self, status: JobStatus, now_ms: int) -> None:
         if not self.status.may_become(status):

@@ -17,6 +17,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.util import get_node_ip_address as node_address
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -49,6 +50,7 @@ from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
+from .ray_metrics import PrometheusReports
 from .ray_spills import remove_spills_of
 from .ray_task import Surroundings
 from .reports import read_reports
@@ -109,6 +111,8 @@ class Coordinator:
         self._settings = JobSettings.of(graph.configuration)
         self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
+        self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
+        self._prometheus = PrometheusReports(graph.configuration)
         self._blueprint = actor_class(max(tenants(graph).values()))
         self._me = ray.get_runtime_context().current_actor
         limit = submission.owner_timeout_ms
@@ -221,6 +225,8 @@ class Coordinator:
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
 
     def _tick(self, now: float) -> None:
+        self._job.job_metrics()
+        self._prometheus.report(self._job.metrics.group, now)
         for failed in self._calls.overdue(now):
             self._events.put(failed)
         for attempt in self._calls.waiting():  # Ray tells when a process cannot start

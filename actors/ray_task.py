@@ -25,6 +25,7 @@ from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
+from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
 from .reports import pack_reports
 from .shared_output import SharedStream
@@ -80,6 +81,11 @@ class Premises:
         self._changed = threading.Condition()
         self._collected_at = time.monotonic()
         self._frozen_garbage = False
+
+    @property
+    def process_id(self) -> str:
+        """Of this process, among all there are: what Flink calls the id of a TaskManager."""
+        return f"{self.place['host']}:{self.place['pid']}"
 
     def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
         """A task that this process will run."""
@@ -238,6 +244,7 @@ class RayTask:
             self._unseal()
             memory = self._premises.memory_of(deployment)
             task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process, managed=memory.manager)
+            task.metrics.located(self._premises.place["host"], self._premises.process_id)
             memory.report_in(task.metrics.group.group)
             wake_at_feedback(whole, self._wake.set)
             return task
@@ -303,6 +310,7 @@ class RayTask:
 
     def _loop(self, task: StreamTask) -> None:
         last_report = before = time.monotonic()
+        prometheus = PrometheusReports(task.deployment.config)
         while True:
             while self._returned:
                 task.returned(self._returned.popleft())
@@ -315,6 +323,7 @@ class RayTask:
             if now - last_report >= self._report_s:
                 last_report = now
                 self._tell([*task.reports(), task.report()])
+                prometheus.report(task.metrics.group.group, now)
             else:
                 self._tell(task.reports())
             if progress is Progress.DONE:

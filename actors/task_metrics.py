@@ -88,7 +88,8 @@ class TaskMetrics:
         self._count(links, writers, gate)
         operators = [self._operator(link, not gate.channels) for link in links if hasattr(link.operator, "ctx")]
         scope = self._formats.bound(self._formats.task, self.group.variables())
-        return {**self.group.group.snapshot(self._clock.now_ms()), "scope": scope, "operators": operators}
+        own = self.group.group.snapshot(self._clock.now_ms())
+        return {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
 
     def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: Any, peers: Conversations) -> None:
         """Register what is read when it is reported."""

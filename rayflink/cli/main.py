@@ -86,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=text, description=about)
         one.add_argument("job", metavar="JOB", help="id of the job, or the beginning of it, or its name")
         one.set_defaults(command=command)
+    shown = commands.choices["status"]
+    shown.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")
     for sub in (listing, *(commands.choices[name] for name in ("status", "cancel"))):
         _add_options(sub)
     return parser
@@ -232,12 +234,18 @@ def _list(chosen: argparse.Namespace) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
-    from .render import exceptions_table, vertex_table
+    from .render import exceptions_table, metric_lines, user_metrics_table, vertex_table
 
     found = _one_job(chosen)
     if found is None:
         return FAILED
+    if chosen.metrics:
+        print(metric_lines(found))
+        return OK
     print(f"{found['name']}  {found['jid']}  {found['state']}\n\n{vertex_table(found['vertices'])}")
+    counted = user_metrics_table(found["vertices"])
+    if counted:
+        print(f"\n{counted}")
     if found["exceptions"]:
         print(f"\n{exceptions_table(found['exceptions'])}")
     return OK

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rayflink.common.job_report import VERTEX_COLUMNS, late_records, moment, records_in, short, vertex_row, watermark
+from rayflink.common.metric_report import USER_METRIC_COLUMNS, identified, user_metrics
 
 Status = Mapping[str, Any]
 
@@ -50,6 +51,18 @@ def exceptions_table(exceptions: Iterable[Status]) -> str:
     """The failures of a job, oldest first."""
     rows = [(moment(entry["timestamp"]), entry["task"], short(entry["exception"], 120)) for entry in exceptions]
     return table(("time", "task", "failure"), rows)
+
+
+def user_metrics_table(vertices: Iterable[Status]) -> str:
+    """The metrics of user functions and connectors, over the subtasks of each operator; "" where there are none."""
+    rows = user_metrics(vertices)
+    return table(USER_METRIC_COLUMNS, rows) if rows else ""
+
+
+def metric_lines(status: Status) -> str:
+    """Every metric of a job by its identifier, one a line."""
+    job = {f"{status['scope']}.{name}": value for name, value in status.get("metrics", {}).items()}
+    return "\n".join(f"{name} {value}" for name, value in {**job, **identified(status["vertices"])}.items())
 
 
 class Progress:
@@ -106,4 +119,7 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if _is_number(value) else str(value)
 
 
-__all__ = ["Progress", "exceptions_table", "late_records", "moment", "records_in", "table", "vertex_table", "watermark"]
+__all__ = [
+    "Progress", "exceptions_table", "late_records", "metric_lines", "moment", "records_in", "table",
+    "user_metrics_table", "vertex_table", "watermark",
+]  # fmt: skip

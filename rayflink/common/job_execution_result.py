@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .job_id import JobID
+from .metric_report import identified
 
 
 class JobExecutionResult:
@@ -58,6 +59,11 @@ class JobExecutionResult:
     def vertices(self) -> tuple[Mapping[str, Any], ...]:
         """Per vertex: name, parallelism, counters summed over subtasks, average rates, and each subtask's report."""
         return self._vertices
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The last values of the metrics of all tasks and operators, by identifier (`metrics.scope.*`)."""
+        return identified(self._vertices)
 
     def __str__(self) -> str:
         lines = [

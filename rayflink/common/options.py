@@ -411,8 +411,8 @@ SCOPE_DELIMITER = _option(_M, "metrics.scope.delimiter", STRING, ".",
                           test=(lambda value: len(value) == 1, "one character"))
 REPORTERS = _option(_M, "metrics.reporters", LIST, ["prom"],
                     "Reporters of a job on Ray. There is one, `prom`: metrics under the names of Flink's "
-                    "PrometheusReporter, after `ray_`, on the metrics port of each Ray node. Ray serves it where "
-                    "`rayflink[cluster]` is installed. An empty list turns it off.",
+                    "PrometheusReporter, in lower case and after `ray_`, on the metrics port of each Ray node. Ray "
+                    "serves it where `rayflink[cluster]` is installed. An empty list turns it off.",
                     test=(lambda value: set(value) <= {"prom"}, "`prom`, or an empty list"))
 PROM_INTERVAL = _option(_M, "metrics.reporter.prom.interval", DURATION, _ms(5_000),
                         "Time between two reports of a task; Ray itself passes them on every 10 s.",
