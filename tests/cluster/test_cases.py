@@ -17,7 +17,10 @@ from tests.cluster.conftest import ROOT
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 CASES_A_JOB = 40
-TELL_THE_WATERMARK = ("timers_at_or_before_the_watermark", "timers_give_the_same", "a_watermark_before_its_timer")
+TELL_THE_WATERMARK = (
+    "timers_at_or_before_the_watermark", "timers_give_the_same", "a_watermark_before_its_timer",
+    "a_continuous_event_time_trigger_fires",
+)  # fmt: skip
 """Of tests whose records say how far event time had come; where watermarks are merged that is another moment."""
 
 

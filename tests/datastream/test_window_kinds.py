@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayflink.common import Duration, PlanError, Time
-from rayflink.datastream import CountWindow, ProcessWindowFunction, WindowAssigner
+from rayflink.datastream import CountWindow, DataStream, ProcessWindowFunction, WindowAssigner
 from rayflink.datastream.window import (
     CountTrigger,
     EventTimeSessionWindows,
@@ -31,7 +31,7 @@ class Waits(SessionWindowTimeGapExtractor):
         return 1_000 * element[1]
 
 
-@pytest.mark.spec("F21", "F23")
+@pytest.mark.spec("C07", "F21", "F23")
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_sessions_of_each_key(parallelism):
     windows = (
@@ -40,7 +40,9 @@ def test_sessions_of_each_key(parallelism):
     assert sorted(windows.process(Spans()).execute_and_collect()) == [
         ("a", 0, 9_000, 5), ("a", 9_001, 14_001, 8), ("a", 30_000, 35_000, 32), ("b", 1_000, 11_000, 18),
     ]  # fmt: skip
-    assert sorted(value for _, value, _ in windows.sum(1).execute_and_collect()) == [5, 8, 18, 32]
+    summed = windows.sum(1)
+    assert type(summed) is DataStream
+    assert sorted(value for _, value, _ in summed.execute_and_collect()) == [5, 8, 18, 32]
 
 
 def test_sessions_whose_gap_is_in_the_record():
@@ -51,9 +53,12 @@ def test_sessions_whose_gap_is_in_the_record():
     ]  # fmt: skip
 
 
-def test_sessions_of_all_records():
+@pytest.mark.spec("C08")
+def test_sessions_of_all_records_are_worked_by_one_subtask():
     windows = timed(environment(2), VISITS).window_all(EventTimeSessionWindows.with_gap(Duration.of_seconds(4)))
-    assert sorted(windows.sum(1).execute_and_collect()) == [("a", 31, 0), ("a", 32, 30_000)]
+    summed = windows.sum(1)
+    assert summed._transformation.parallelism == 1
+    assert sorted(summed.execute_and_collect()) == [("a", 31, 0), ("a", 32, 30_000)]
 
 
 class Counted(ProcessWindowFunction[tuple, tuple, str, CountWindow]):

@@ -272,6 +272,7 @@ def test_a_float_in_state_keeps_the_precision_it_has_in_python(make: Any) -> Non
     assert total.get() == sum([0.1] * 10)
 
 
+@pytest.mark.spec("G34")
 def test_descriptors_give_their_functions_and_handles_absorb_other_namespaces() -> None:
     world = World(HashMapBackend, kept().build())
 
