@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any
 
 from rayflink.common.batches import (
+    ArrowBatch,
     CancelCheckpointMarker,
     CheckpointBarrier,
     EndOfData,
@@ -328,7 +329,7 @@ class StreamTask:
             return self._run_chain()
         if not elements:
             return Progress.IDLE
-        self._slicer.expect(sum(len(e) for e in elements if isinstance(e, RowBatch)))
+        self._slicer.expect(sum(len(e) for e in elements if isinstance(e, RowBatch | ArrowBatch)))
         self._chain.emit(0, elements)
         idle = self._chain.run(self._slicer.may_continue)
         self._slicer.end()

@@ -9,6 +9,7 @@ from typing import Any
 from ..common.batches import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
+    ArrowBatch,
     Batch,
     Element,
     RowBatch,
@@ -16,7 +17,7 @@ from ..common.batches import (
     WatermarkStatus,
 )
 from ..common.options import AUTO_WATERMARK_INTERVAL
-from ..common.watermarks import Idleness, WatermarkOutput, WatermarkStrategy
+from ..common.watermarks import Idleness, NoWatermarks, WatermarkOutput, WatermarkStrategy
 from .base import Operator, UserCodeError, ensure_all_taken, record_at, shortened
 from .user_code import UserCode, list_of, timestamps_of
 
@@ -57,6 +58,10 @@ class TimestampsAndWatermarksOperator(Operator):
         self._next_ms = self.ctx.clock.now_ms() + self._interval_ms if self._interval_ms > 0 else None
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        if isinstance(batch, ArrowBatch) and self._extract is None and isinstance(self._generator, NoWatermarks):
+            if self._idleness is not None and len(batch):
+                self._idleness.active()
+            return (batch,)
         values = list_of(batch)
         stamps = self._timestamps(values, timestamps_of(batch))
         if self._idleness is not None and values:
