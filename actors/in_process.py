@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.logs import spoken_by
 from rayflink.graph.job_graph import JobGraph
 
 from .commands import (
@@ -127,9 +128,9 @@ class InProcessCluster:
     def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
         """One step of one task, and what follows from it."""
         started = self.clock.monotonic()
-        progress = task.step()
-        took = self.clock.monotonic() - started
-        task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "busy", took)
+        with spoken_by(task.identity):
+            progress = task.step()
+        task.metrics.stepped(started, self.clock.monotonic(), progress is Progress.BACK_PRESSURED)
         active = progress is Progress.BUSY
         for envelope in task.outgoing():
             active = True
@@ -190,7 +191,8 @@ class InProcessCluster:
                 self._events.append(SlotsGranted())
             elif isinstance(command, DeployTask):
                 announce(command.deployment, "localhost")
-                task = self.make_task(command)
+                with spoken_by(command.deployment.identity):
+                    task = self.make_task(command)
                 self.memory.report_in(task.metrics.group.group)
                 self.tasks[command.deployment.attempt] = task
                 deployed.append(task)
@@ -202,7 +204,8 @@ class InProcessCluster:
                 for attempt in list(self.tasks):  # finished and not fetched, or never heard of again
                     self._drop(attempt)
         for task in deployed:
-            self.start_task(task)
+            with spoken_by(task.identity):
+                self.start_task(task)
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""

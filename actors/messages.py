@@ -77,6 +77,11 @@ class TaskDeployment:
         """The name with its attempt, as in Flink's log lines: "Map (1/3) (attempt #0)"."""
         return f"{self.name} (attempt #{self.attempt_number})"
 
+    @property
+    def identity(self) -> dict[str, object]:
+        """Who speaks in the log."""
+        return {"job": self.job_id, "vertex": self.vertex_name, "subtask": self.subtask}
+
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:

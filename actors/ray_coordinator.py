@@ -6,10 +6,10 @@ leave events.
 
 from __future__ import annotations
 
-import logging
 import os
 import queue
 import re
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -22,6 +22,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, placement_
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from rayflink.common.errors import described
+from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.state.clock import SystemClock
 
 from .acceptance import Appointment, TaskSubmissionError, without_code
@@ -61,7 +62,7 @@ from .states import JobStatus
 from .terminal import News, Terminal, Text
 from .user_code import to_bytes, unpack
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 TICK_S = 0.2
 NOTE_EVERY_S = 2.0
@@ -105,6 +106,7 @@ class Coordinator:
 
         Raises: whatever loading the program here raises.
         """
+        keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
         self._submission = submission
         self._program = ray.put(submission.program)
@@ -193,6 +195,7 @@ class Coordinator:
     # the deciding thread
 
     def _decide(self) -> None:
+        bind(job=self._job.graph.id)
         try:
             self._carry_out(self._job.start(self._clock.now_ms()))
             last_tick = 0.0

@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
-from rayflink.common.logs import get_logger
+from rayflink.common.logs import bind, get_logger
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
 
@@ -222,6 +222,7 @@ class RayTask:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
         deployment = self._deployment
+        bind(**deployment.identity)
         threading.Thread(target=self._beat, args=(deployment.attempt,), name="heartbeat", daemon=True).start()
         task = self._load(self._program, deployment)
         self._program = b""
@@ -269,6 +270,7 @@ class RayTask:
 
     def _step_until_done(self, task: StreamTask) -> None:
         self._premises.settle()
+        bind(**task.identity)
         try:
             with rows_go_to(RowCalls(self._coordinator)):
                 task.start()

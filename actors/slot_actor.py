@@ -17,6 +17,8 @@ from typing import Any
 import ray
 from ray.util import get_node_ip_address as node_address
 
+from rayflink.common.logs import keep_logs
+
 from .acceptance import Acceptance, Appointment
 from .envelopes import join_envelope
 from .exchange.frames import TaskAddress
@@ -38,6 +40,7 @@ class SlotActor:
         self._acceptance = Acceptance(appointment)
         self._coordinator: Any = None
         printed = Printed(self._send_texts)
+        keep_logs(sys.stderr)  # which is a file of Ray's
         sys.stdout, sys.stderr = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
         self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)

@@ -100,7 +100,7 @@ class StreamTask:
         halt: Callable[[BaseException], None] | None = None,
         managed: MemoryManager | None = None,
     ) -> None:
-        self.deployment = deployment
+        self.deployment, self.identity = deployment, deployment.identity
         self.clock = clock
         self.state = ExecutionState.CREATED
         log.info("Received task %s.", deployment.title)

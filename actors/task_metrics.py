@@ -53,6 +53,7 @@ class TaskMetrics:
         self._spent = dict.fromkeys(_RATES, 0.0)
         self._before = dict.fromkeys(_RATES, 0.0)
         self._rates = dict.fromkeys(_RATES, 0.0)
+        self._stepped: tuple[float, str] | None = None
         self._bound = False
         self._known: set[str] = set()
         self.close_errors = 0
@@ -68,6 +69,18 @@ class TaskMetrics:
     def spent(self, what: str, seconds: float) -> None:
         """Add to the time spent "busy", "idle" or "back-pressured"."""
         self._spent[what] += seconds
+
+    def stepped(self, started: float, ended: float, back_pressured: bool) -> None:
+        """A step of a thread that runs other tasks between two steps of this one: what it waited for is known now.
+
+        Args:
+            back_pressured: whether it now waits for room in its outputs.
+        """
+        if self._stepped is not None:
+            before, waited_for = self._stepped
+            self._spent[waited_for] += max(0.0, started - before)
+        self._spent["busy"] += ended - started
+        self._stepped = (ended, "back-pressured" if back_pressured else "idle")
 
     def close(self) -> None:
         """End of the task: its group and all below are gone."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, MutableMapping
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TextIO
 
-__all__ = ["LineFormatter", "bind", "bound", "get_logger", "identity"]
+__all__ = ["IdentityFilter", "LineFormatter", "bind", "bound", "get_logger", "identity", "keep_logs", "spoken_by"]
 
 _identity: ContextVar[dict[str, object]] = ContextVar("rayflink_log_identity")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -31,6 +32,16 @@ def bound(**fields: object) -> Iterator[None]:
     before = _identity.set(identity())
     try:
         bind(**fields)
+        yield
+    finally:
+        _identity.reset(before)
+
+
+@contextmanager
+def spoken_by(who: Mapping[str, object]) -> Iterator[None]:
+    """`who`, and nothing else, is bound until the block ends."""
+    before = _identity.set(dict(who))
+    try:
         yield
     finally:
         _identity.reset(before)
@@ -62,3 +73,47 @@ class LineFormatter(logging.Formatter):
         )
         line = super().formatMessage(record)
         return f"{line} {extras}" if extras else line
+
+
+class IdentityFilter(logging.Filter):
+    """Gives lines of any logger the identity bound in the thread that writes them; for a handler of a program's own."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true."""
+        for key, value in _identity.get({}).items():
+            vars(record).setdefault(key, value)
+        return True
+
+
+class _Warnings(logging.Handler):
+    """Writes to standard error as it is then, where the program has set up no logging of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        _with_identity(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            print(self.format(record), file=sys.stderr)
+
+
+def keep_logs(file: TextIO, warn: bool = True) -> None:
+    """Set up the logs of a process that runs tasks: each line with the identity of its thread.
+
+    Lines of rayflink, from INFO on, go to `file`; with `warn`, warnings and errors of all loggers go to standard error
+    too, unless the program sets up logging itself.
+    """
+    ours = logging.getLogger("rayflink")
+    ours.setLevel(logging.INFO)
+    kept = logging.StreamHandler(file)
+    _with_identity(kept)
+    ours.addHandler(kept)
+    if warn:
+        shown = _Warnings()
+        logging.lastResort = shown
+        ours.addHandler(shown)
+
+
+def _with_identity(handler: logging.Handler) -> None:
+    handler.setFormatter(LineFormatter())
+    handler.addFilter(IdentityFilter())

@@ -189,6 +189,17 @@ def test_the_report_bears_the_scopes_of_the_task_and_its_operators() -> None:
     assert operator["scope"] == f"job.{operator['name']}.0"
 
 
+def test_in_one_thread_a_task_is_idle_or_back_pressured_while_others_run() -> None:
+    bench = TaskBench([MapOperator(lambda n: n)]).start()
+    metrics = bench.task.metrics
+    metrics.stepped(10.0, 10.2, back_pressured=False)
+    metrics.stepped(10.5, 10.6, back_pressured=True)
+    metrics.stepped(11.0, 11.1, back_pressured=False)
+    report = bench.task.report().metrics
+    names = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "accumulateBackPressuredTimeMs")
+    assert [report[name] for name in names] == [400, 300, 400]
+
+
 @pytest.mark.spec("U10")
 def test_a_tasks_life_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rayflink"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import urllib.request
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +107,25 @@ def test_metrics_of_functions_are_in_the_status_and_on_the_command_line(capsys):
     assert re.search(r"^[\w.]+\.jobmanager\.counts even\.uptime +\d+$", listed, re.M)
     client.cancel()
     watching.eventually(lambda: client.get_job_status().result().is_globally_terminal_state(), within_s=30)
+
+
+class Warns(MapFunction):
+    """Logs each record."""
+
+    def map(self, value):
+        logging.getLogger("my_job").warning("mapped %d", value)
+        return value
+
+
+def test_log_lines_of_a_task_carry_job_vertex_and_subtask(capsys):
+    import ray
+
+    env = StreamExecutionEnvironment({"parallelism.default": 1})
+    env.from_collection([7]).map(Warns()).name("Warns").add_sink(lambda n: None).name("Out")
+    job = env.execute("warns").get_job_id()
+    who = rf"job={job} vertex=.*Warns.* subtask=0"
+    assert re.search(rf"WARNING my_job: mapped 7 {who}$", capsys.readouterr().err, re.M), "at the driver"
+
+    logs = Path(ray._private.worker._global_node.get_logs_dir_path())
+    received = re.compile(rf"INFO +rayflink\.actors\.task: Received task .* \(1/1\) \(attempt #0\)\. {who}$", re.M)
+    assert watching.eventually(lambda: any(received.search(f.read_text()) for f in logs.glob("worker-*.err")), 10)

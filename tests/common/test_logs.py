@@ -1,11 +1,16 @@
 """Each log line carries the identity bound in its thread."""
 
+import io
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from rayflink.common.logs import LineFormatter, bind, bound, get_logger, identity
+from rayflink.common.functions import MapFunction
+from rayflink.common.logs import IdentityFilter, LineFormatter, bind, bound, get_logger, identity, spoken_by
+from rayflink.datastream import StreamExecutionEnvironment
 
 
 @pytest.fixture
@@ -55,3 +60,73 @@ def test_a_traceback_follows_the_line(lines):
         get_logger("rayflink.test_logs").exception("failed", extra={"n": 1})
     text = LineFormatter().format(lines[0])
     assert "failed n=1\nTraceback" in text and text.endswith("KeyError: 'k'")
+
+
+def test_one_identity_in_place_of_another_until_the_block_ends():
+    with bound(job="j1", vertex="v"):
+        with spoken_by({"job": "j2"}):
+            assert identity() == {"job": "j2"}
+        assert identity() == {"job": "j1", "vertex": "v"}
+
+
+class Tells(MapFunction):
+    def open(self, runtime_context):
+        logging.getLogger("my_job").warning("opened")
+
+    def map(self, value):
+        logging.getLogger("my_job").warning("mapped %s", value)
+        return value
+
+
+def test_lines_of_a_users_logger_carry_job_vertex_and_subtask():
+    out = io.StringIO()
+    handler, logger = logging.StreamHandler(out), logging.getLogger("my_job")
+    handler.setFormatter(LineFormatter())
+    handler.addFilter(IdentityFilter())
+    logger.addHandler(handler)
+    try:
+        env = StreamExecutionEnvironment({"execution.target": "local"})
+        stream = env.from_collection([10, 20]).rebalance().map(Tells()).set_parallelism(2).name("Tells")
+        stream.disable_chaining().add_sink(lambda value: None)
+        job = env.execute("told").get_job_id()
+    finally:
+        logger.removeHandler(handler)
+    told = sorted(line.split("my_job: ")[1] for line in out.getvalue().splitlines())
+    who = [f"job={job} vertex=Tells subtask={subtask}" for subtask in (0, 1)]
+    assert told == [f"mapped 10 {who[0]}", f"mapped 20 {who[1]}", f"opened {who[0]}", f"opened {who[1]}"]
+
+
+PROGRAM = """
+import logging, sys
+from rayflink.common.logs import bound, get_logger, keep_logs
+{before}
+keep_logs(open(sys.argv[1], "w"))
+with bound(job="j1", vertex="Map", subtask=2):
+    get_logger("rayflink.x").info("quiet")
+    get_logger("rayflink.x").warning("loud", extra={{"n": 1}})
+    logging.getLogger("mine").info("unheard")
+    logging.getLogger("mine").warning("mine")
+"""
+
+
+def told(tmp_path, before=""):
+    """Lines of a process without their times: in its log file, and on its standard error."""
+    file = tmp_path / "log"
+    command = [sys.executable, "-c", PROGRAM.format(before=before), str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [[line.split(" ", 2)[-1] for line in text.splitlines()] for text in (file.read_text(), ran.stderr)]
+
+
+@pytest.mark.slow
+def test_a_process_that_runs_tasks_keeps_its_lines_and_shows_warnings(tmp_path):
+    kept, shown = told(tmp_path)
+    who = "job=j1 vertex=Map subtask=2"
+    assert kept == [f"INFO  rayflink.x: quiet {who}", f"WARNING rayflink.x: loud {who} n=1"]
+    assert shown == [f"WARNING rayflink.x: loud {who} n=1", f"WARNING mine: mine {who}"]
+
+
+@pytest.mark.slow
+def test_a_program_that_sets_up_logging_itself_is_left_alone(tmp_path):
+    kept, shown = told(tmp_path, before="logging.basicConfig(format='a b %(message)s', level='INFO')")
+    assert len(kept) == 2
+    assert shown == ["quiet", "loud", "unheard", "mine"]
