@@ -56,6 +56,8 @@ if TYPE_CHECKING:
         RuntimeExecutionMode as RuntimeExecutionMode,
         StreamExecutionEnvironment as StreamExecutionEnvironment,
     )
+    from rayflink.datastream.iterations import ConnectedIterativeStreams as ConnectedIterativeStreams
+    from rayflink.datastream.iterations import IterativeStream as IterativeStream
     from rayflink.datastream.keyed import KeyedStream as KeyedStream
     from rayflink.datastream.slot_sharing_group import MemorySize as MemorySize, SlotSharingGroup as SlotSharingGroup
     from rayflink.datastream.state_backend import (
@@ -100,6 +102,7 @@ else:
             ),
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
+            "rayflink.datastream.iterations": "ConnectedIterativeStreams IterativeStream",
             "rayflink.datastream.keyed": "KeyedStream",
             "rayflink.datastream.slot_sharing_group": "MemorySize SlotSharingGroup",
             "rayflink.datastream.state_backend": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
@@ -11,17 +11,14 @@ from .connected import ConnectedStreams
 from .step import as_type
 from .streams import DataStream
 
-if TYPE_CHECKING:
-    from .environment import StreamExecutionEnvironment
-
 
 class IterativeStream(DataStream):
     """A stream together with what `close_with` feeds back into it.
 
     Args:
         stream: what goes in from outside.
-        max_wait_time_millis: accepted for Flink's sake. An iteration ends when its input has ended and no record is in the
-            loop any more, however long a record takes to come round.
+        max_wait_time_millis: accepted for Flink's sake. An iteration ends when its input has ended and no record is in
+            the loop any more, however long a record takes to come round.
     """
 
     def __init__(self, stream: DataStream, max_wait_time_millis: int = 0) -> None:

@@ -30,12 +30,12 @@ from .selectors import field_selector
 from .step import Step, as_type
 
 if TYPE_CHECKING:
-    from .iterations import IterativeStream
     from rayflink.operators.assigners import WindowAssigner
 
     from .cached import CachedDataStream
     from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
+    from .iterations import IterativeStream
     from .keyed import KeyedStream
     from .windowed import AllWindowedStream
 
@@ -223,9 +223,9 @@ class DataStream(Step):
         """A stream into which a later step feeds records back: `close_with` says which.
 
         It ends when the stream has ended and no record is in the loop any more. Event time does not pass a loop before
-        its end. In batch mode the loop runs in supersteps: what is fed back in one is worked in the next, when all of the
-        one is done. A process function in the loop may have a method `on_superstep_end(superstep, ctx)`, which gives
-        further results; on keyed streams it is called for each key that had a record in the superstep.
+        its end. In batch mode the loop runs in supersteps: what is fed back in one is worked in the next, when all of
+        the one is done. A process function in the loop may have a method `on_superstep_end(superstep, ctx)`, giving
+        results; on keyed streams it is called for each key that had a record in the superstep.
 
         Args:
             max_wait_time_millis: accepted for Flink's sake.
