@@ -21,6 +21,7 @@ from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, N
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import JobExecutionResult
 from rayflink.common.job_status import JobStatus
+from rayflink.common.live_table import is_terminal, progress_shown
 from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
@@ -39,7 +40,12 @@ TURN_S = 0.05
 
 
 class SubmittedJob(JobClient):
-    """A job that runs somewhere; `status` and `wait` differ by runner."""
+    """A job that runs somewhere; `status` and `wait` differ by runner.
+
+    `shows_progress`: whoever waits for its end on a terminal sees how it gets on.
+    """
+
+    shows_progress = False
 
     def __init__(self, job_id: str) -> None:
         super().__init__(job_id)
@@ -71,11 +77,17 @@ class SubmittedJob(JobClient):
     def _describe(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _wait_shown(self, on_progress: Callable[[dict[str, Any]], None] | None) -> JobResult:
+        if on_progress is not None or not self.shows_progress or not is_terminal(sys.stderr):
+            return self.wait(on_progress)
+        with progress_shown() as progress:
+            return self.wait(progress)
+
     def _ask_result(
         self, timeout_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None = None
     ) -> JobExecutionResult:
         if self._result is None:
-            self._result = self.wait(on_progress) if timeout_s is None else self._poll(timeout_s)
+            self._result = self._wait_shown(on_progress) if timeout_s is None else self._poll(timeout_s)
         if self._result is None:
             pending: JobExecutionResult = CompletableFuture.PENDING
             return pending
@@ -322,6 +334,7 @@ def submit(
         client = _on_ray(graph, configuration, kept)
     for result, _ in kept:
         result.written_by(client)
+    client.shows_progress = bool(configuration.get(options.TERMINAL_PROGRESS))
     return client
 
 

@@ -423,6 +423,10 @@ PROM_FACTORY = _option(_M, "metrics.reporter.prom.factory.class", STRING, None, 
                        unheeded="has one reporter of that name, and no Java class")
 PROM_PORT = _option(_M, "metrics.reporter.prom.port", STRING, None, "Port of Flink's reporter.",
                     unheeded="reports on the metrics port of Ray: `ray start --metrics-export-port`")
+TERMINAL_PROGRESS = _option(_M, "rayflink.terminal.progress", BOOLEAN, True,
+                            "While a program waits for its job and standard error is a terminal, show a table there: "
+                            "per vertex its rate, how far its watermark is behind, and how busy and back-pressured it "
+                            "is. It is erased at the end.")
 
 _R = "Rayflink"
 BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 8192,

@@ -1,14 +1,13 @@
-"""Tables, times and progress as people see them."""
-
-import io
+"""Tables and times as people see them."""
 
 from rayflink.cli.render import (
-    Progress,
     exceptions_table,
     late_records,
+    metric_lines,
     moment,
     records_in,
     table,
+    user_metrics_table,
     vertex_table,
     watermark,
 )
@@ -16,7 +15,10 @@ from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
 def operator(records_in=0, records_out=0, seen=None, **metrics):
-    return {"numRecordsIn": records_in, "numRecordsOut": records_out, "currentInputWatermark": seen, "metrics": metrics}
+    return {
+        "id": "a", "name": "op", "numRecordsIn": records_in, "numRecordsOut": records_out,
+        "currentInputWatermark": seen, "metrics": metrics,
+    }  # fmt: skip
 
 
 def subtask(*operators, state="FINISHED"):
@@ -68,32 +70,18 @@ def test_the_rate_of_an_ended_vertex_is_over_the_time_it_ran():
     assert line == ["Map", "1", "10", "8", "0", "5", "-"]
 
 
-def test_progress_shows_the_rate_since_the_last_look():
-    seconds = iter([0.0, 1.0, 3.0])
-    stream = io.StringIO()
-    show = Progress(stream, clock=lambda: next(seconds))
-    show({"state": "RUNNING", "vertices": [vertex(subtask(operator(seen=0)), received=1_500)]})
-    show({"state": "RUNNING", "vertices": [vertex(subtask(operator(seen=0)), received=2_500)]})
-    show.close()
-    assert stream.getvalue().splitlines() == [
-        "  1.0 s  RUNNING  Map 1,500/s to 1970-01-01 00:00:00",
-        "  3.0 s  RUNNING  Map 500/s to 1970-01-01 00:00:00",
-    ]
+def test_metrics_of_functions_have_a_table_of_their_own():
+    assert user_metrics_table([vertex(subtask(operator()))]) == ""
+    counted = subtask({**operator(**{"region.eu.hits": 1_200, "numRecordsIn": 7}), "id": "a", "name": "Map"})
+    lines = user_metrics_table([vertex(counted, counted)]).splitlines()
+    assert lines[0].split() == ["operator", "metric", "sum", "min", "max"]
+    assert lines[2].split() == ["Map", "region.eu.hits", "2,400", "1,200", "1,200"] and len(lines) == 3
 
 
-def test_on_a_terminal_progress_stays_on_one_line():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    stream = Terminal()
-    show = Progress(stream, clock=lambda: 0.0)
-    show({"state": "RUNNING", "vertices": []})
-    show({"state": "RUNNING", "vertices": []})
-    show.close()
-    show.close()
-    assert stream.getvalue().count("\r") == 2
-    assert stream.getvalue().count("\n") == 1
+def test_all_metrics_of_a_job_are_listed_by_identifier():
+    counted = {"scope": "n1.tm.Map.0", "numBytesIn": 5, "pid": 12, "operators": []}
+    status = {"scope": "n1.jm.job", "metrics": {"uptime": 9}, "vertices": [{"subtasks": [{"metrics": counted}]}]}
+    assert metric_lines(status).splitlines() == ["n1.jm.job.uptime 9", "n1.tm.Map.0.numBytesIn 5"]
 
 
 def test_failures_are_shown_in_one_line_each():

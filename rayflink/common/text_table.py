@@ -1,0 +1,47 @@
+"""A table of text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Columns under their names; numbers stand to the right, with separators of thousands.
+
+    >>> print(table(("word", "count"), [("to", 4000), ("be", 2)]))
+    word  count
+    ----  -----
+    to    4,000
+    be        2
+    """
+    given = [list(row) for row in rows]
+    numeric = [
+        bool(given) and all(_is_number(row[index]) for row in given if row[index] is not None)
+        for index in range(len(header))
+    ]
+    lines = [list(header), *([_cell(value) for value in row] for row in given)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if _is_number(value) else str(value)
+
+
+__all__ = ["table"]
