@@ -7,7 +7,7 @@ What is not so stands in `golden/pyflink_differences.txt`, each line with its re
 
 `python -m tests.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints all that differs.
 `RAYFLINK_WRITE_GOLDEN=1 pytest ...` writes the list anew; new lines get the reason `?`, which the test refuses.
-Downloads are kept in ~/.cache/rayflink; `RAYFLINK_PYFLINK=DIRECTORY` is another place, one folder pyflink-VERSION each.
+`tests/pyflink_wheels.py` says where downloads are kept.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import textwrap
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,10 +29,9 @@ from typing import Any
 import pytest
 
 from tests.pyflink_names import ENUMS, Name, Parameter, attributes_set, names_of_module, pyflink_names
+from tests.pyflink_wheels import VERSIONS, unzipped_wheel
 
 GOLDEN = Path(__file__).parent / "golden" / "pyflink_differences.txt"
-VERSIONS = ("2.3.0", "1.20.5")
-UNZIPPED = ("pyflink/common/", "pyflink/datastream/")
 ABSENT = object()
 
 
@@ -225,35 +220,7 @@ def _has_module(name: str) -> bool:
 @pytest.fixture(scope="session")
 def wheels() -> list[Path]:
     """Unzipped wheels of PyFlink, one a version."""
-    kept = os.environ.get("RAYFLINK_PYFLINK")
-    folder = Path(kept) if kept else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rayflink"
-    return [unzipped_wheel(version, folder / f"pyflink-{version}") for version in VERSIONS]
-
-
-def unzipped_wheel(version: str, folder: Path) -> Path:
-    """`folder`, with the Python files of a version of PyFlink; skips the test where they cannot be downloaded."""
-    if folder.is_dir():
-        return folder
-    wanted = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64"]
-    quick = ["--quiet", "--disable-pip-version-check", "--no-deps", "--retries=0", "--timeout=10"]
-    command = [sys.executable, "-m", "pip", "download", *quick, *wanted, f"apache-flink=={version}"]
-    with tempfile.TemporaryDirectory() as work:
-        try:
-            subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=80, check=True)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            said = str(error.stderr or "it takes too long").strip().splitlines()[-1]
-            pytest.skip(f"PyFlink {version} cannot be downloaded: {said[-200:]}")
-        unzipped = Path(work) / "unzipped"
-        with zipfile.ZipFile(next(Path(work).glob("*.whl"))) as wheel:
-            wheel.extractall(unzipped, [name for name in wheel.namelist() if name.startswith(UNZIPPED)])
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        part = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.copytree(unzipped, part)
-        try:
-            part.rename(folder)
-        except OSError:  # another run was quicker
-            shutil.rmtree(part)
-    return folder
+    return [unzipped_wheel(version) for version in VERSIONS]
 
 
 @cache

@@ -11,6 +11,10 @@ from typing import Any, TextIO
 
 __all__ = ["IdentityFilter", "LineFormatter", "bind", "bound", "get_logger", "identity", "keep_logs", "spoken_by"]
 
+_ours = logging.getLogger("rayflink")
+if _ours.level == logging.NOTSET:  # lines about tasks do not stand between a program's rows, unless it asks for them
+    _ours.setLevel(logging.WARNING)
+
 _identity: ContextVar[dict[str, object]] = ContextVar("rayflink_log_identity")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -103,15 +107,14 @@ def keep_logs(file: TextIO, warn: bool = True) -> None:
     Lines of rayflink, from INFO on, go to `file`; with `warn`, warnings and errors of all loggers go to standard error
     too, unless the program sets up logging itself.
     """
-    ours = logging.getLogger("rayflink")
-    ours.setLevel(logging.INFO)
+    _ours.setLevel(logging.INFO)
     kept = logging.StreamHandler(file)
     _with_identity(kept)
-    ours.addHandler(kept)
+    _ours.addHandler(kept)
     if warn:
         shown = _Warnings()
         logging.lastResort = shown
-        ours.addHandler(shown)
+        _ours.addHandler(shown)
 
 
 def _with_identity(handler: logging.Handler) -> None:

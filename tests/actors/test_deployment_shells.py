@@ -121,7 +121,7 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     shell: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     processes, job = Processes(lambda *given: None), Job(three_vertices())
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="rayflink"):
         coordinator = shell(processes, job)
     assert "Deploying Map (2/2) (attempt #0) to node-7" in [record.getMessage() for record in caplog.records]
     job_id, attempt = job.master.graph.id, job.execution(MAP_2).attempt

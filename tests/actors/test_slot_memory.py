@@ -115,7 +115,7 @@ def test_managed_memory_larger_than_the_slot_is_refused_with_the_remedy(tmp_path
 
 @pytest.mark.spec("M04")
 def test_the_split_is_in_the_reports_of_tasks_and_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="rayflink"):
         result = checked(Watched(program(tmp_path, "1 mb")).run())
     said = (
         "Memory of the process: 1280 mb, of it 1 mb managed and 1279 mb for user code and the network buffers in use, "
@@ -230,7 +230,7 @@ def test_what_a_task_forgets_to_give_back_is_free_when_it_has_finished(
     cluster.round()
     attempts = list(cluster.tasks)
     assert len(attempts) == 4 and all(cluster.memory.manager.reserve(attempt, 7) for attempt in attempts)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="rayflink"):
         checked(cluster.run_to_the_end())
     assert cluster.memory.manager.used == 0
     assert caplog.text.count("ended with 7 bytes of managed memory, which are free again") == 4

@@ -213,7 +213,7 @@ def test_each_deployment_is_logged_with_its_attempt_and_host(caplog: pytest.LogC
     lines = env.from_collection(["1 2"]).name("Socket Stream").flat_map(str.split).map(int)
     lines.rebalance().sink_to(CollectSink("out")).set_parallelism(2)
     clock = ManualClock(0)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="rayflink"):
         checked(InProcessCluster(env.get_job_graph(), clock, lambda ms: clock.advance(max(1, int(ms)))).run())
     lines_logged = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Deploying")]
     assert {record.levelno for record in caplog.records if record.getMessage() in lines_logged} == {logging.INFO}

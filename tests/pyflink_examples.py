@@ -1,0 +1,100 @@
+"""PyFlink's own DataStream examples as programs of rayflink, and what PyFlink printed for them.
+
+The programs come from PyFlink's wheel; their text is changed in one word, the package's name. What they print by
+themselves, besides rows, is read from their text. `golden/pyflink_examples` holds the rows that PyFlink 2.3 printed,
+without lines of logging.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.pyflink_wheels import unzipped_wheel
+from tests.source_files import ROOT
+
+GOLDEN = Path(__file__).parent / "golden" / "pyflink_examples"
+FOLDER = "pyflink/examples/datastream"
+RECORDED = (
+    "basic_operations",
+    "event_time_timer",
+    "process_json_data",
+    "state_access",
+    "windowing/session_with_dynamic_gap_window",
+    "windowing/session_with_gap_window",
+    "windowing/sliding_time_window",
+    "windowing/tumbling_count_window",
+    "windowing/tumbling_time_window",
+    "word_count",
+)
+"""Those that end by themselves and need nothing but PyFlink."""
+PARALLELISM = 2
+"""That of programs which set none: PyFlink's default is the number of cores, and the rows were recorded with two."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a program printed, in an order that counts at parallelism 1 alone."""
+
+    lines: tuple[str, ...]
+    prefixed: bool
+    """Whether `N> ` stood before each, which says that N of the parallel subtasks printed it."""
+
+    @classmethod
+    def of(cls, printed: list[str]) -> Rows:
+        """The rows in these lines; a number is only taken away where each line has one."""
+        bare = [re.fullmatch(r"\d+> (.*)", line) for line in printed]
+        if not printed or None in bare:
+            return cls(tuple(printed), False)
+        return cls(tuple(sorted(match[1] for match in bare if match)), True)
+
+
+def recorded(name: str) -> Rows:
+    """What PyFlink printed for an example."""
+    return Rows.of((GOLDEN / f"{name.replace('/', '_')}.out").read_text(encoding="utf-8").splitlines())
+
+
+def example_text(name: str, version: str = "2.3.0") -> str:
+    """The text of an example in a version of PyFlink; skips the test where it cannot be downloaded."""
+    return (unzipped_wheel(version) / FOLDER / f"{name}.py").read_text(encoding="utf-8")
+
+
+def run_example(name: str, folder: Path, *arguments: str, target: str = "local") -> list[str]:
+    """Run an example by rayflink in a process of its own; gives the lines that are no remarks of the program's.
+
+    Args:
+        name: one of `RECORDED`.
+        folder: where it is written and run.
+        arguments: of its command line.
+        target: option `execution.target`; "ray" joins the Ray that is running.
+    """
+    program = folder / "example.py"
+    text = re.sub(r"\bpyflink\b", "rayflink", example_text(name))
+    program.write_text(text, encoding="utf-8")
+    options = f"execution.target={target} parallelism.default={PARALLELISM}".replace(" ", "\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAYFLINK_OPTIONS": options}
+    command = [sys.executable, str(program), *arguments]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=90)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout + ran.stderr
+    remarks = printed_texts(text)
+    return [line for line in ran.stdout.splitlines() if line not in remarks]
+
+
+def printed_texts(program: str) -> set[str]:
+    """The texts that stand in calls of `print` in a program.
+
+    >>> sorted(printed_texts("print('a')\\nstream.print()\\nprint(x)\\nprint('b')"))
+    ['a', 'b']
+    """
+    return {
+        argument.value
+        for call in ast.walk(ast.parse(program))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
+        for argument in call.args
+        if isinstance(argument, ast.Constant)
+    }

@@ -1,0 +1,50 @@
+"""The oracle: PyFlink's own DataStream examples, with one word changed, print the rows that PyFlink printed."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from tests import pyflink_examples
+from tests.pyflink_examples import GOLDEN, RECORDED, Rows, example_text, recorded, run_example
+
+TAKING_FILES = [name for name in RECORDED if "window" in name or name == "word_count"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECORDED)
+def test_an_example_of_pyflink_prints_the_rows_it_prints_there(name, tmp_path):
+    assert Rows.of(run_example(name, tmp_path)) == recorded(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TAKING_FILES)
+def test_an_example_of_pyflink_writes_its_rows_to_the_file_it_is_told(name, tmp_path):
+    assert run_example(name, tmp_path, "--output", str(tmp_path / "out")) == []
+    [part] = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert part.name.startswith("prefix-") and part.suffix == ".ext"
+    assert Rows.of(part.read_text(encoding="utf-8").splitlines()) == recorded(name)
+
+
+@pytest.mark.slow
+def test_pyflinks_word_count_reads_the_file_it_is_told(tmp_path):
+    (tmp_path / "hamlet.txt").write_text("to be or not\nto be\n", encoding="utf-8")
+    printed = run_example("word_count", tmp_path, "--input", str(tmp_path / "hamlet.txt"))
+    assert sorted(printed) == ["(be,2)", "(not,1)", "(or,1)", "(to,2)"]
+
+
+@pytest.mark.slow
+def test_these_examples_are_the_same_in_pyflink_1_20():
+    assert [name for name in RECORDED if example_text(name, "1.20.5") != example_text(name)] == []
+
+
+def test_every_record_belongs_to_an_example():
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(name.replace("/", "_") for name in RECORDED)
+    assert all(recorded(name).lines for name in RECORDED)
+
+
+def test_numbers_of_subtasks_are_no_part_of_the_answer_but_that_there_are_some_is():
+    assert Rows.of(["2> b", "1> a"]) == Rows.of(["1> a", "1> b"]) != Rows.of(["a", "b"])
+    assert Rows.of(["b", "a"]) != Rows.of(["a", "b"])
+    assert doctest.testmod(pyflink_examples).failed == 0
