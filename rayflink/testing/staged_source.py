@@ -26,6 +26,9 @@ from rayflink.common.split_reader import OneByOneReader, SplitCursor
 from rayflink.operators.base import Operator
 from rayflink.state.clock import ManualClock
 
+LONGEST_WAIT_MS = 64
+"""Between two looks at how far the operator has come."""
+
 
 class Stage:
     """How far the operator of a test has come, known to its sources in the same process; and its clock.
@@ -131,13 +134,17 @@ class _Reader(OneByOneReader):
     def __init__(self, source: StagedSource, ctx: ReaderContext) -> None:
         super().__init__()
         self._source, self._ctx = source, ctx
-        self.waits = False
+        self.waits_ms = 0
 
     def open_split(self, split: tuple[int, int]) -> SplitCursor:
         return _Cursor(self, self._source, split)
 
     def next_poll_ms(self) -> int | None:
-        return self._ctx.now_ms() + 1 if self.waits else None
+        return self._ctx.now_ms() + self.waits_ms if self.waits_ms else None
+
+    def wait(self) -> None:
+        """Ask again, later each time: virtual time should pass in few steps."""
+        self.waits_ms = min(2 * self.waits_ms or 1, LONGEST_WAIT_MS)
 
 
 class _Cursor:
@@ -147,13 +154,13 @@ class _Cursor:
 
     def read(self, max_records: int) -> Polled | None:
         script = self._source.script
-        self._reader.waits = False
         while self._item < len(script):
             item = script[self._item]
             if isinstance(item, Await | AwaitEnd | SetClock):
                 if not self._may_pass(item):
-                    self._reader.waits = True
+                    self._reader.wait()
                     return PENDING
+                self._reader.waits_ms = 0
                 self._item += 1
                 continue
             if hasattr(item, "slice"):

@@ -34,7 +34,7 @@ def test_every_record_emits_the_reduction_of_its_key_so_far_in_order_of_arrival(
     verify(lambda: KeyedSumOperator(first, 1), given, expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-5, 5)), max_size=12))
 def test_built_in_aggregations_equal_a_naive_fold(records: list[Any]) -> None:
     for kind in ("sum", "min", "max", "min_by", "max_by"):
