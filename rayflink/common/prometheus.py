@@ -19,7 +19,7 @@ from .metrics import Counter, Gauge, Histogram, Meter, Metric, MetricGroup
 
 PREFIX = "flink"
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9:_]")
-_OF_PROCESS = ("taskmanager",)
+_OF_PROCESS = "taskmanager"
 _PROCESS_LABELS = ("host", "tm_id")
 
 log = get_logger(__name__)
@@ -48,18 +48,30 @@ def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sam
     Meters are not updated: a report has done that. Of metrics whose names begin with "Status." the process is the
     scope, as its tasks report the same.
     """
+    places: dict[int, _Place] = {}
     for group, name, metric in root.walk():
-        scope, labels = group.get_logical_scope(), _labels(group, filter_label_values)
-        if ".Status." in f".{name}":
-            scope, labels = _OF_PROCESS, {key: labels[key] for key in _PROCESS_LABELS if key in labels}
-        whole = _written("_".join((PREFIX, *scope, name)))
-        help = f"{name} (scope: {'_'.join(map(_written, scope))})"
+        place = places.get(id(group))
+        if place is None:
+            place = places[id(group)] = _Place(group, filter_label_values)
+        prefix, scope, labels = place.of_process if ".Status." in f".{name}" else place.of_group
+        whole, help = f"{prefix}_{_written(name)}", f"{name} (scope: {scope})"
         if isinstance(metric, Histogram):
             yield from _summary(metric, whole, labels, help)
             continue
         value = _number(_value(metric))
         if value is not None:
             yield Sample(whole, labels, value, help)
+
+
+class _Place:
+    """Of the metrics of one group, and of those in it that are their process's: prefix, logical scope and labels."""
+
+    def __init__(self, group: MetricGroup, filter_label_values: bool) -> None:
+        labels = _labels(group, filter_label_values)
+        scope = "_".join(map(_written, group.get_logical_scope()))
+        self.of_group = (f"{PREFIX}_{scope}" if scope else PREFIX, scope, labels)
+        of_process = {key: labels[key] for key in _PROCESS_LABELS if key in labels}
+        self.of_process = (f"{PREFIX}_{_OF_PROCESS}", _OF_PROCESS, of_process)
 
 
 def _summary(histogram: Histogram, name: str, labels: dict[str, str], help: str) -> Iterator[Sample]:
