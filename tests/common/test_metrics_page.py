@@ -1,0 +1,67 @@
+"""docs/metrics.md: its example runs, and it lists the metrics there are, no more and no fewer."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.common.time import Time
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.state.clock import ManualClock
+from rayflink.testing import ScriptedSource, rec, wm
+
+OF_RAY = {"host", "pid", "node", "reportedMs", "numBytesInLocal", "numBytesInRemote"}
+NO_METRICS = {"operators", "scope", "delimiter"}
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    """The status of a job that uses all there is."""
+    options = {"metrics.latency.interval": "1 ms", "taskmanager.network.detailed-metrics": "true"}
+    env = StreamExecutionEnvironment(options)
+    script = [rec(("a", 1), 1_000), wm(10_000), rec(("a", 7), 3_000), rec(("a", 1), 12_000)]
+    stream = env.from_source(ScriptedSource(script)).key_by(lambda pair: pair[0])
+    stream.window(TumblingEventTimeWindows.of(Time.seconds(10))).sum(1).sink_to(CollectSink("out"))
+    clock = ManualClock(1_000)
+    cluster = InProcessCluster(env.get_job_graph("job"), clock, lambda ms: clock.advance(max(1, int(ms))))
+    cluster.run()
+    return cluster.job.describe()
+
+
+def listed(repository: Path, section: str) -> set[str]:
+    """Names in the first column of the section's table."""
+    page = (repository / "docs" / "metrics.md").read_text(encoding="utf-8")
+    text = page.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `([^`]+)` \|", text, re.M))
+
+
+def reports(described: dict[str, Any]) -> list[dict[str, Any]]:
+    return [subtask["metrics"] for vertex in described["vertices"] for subtask in vertex["subtasks"]]
+
+
+def test_the_example_runs(repository: Path) -> None:
+    page = str(repository / "docs" / "metrics.md")
+    found = doctest.testfile(page, module_relative=False)
+    assert found.attempted >= 8 and found.failed == 0
+
+
+def test_every_metric_of_a_job_is_listed(repository: Path, described: dict[str, Any]) -> None:
+    assert set(described["metrics"]) == listed(repository, "Metrics of a job")
+
+
+def test_every_metric_of_a_task_and_its_process_is_listed(repository: Path, described: dict[str, Any]) -> None:
+    found = {name for report in reports(described) for name in report} - NO_METRICS - OF_RAY
+    assert found == listed(repository, "Metrics of a task") | listed(repository, "Metrics of a slot's process")
+
+
+def test_every_metric_of_an_operator_is_listed(repository: Path, described: dict[str, Any]) -> None:
+    names = {name for report in reports(described) for operator in report["operators"] for name in operator["metrics"]}
+    found = {"latency.source_id" if name.startswith("latency.source_id.") else name for name in names}
+    assert found == listed(repository, "Metrics of an operator")
