@@ -38,11 +38,13 @@ class Appointment:
         job_id: whose tasks it may run.
         slot: whose subtasks it may run.
         leader_id: of the coordinator that made it; each life of a coordinator has an id of its own.
+        namespace: Ray namespace of the job.
     """
 
     job_id: str
     slot: Slot
     leader_id: str
+    namespace: str = "rayflink"
 
 
 class Acceptance:

@@ -51,6 +51,7 @@ from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
+from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
 from .ray_spills import remove_spills_of
 from .ray_task import Surroundings
@@ -59,6 +60,7 @@ from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
 from .states import JobStatus
+from .task_log import TaskLog, log_of_runtime_goes_to
 from .terminal import News, Terminal, Text
 from .user_code import to_bytes, unpack
 
@@ -117,6 +119,8 @@ class Coordinator:
         self._prometheus = PrometheusReports(graph.configuration)
         self._blueprint = actor_class(max(tenants(graph).values()))
         self._me = ray.get_runtime_context().current_actor
+        self._folder = job_folder(submission.namespace, graph.id)
+        log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
@@ -198,6 +202,7 @@ class Coordinator:
         bind(job=self._job.graph.id)
         try:
             self._carry_out(self._job.start(self._clock.now_ms()))
+            self._record()
             last_tick = 0.0
             while self._result is None:
                 self._next_event()
@@ -209,11 +214,23 @@ class Coordinator:
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release()
+        self._record()
         self._ended.set()
         self._rows.close()
         self._terminal.close()
         self._linger()
         os._exit(0)
+
+    def _record(self) -> None:
+        """Leave the status for those who ask when this process is gone."""
+        status = self._described()
+        log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
+        for entry in status["exceptions"]:
+            log.error("%s: %s", entry["task"], entry["exception"])
+        try:
+            write_record(self._folder, status)
+        except OSError as error:
+            log.warning("the record of the job could not be written: %s", error)
 
     def _linger(self) -> None:
         ended_at = time.monotonic()
@@ -340,7 +357,7 @@ class Coordinator:
             max_restarts=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
         )
-        return blueprint.remote(Appointment(job_id, slot, self._leader_id))
+        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace))
 
     def _submit(self, command: DeployTask, around: Any) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]

@@ -8,6 +8,7 @@ Source: apache/flink TaskExecutor, with one slot.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -23,10 +24,12 @@ from .acceptance import Acceptance, Appointment
 from .envelopes import join_envelope
 from .exchange.frames import TaskAddress
 from .messages import TaskDeployment
+from .ray_job_files import job_folder
 from .ray_task import Premises, RayTask, Surroundings
 from .scheduling import Slot
 from .shared_output import SharedStream
-from .terminal import Printed, Text
+from .task_log import LoggedPrinted, TaskLog, log_of_runtime_goes_to
+from .terminal import Text
 
 
 class SlotActor:
@@ -39,8 +42,11 @@ class SlotActor:
     def __init__(self, appointment: Appointment) -> None:
         self._acceptance = Acceptance(appointment)
         self._coordinator: Any = None
-        printed = Printed(self._send_texts)
+        name = str(appointment.slot).replace("/", "-")
+        task_log = TaskLog(job_folder(appointment.namespace, appointment.job_id), name)
         keep_logs(sys.stderr)  # which is a file of Ray's
+        log_of_runtime_goes_to(task_log, below=logging.WARNING)
+        printed = LoggedPrinted(self._send_texts, task_log)
         sys.stdout, sys.stderr = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
         self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)

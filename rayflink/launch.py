@@ -19,7 +19,7 @@ from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, NoResourceAvailable, TaskLost
 from rayflink.common.job_client import JobClient
-from rayflink.common.job_execution_result import JobExecutionResult
+from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
 from rayflink.common.job_status import JobStatus
 from rayflink.common.live_table import is_terminal, progress_shown
 from rayflink.common.python_files import check_python_file, put_on_path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rayflink.actors.commands import JobResult
     from rayflink.actors.ray_cache import RayBlocks
     from rayflink.actors.ray_cluster import JobHandle, RayJob
+    from rayflink.actors.task_log import LogLine
 
 
 TURN_S = 0.05
@@ -82,6 +83,14 @@ class SubmittedJob(JobClient):
             return self.wait(on_progress)
         with progress_shown() as progress:
             return self.wait(progress)
+
+    def detach(self) -> JobExecutionResult:
+        """Let the job go on without this program.
+
+        Raises:
+            JobExecutionError: it cannot, and is cancelled.
+        """
+        raise NotImplementedError
 
     def _ask_result(
         self, timeout_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None = None
@@ -141,6 +150,11 @@ class LocalJobClient(SubmittedJob):
             return self._rows.taken()
         self._ask_result(None)
         return None
+
+    def detach(self) -> JobExecutionResult:
+        self._cancel()
+        reason = "cannot go on without this program: execution.target is local, and execution.attached is false"
+        raise JobExecutionError(self._job_id, reason, "run it on a cluster, or attached")
 
     def _poll(self, timeout_s: float) -> JobResult | None:
         until = time.monotonic() + max(timeout_s, TURN_S)
@@ -209,7 +223,8 @@ class RayJobClient(_JobOnRay):
         super().__init__(graph.id)
         from rayflink.actors.ray_cluster import RayJob, RayOptions
 
-        self._ends_with_driver = configuration.get(options.SHUTDOWN_ON_ATTACHED_EXIT)
+        attached = configuration.get(options.ATTACHED, True)
+        self._ends_with_driver = attached and configuration.get(options.SHUTDOWN_ON_ATTACHED_EXIT)
         how = RayOptions(
             configuration.get(options.RAY_NAMESPACE),
             attached=self._ends_with_driver,
@@ -243,6 +258,14 @@ class RayJobClient(_JobOnRay):
                     self._driver_ends(stopped_by.pop())
         self._ask_result(None)
         return None
+
+    def detach(self) -> JobExecutionResult:
+        if self._job.owns_cluster:
+            self._job.cancel("the end of its Ray")
+            reason = "cannot go on without this program, which started its Ray"
+            raise JobExecutionError(self._job_id, reason, "start a cluster with `ray start --head`, or set RAY_ADDRESS")
+        self._job.release()
+        return DetachedJobExecutionResult(self._job_id)
 
     def abandon(self) -> None:
         cancel = threading.Thread(target=self._job.cancel, args=("the end of its iterator",), daemon=True)
@@ -278,6 +301,9 @@ class AttachedJobClient(_JobOnRay):
         """Let the sources end, then the job finish."""
         self._job.stop()
 
+    def detach(self) -> JobExecutionResult:
+        return DetachedJobExecutionResult(self._job_id)
+
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         while True:
             result = self._job.poll(1.0)
@@ -301,6 +327,30 @@ def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]
     from rayflink.actors.ray_cluster import list_jobs
 
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+
+
+def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
+    """The last status of every job of which the nodes of the cluster have files, whether it runs or has ended.
+
+    In order of their beginning. A job whose coordinator was killed is in the state in which it was last seen.
+    """
+    from rayflink.actors.ray_job_files import recorded_jobs
+
+    return recorded_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+
+
+def job_log(job_id: str, configuration: Configuration | None = None) -> JobLog:
+    """What the tasks and the coordinator of a job, which may have ended, have printed and logged."""
+    from rayflink.actors.ray_job_files import RayJobLog
+
+    return RayJobLog(job_id, (configuration or Configuration()).get(options.RAY_NAMESPACE))
+
+
+class JobLog(Protocol):
+    """The log of a job."""
+
+    def read(self) -> list[LogLine]:
+        """The lines that have come since it was read last, in order of time."""
 
 
 class KeptResult(Protocol):

@@ -49,8 +49,10 @@ class PlannedJob(JobClient):
         return JobExecutionResult(self.job.id, 0)
 
 
-def plans_of(path: str, arguments: Sequence[str], options: Mapping[str, str]) -> tuple[list[PlannedJob], int]:
-    """Run the script without running its jobs.
+def plans_of(
+    program: str, arguments: Sequence[str], options: Mapping[str, str], is_module: bool = False
+) -> tuple[list[PlannedJob], int]:
+    """Run a program, a file or a module, without running its jobs.
 
     Returns: one entry for each `execute`, in order, and the script's exit code. A script that works on the results of a
         first job may fail, since there are none; the jobs up to there are returned.
@@ -62,7 +64,7 @@ def plans_of(path: str, arguments: Sequence[str], options: Mapping[str, str]) ->
         return planned[-1]
 
     with intercepted(keep), redirect_stdout(sys.stderr):  # what the script prints is not the plan
-        code = run_script(path, arguments, options)
+        code = run_script(program, arguments, options, is_module)
     return planned, code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -11,29 +12,34 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
 
-from rayflink.common.errors import JobCancelled, JobFailed, RayflinkError
+from rayflink.common.errors import JobCancelled, JobFailed, NotSerializable, RayflinkError
+from rayflink.common.option_sources import COMMAND_LINE_VARIABLE, as_words
 from rayflink.common.tracebacks import users_traceback
-
-OPTIONS_VARIABLE = "RAYFLINK_OPTIONS"
-"""Where the environment of a program finds the options of the command line: one `key=value` a line."""
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all went well; the program or its job failed; the command line is wrong; Ctrl-C or a cancelled job."""
 
 
-def run_script(path: str, arguments: Sequence[str], options: Mapping[str, str]) -> int:
-    """Run the script to its end in this process, as `__main__`; failures are printed to standard error.
+def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str], is_module: bool = False) -> int:
+    """Run a program to its end in this process, as `__main__`; failures are printed to standard error.
 
     Args:
-        path: of the script.
+        program: path of the script, or dotted name of the module.
         arguments: what it finds in `sys.argv[1:]`.
-        options: option key -> value; they win over those the script sets itself.
+        options: option key -> value, of the command line.
+        is_module: whether `program` is the name of a module, as in `python -m`.
 
     Returns: the exit code.
     """
+    path = module_file(program) if is_module else program
+    if path is None:
+        return USAGE
     try:
-        with _as_main(path, arguments, options):
-            runpy.run_path(path, run_name="__main__")
+        with _as_main(path, arguments, options, os.getcwd() if is_module else os.path.dirname(os.path.abspath(path))):
+            if is_module:
+                runpy.run_module(program, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(path, run_name="__main__")
     except SystemExit as exit:
         return _exit_code(exit)
     except KeyboardInterrupt:
@@ -48,29 +54,50 @@ def run_script(path: str, arguments: Sequence[str], options: Mapping[str, str]) 
     return OK
 
 
+def module_file(name: str) -> str | None:
+    """The file that `python -m name` would run; None, with a message, where there is none."""
+    sys.path.insert(0, os.getcwd())
+    problem = f"there is no module {name!r}"
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            problem = f"{name!r} is a package without __main__.py"
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except ModuleNotFoundError as error:
+        problem, spec = f"{problem}: {error}", None
+    finally:
+        sys.path.remove(os.getcwd())
+    if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
+        return spec.origin
+    remedy = "give a module of Python that can be imported from there, as `python -m` takes it"
+    print(f"rayflink: {problem} in {os.getcwd()} or on the path of Python; {remedy}", file=sys.stderr)
+    return None
+
+
 def print_error(error: RayflinkError, path: str = "") -> None:
     """One of our errors as people want it: what is wrong and what to do; where the script is known, the line in it."""
     text = str(error)
     line = _line_of(error.__traceback__, path)
-    if line and not isinstance(error, JobFailed) and line not in text:
+    knows_better = isinstance(error, (JobFailed, NotSerializable)) or bool(getattr(error, "line", None))
+    if line and not knows_better and line not in text:  # where it was raised is not where the mistake is
         text += f"\n  at {line}"
     print(f"rayflink: {text}", file=sys.stderr)
 
 
 @contextmanager
-def _as_main(path: str, arguments: Sequence[str], options: Mapping[str, str]) -> Iterator[None]:
-    argv, search, before = sys.argv, list(sys.path), os.environ.get(OPTIONS_VARIABLE)
+def _as_main(path: str, arguments: Sequence[str], options: Mapping[str, str], folder: str) -> Iterator[None]:
+    argv, search, before = sys.argv, list(sys.path), os.environ.get(COMMAND_LINE_VARIABLE)
     sys.argv = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    os.environ[OPTIONS_VARIABLE] = "\n".join(f"{key}={value}" for key, value in options.items())
+    sys.path.insert(0, folder)
+    os.environ[COMMAND_LINE_VARIABLE] = as_words(options)
     try:
         yield
     finally:
         sys.argv, sys.path[:] = argv, search
         if before is None:
-            os.environ.pop(OPTIONS_VARIABLE, None)
+            os.environ.pop(COMMAND_LINE_VARIABLE, None)
         else:
-            os.environ[OPTIONS_VARIABLE] = before
+            os.environ[COMMAND_LINE_VARIABLE] = before
 
 
 def _exit_code(exit: SystemExit) -> int:
@@ -107,4 +134,4 @@ def _is_script(tb: TracebackType, path: str) -> bool:
     return os.path.abspath(tb.tb_frame.f_code.co_filename) == os.path.abspath(path)
 
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "OPTIONS_VARIABLE", "USAGE", "print_error", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "module_file", "print_error", "run_script"]

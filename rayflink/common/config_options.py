@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -50,14 +51,18 @@ class ConfigOption(Generic[T]):
         name = key or self.key
         if self.refused:
             raise ConfigError(name, shorten(raw), "no value at all", self.refused)
-        example = f"write for example {self.key}: {self.type.example}"
         try:
             value = self.type.read(raw)
         except (ValueError, TypeError):
-            raise ConfigError(name, shorten(raw), self.type.name, example) from None
+            raise ConfigError(name, shorten(raw), self.type.name, self._remedy(raw)) from None
         if self.accepts is not None and not self.accepts(value):
             raise ConfigError(name, shorten(raw), self.wanted, f"leave it out to get {self.default_text()}")
         return value
+
+    def _remedy(self, raw: Any) -> str:
+        spelt = {member.lower().replace("_", "-"): member for member in self.type.members}
+        near = difflib.get_close_matches(str(raw).strip().lower().replace("_", "-"), spelt, 1)
+        return f"did you mean {spelt[near[0]]}?" if near else f"write for example {self.key}: {self.type.example}"
 
     def default_text(self) -> str:
         """The default as text, "(none)" where there is none."""

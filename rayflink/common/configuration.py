@@ -1,4 +1,4 @@
-"""Configuration: options by key, as text or typed, from code, a command line or Flink's configuration file."""
+"""Configuration: options by key, as text or typed, from code, a command line or a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from enum import Enum
 from os import PathLike
 from typing import Any, TypeVar, overload
 
+from .call_sites import call_site
 from .config_options import ConfigOption
 from .errors import ConfigError, shorten
 from .option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
@@ -36,13 +37,17 @@ class Configuration:
     @classmethod
     def from_dict(cls, map: Mapping[str, Any]) -> Configuration:
         """A configuration that holds the entries of `map`."""
-        config = cls()
-        config._values.update(map)
+        config, line = cls(), _line_of_program()
+        for key, value in map.items():
+            config._put(key, value, line)
         return config
 
     @classmethod
-    def from_args(cls, args: Iterable[str]) -> tuple[Configuration, list[str]]:
+    def from_args(cls, args: Iterable[str], origin: str = "") -> tuple[Configuration, list[str]]:
         """Take every ``-D key=value`` and ``-Dkey=value`` out of a command line; return them and the rest, in order.
+
+        Args:
+            origin: where they come from, for messages.
 
         Raises: ConfigError: a ``-D`` without ``key=value``.
         """
@@ -59,35 +64,22 @@ class Configuration:
             key, equals, value = pair.partition("=")
             if not equals or not key.strip():
                 raise ConfigError("-D", shorten(pair), "key=value", "write for example -D parallelism.default=4")
-            config._values[key.strip()] = value.strip()
+            config._put(key.strip(), value.strip(), origin)
         return config, rest
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Configuration:
-        """Read Flink's flat configuration file: one ``key: value`` a line, ``#`` begins a comment.
+        """Read a YAML file of options, with nested keys as in Flink's config.yaml or with dotted ones.
 
-        Raises: ConfigError: a line is indented, has no ``key: value``, or repeats a key.
+        Raises:
+            ConfigError: it is no such file; its line is named.
+            OSError: it cannot be read.
         """
+        from .configuration_file import options_of_file
+
         config = cls()
-        with open(path, encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                content = _strip_comment(line).rstrip()
-                if not content or content == "---":
-                    continue
-                key, colon, value = content.partition(":")
-                problem = ""
-                if content[0] in " \t-" or not colon or (value and value[0] not in " \t"):
-                    problem = f"line {number}: {shorten(content)}"
-                elif not value.strip():
-                    problem = f"line {number}: {key!r} without a value"
-                elif key.strip() in config._values:
-                    problem = f"line {number}: {key.strip()!r} a second time"
-                if problem:
-                    remedy = "write nested keys as one dotted key, for example execution.checkpointing.interval: 10 s"
-                    raise ConfigError(str(path), problem, "one flat `key: value` a line", remedy)
-                given = _unquote(value.strip())
-                config._values[key.strip()] = given
-                config._origins[key.strip()] = given, f"{path}:{number}"
+        for key, value, line in options_of_file(path):
+            config._put(key, value, f"{path}:{line}")
         return config
 
     @overload
@@ -102,12 +94,12 @@ class Configuration:
         """
         for key in (option.key, *option.fallback_keys):
             if key in self._values:
-                return option.read(self._values[key], key)
+                return self._read(option, key)
         return option.default if default is None else default
 
     def set(self, option: ConfigOption[T], value: Any) -> Configuration:
         """Set an option to a value, which is checked now. Raises: ConfigError."""
-        self._values[option.key] = option.read(value)
+        self._put(option.key, option.read(value), _line_of_program())
         return self
 
     def get_string(self, key: str, default_value: str | None = None) -> str | None:
@@ -116,7 +108,7 @@ class Configuration:
 
     def set_string(self, key: str, value: str) -> Configuration:
         """Set text."""
-        self._values[key] = value
+        self._put(key, value, _line_of_program())
         return self
 
     def get_integer(self, key: str, default_value: int) -> int:
@@ -191,7 +183,9 @@ class Configuration:
         return {key: STRING.read(value) for key, value in self._values.items()}
 
     def origin(self, key: str) -> str:
-        """ "file:line" where the value of the key stands in a configuration file, "" where it is not from one."""
+        """Where the value of the key was set: "file:line" of a file of options or of the program, a variable of the
+        environment, or "command line"; "" where that is not known.
+        """
         value, line = self._origins.get(key, (_ABSENT, ""))
         return line if self._values.get(key) is value else ""
 
@@ -201,6 +195,13 @@ class Configuration:
 
         known = known_keys()
         return {key: _near(key, known) for key in self._values if key not in known and not takes_any_suffix(key)}
+
+    @staticmethod
+    def nearest(key: str) -> list[str]:
+        """Up to three known keys that are near one that no option bears, the nearest first."""
+        from .options import known_keys
+
+        return _near(key, known_keys())
 
     def check(self) -> None:
         """Read every registered option that is set.
@@ -212,10 +213,21 @@ class Configuration:
         options = by_key()
         for key, value in self._values.items():
             if key in options:
-                options[key].read(value, key)
+                self._read(options[key], key)
             if not _is_plain(value):
                 remedy = "the configuration could not be serialized with it: make the object in open() of a function"
                 raise ConfigError(key, shorten(value), "text, a number or other plain data", remedy)
+
+    def _put(self, key: str, value: Any, origin: str) -> None:
+        self._values[key] = value
+        self._origins[key] = value, origin
+
+    def _read(self, option: ConfigOption[T], key: str) -> T:
+        try:
+            return option.read(self._values[key], key)
+        except ConfigError as error:
+            line = self.origin(key)
+            raise ConfigError(error.key, error.found, error.wanted, error.remedy, line) from None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Configuration:
         return Configuration(self)
@@ -231,6 +243,11 @@ class Configuration:
 
     def __repr__(self) -> str:
         return f"Configuration({self.to_dict()})"
+
+
+def _line_of_program() -> str:
+    """ "file:line" of the program that is setting an option."""
+    return call_site().partition(" in ")[0]
 
 
 _ABSENT = object()
@@ -264,22 +281,3 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     plain = (str, bytes, bytearray, bool, int, float, Enum, Duration, MemorySize, timedelta, PathLike, type(None))
     return isinstance(value, plain)
-
-
-def _strip_comment(line: str) -> str:
-    """The line without ``# ...``; a ``#`` within quotes or inside a word is not a comment."""
-    quote = ""
-    for position, char in enumerate(line):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"" and line[:position].rstrip()[-1:] in (":", ""):
-            quote = char
-        elif char == "#" and (position == 0 or line[position - 1] in " \t"):
-            return line[:position]
-    return line
-
-
-def _unquote(text: str) -> str:
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
-        return text[1:-1]
-    return text

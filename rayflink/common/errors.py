@@ -48,14 +48,23 @@ def described(error: BaseException) -> str:
 
 
 class ConfigError(RayflinkError):
-    """An option has a value it cannot take."""
+    """An option has a value it cannot take.
 
-    def __init__(self, key: str, found: str, wanted: str, remedy: str) -> None:
-        super().__init__(key, found, wanted, remedy)
-        self.key, self.found, self.wanted, self.remedy = key, found, wanted, remedy
+    Args:
+        key: of the option.
+        found: its value.
+        wanted: what it takes.
+        remedy: what to change.
+        line: where it was set, as `Configuration.origin` says; "" where that is not known.
+    """
+
+    def __init__(self, key: str, found: str, wanted: str, remedy: str, line: str = "") -> None:
+        super().__init__(key, found, wanted, remedy, line)
+        self.key, self.found, self.wanted, self.remedy, self.line = key, found, wanted, remedy, line
 
     def __str__(self) -> str:
-        return f"option {self.key!r}: found {self.found}, wanted {self.wanted}; {self.remedy}"
+        at = f" ({self.line})" if self.line else ""
+        return f"option {self.key!r}{at}: found {self.found}, wanted {self.wanted}; {self.remedy}"
 
 
 class PlanError(RayflinkError):

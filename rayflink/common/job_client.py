@@ -80,6 +80,10 @@ class JobClient(ABC):
         """
         return CompletableFuture(lambda timeout_s: self._ask_result(timeout_s, on_progress))
 
+    def detach(self) -> JobExecutionResult:
+        """Let the job go on without this program; one that cannot is waited for."""
+        return self._ask_result(None, None)
+
     @abstractmethod
     def status(self) -> dict[str, Any]:
         """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""

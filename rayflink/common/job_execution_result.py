@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .errors import JobExecutionError
 from .job_id import JobID
 from .metric_report import identified
 
@@ -80,4 +81,43 @@ class JobExecutionResult:
         return "\n".join([*lines, ""]) + ("\n" if self._accumulators else "")
 
 
-__all__ = ["JobExecutionResult"]
+class DetachedJobExecutionResult(JobExecutionResult):
+    """Of a job that goes on without its driver: nothing is known but its id.
+
+    >>> DetachedJobExecutionResult("0" * 32).is_job_execution_result()
+    False
+    """
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id, 0)
+
+    def get_net_runtime(self) -> int:
+        """Raises: JobExecutionError: always."""
+        raise self._unknown("runtime")
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """Raises: JobExecutionError: always."""
+        raise self._unknown("accumulators")
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """Raises: JobExecutionError: always."""
+        raise self._unknown("accumulators")
+
+    def is_job_execution_result(self) -> bool:
+        """False: the job goes on."""
+        return False
+
+    @property
+    def vertices(self) -> tuple[Mapping[str, Any], ...]:
+        """Raises: JobExecutionError: always."""
+        raise self._unknown("vertices")
+
+    def __str__(self) -> str:
+        return f"Job has been submitted with JobID {self._job_id}"
+
+    def _unknown(self, what: str) -> JobExecutionError:
+        remedy = "run it attached, without --detached and with execution.attached not false, or see `rayflink status`"
+        return JobExecutionError(self._job_id, f"was submitted detached, and its {what} are not known here", remedy)
+
+
+__all__ = ["DetachedJobExecutionResult", "JobExecutionResult"]

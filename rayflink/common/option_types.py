@@ -109,12 +109,14 @@ class ValueType(Generic[T]):
         read: text or Python value -> value; raises ValueError or TypeError on anything else.
         write: value -> text that `read` takes back.
         example: text that `read` takes, for error messages.
+        members: all texts that `read` takes, where they are few.
     """
 
     name: str
     read: Callable[[Any], T]
     write: Callable[[T], str]
     example: str
+    members: tuple[str, ...] = ()
 
 
 def _read_boolean(raw: Any) -> bool:
@@ -261,10 +263,12 @@ def enum_type(kind: type[E_]) -> ValueType[E_]:
         raise ValueError(raw)
 
     members = [str(member.value) for member in kind]
-    return ValueType("one of " + ", ".join(members), read, lambda value: str(value.value), members[0])
+    return ValueType("one of " + ", ".join(members), read, lambda value: str(value.value), members[0], tuple(members))
 
 
-BOOLEAN = ValueType("true or false", _read_boolean, lambda value: "true" if value else "false", "true")
+BOOLEAN = ValueType(
+    "true or false", _read_boolean, lambda value: "true" if value else "false", "true", ("true", "false")
+)
 INT = ValueType("int", _whole_number(32), str, "4")
 LONG = ValueType("long", _whole_number(64), str, "4")
 FLOAT = ValueType("float", _read_float, repr, "0.5")

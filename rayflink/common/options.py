@@ -196,9 +196,9 @@ BUFFER_TIMEOUT = _option(_E, "execution.buffer-timeout.interval", DURATION, _ms(
 BUFFER_TIMEOUT_ENABLED = _option(_E, "execution.buffer-timeout.enabled", BOOLEAN, True,
                                  "False sends full batches only.")
 ATTACHED = _option(_E, "execution.attached", BOOLEAN, False,
-                   "execute() waits for the job to end. Flink sets it in its local and remote environments and in "
-                   "`flink run`, so that there too execute() waits although the default is false.",
-                   unheeded="always waits in execute(); execute_async() does not wait")
+                   "Set to false (command line: -d), execute() submits the job and goes on; the job needs a running "
+                   "cluster. Flink sets it to true in its local and remote environments and in `flink run`, and so "
+                   "execute() waits here where it is not set, although the default is false.")
 SHUTDOWN_ON_ATTACHED_EXIT = _option(_E, "execution.shutdown-on-attached-exit", BOOLEAN, False,
                                     "An attached job is cancelled when the driver ends (Ctrl-C, SIGTERM).")
 TARGET = _option(_E, "execution.target", enum_type(Target), None,
@@ -481,27 +481,42 @@ def takes_any_suffix(key: str) -> bool:
 
 _HEAD = """# Configuration
 
-Set options in a file, in the program with `Configuration`, or on the command line with `-D`; later ones win:
+An option may be set in four places. Where several set it, the later one in this list wins, as in Flink:
+
+1. **a file**: the one that `rayflink run --config` names, else `$RAYFLINK_CONF`, else `rayflink.yaml` or `config.yaml`
+   in the folder `$RAYFLINK_CONF_DIR`. One file is read.
+2. **the environment**: `$RAYFLINK_OPTIONS` holds `key=value` words as a shell reads them.
+3. **the command line** of `rayflink run`: `-D key=value`, `-p N` (`parallelism.default`), `--local`
+   (`execution.target`), `--detached` (`execution.attached`).
+4. **the program**: what it gives to `get_execution_environment()`, or sets later. Where what it gives there is not what
+   the command line asks for, it is warned of that.
 
 ```sh
+export RAYFLINK_OPTIONS="pipeline.name=counts 'execution.buffer-timeout.interval=10 ms'"
 rayflink run --config job.yaml -D parallelism.default=4 job.py
 ```
 
-`RAYFLINK_CONF=job.yaml python job.py` names the file too. It is Flink's in its flat form: one `key: value` a line, `#`
-before a comment, nested keys written as one dotted key:
+File and environment count for `StreamExecutionEnvironment.get_execution_environment()` also where a program runs
+without `rayflink run`. An environment made by its constructor has the options it is given alone.
+
+A file is YAML, with keys nested as in Flink's `config.yaml` or written as one dotted key:
 
 ```yaml
 parallelism.default: 2
-execution.buffer-timeout.interval: 10 ms   # for low latency
-io.tmp.dirs: /mnt/disk1;/mnt/disk2
+execution:
+  buffer-timeout.interval: 10 ms   # for low latency
+io.tmp.dirs: [/mnt/disk1, /mnt/disk2]
 ```
 
-`Configuration.from_file("job.yaml")` reads such a file in a program or a test.
+`Configuration.from_file("job.yaml")` reads such a file in a program or a test. `rayflink config` shows all options,
+`rayflink config NAME` one, and `rayflink config --set` those that are set from outside, with the place where each is.
 
 Durations are written `10 ms`, `1 min` or `PT10S`, a bare number is milliseconds; memory sizes `512 bytes`, `32 kb`;
-lists `a;b`; maps `k1:v1,k2:v2`. An option marked **Not heeded yet** is accepted, so that files of Flink can be
-kept; where it asks for what this version does not do, submitting the job gives a warning. A key that no option bears is
-an error on the command line and a warning elsewhere. This page is printed by `python -m rayflink.common.options`."""
+lists `a;b`; maps `k1:v1,k2:v2`. A value that is none of its type is an error, which names the place where it is set and
+the value that may be meant. A key that no option bears is an error on the command line and elsewhere a warning, with
+its place and the nearest key. An option marked **Not heeded yet** is accepted, so that files of Flink can be kept;
+where it asks for what this version does not do, submitting the job gives a warning. This page is printed by
+`python -m rayflink.common.options`."""
 
 
 def markdown() -> str:

@@ -16,7 +16,6 @@ from .option_types import MAP
 
 _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.CHAIN_DIFFERENT_MAX_PARALLELISM.key: (True,),
-    options.ATTACHED.key: (True,),
     options.IGNORE_UNCLAIMED_STATE.key: (False,),
     options.RESTART_STRATEGY.key: tuple(options.RestartStrategyType(name) for name in ("none", "off", "disable")),
     options.CHECKPOINT_UNALIGNED.key: (False,),
@@ -44,34 +43,37 @@ def warn_of_unheeded(configuration: Configuration) -> None:
         remedy = "this version cannot start from a snapshot; leave the option out to start without state"
         raise ConfigError(options.RESTORE_PATH.key, repr(path), "no value", remedy)
     said = [
-        f"{', '.join(map(repr, keys))} {'has' if len(keys) == 1 else 'have'} no effect: this version {what}"
+        f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} no effect: this version {what}"
         for what, keys in _without_effect(configuration).items()
     ]
     for key, near in configuration.unknown_options().items():
-        origin = configuration.origin(key)
-        at, meant = f" ({origin})" if origin else "", f"; did you mean {near[0]!r}?" if near else ""
-        said.append(f"{key!r} is no option{at}{meant}")
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        said.append(f"{_named(configuration, key)} is no option{meant}")
     if said:
         warn_user("configuration: " + "; ".join(said))
 
 
-def _is_set(configuration: Configuration, option: ConfigOption[Any]) -> bool:
+def _named(configuration: Configuration, key: str) -> str:
+    origin = configuration.origin(key)
+    return f"{key!r} ({origin})" if origin else repr(key)
+
+
+def _key_set(configuration: Configuration, option: ConfigOption[Any]) -> str:
+    """The key by which the option is set, "" where it is not."""
     keys = (option.key, *option.fallback_keys)
-    return any(
-        key in keys or (option.type is MAP and key.startswith(f"{option.key}."))
-        for key in configuration.key_set()
-    )
+    given = configuration.key_set()
+    entries = sorted(key for key in given if option.type is MAP and key.startswith(f"{option.key}."))
+    return next((key for key in (*keys, *entries) if key in given), "")
 
 
 def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
     """What this version does instead -> the keys it makes idle."""
     found: dict[str, list[str]] = {}
     for option in options.all_options():
-        if not option.unheeded or not _is_set(configuration, option):
-            continue
-        if configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
-            found.setdefault(option.unheeded, []).append(option.key)
+        key = _key_set(configuration, option) if option.unheeded else ""
+        if key and configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
+            found.setdefault(option.unheeded, []).append(_named(configuration, key))
     if configuration.get(options.EXIT_ON_OUT_OF_MEMORY) and configuration.get(options.TARGET) is options.Target.LOCAL:
         what = "fails the task alone on MemoryError where execution.target is local"
-        found.setdefault(what, []).append(options.EXIT_ON_OUT_OF_MEMORY.key)
+        found.setdefault(what, []).append(_named(configuration, options.EXIT_ON_OUT_OF_MEMORY.key))
     return found

@@ -65,7 +65,7 @@ class IteratorSource(Source):
             kind = type(iterable).__name__
             raise TypeError(f"a SourceFunction or a callable that returns an iterable is wanted, got {kind}")
         if not isinstance(iterable, SourceFunction):
-            ensure_takes(0, iterable, "add_source")
+            ensure_takes(0, iterable, "IteratorSource")
         if chunk_records < 1:
             raise ValueError(f"chunk_records must be >= 1, got {chunk_records}")
         self._iterable, self._bounded, self._chunk_records = iterable, bounded, chunk_records

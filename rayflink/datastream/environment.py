@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from rayflink.common import options
+from rayflink.common.callables import ensure_takes
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import SourceFunction
+from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.source import Source
 from rayflink.common.watermarks import WatermarkStrategy
@@ -89,20 +91,17 @@ class StreamExecutionEnvironment(FaultTolerance):
     def get_execution_environment(
         configuration: Configuration | Mapping[str, Any] | None = None,
     ) -> StreamExecutionEnvironment:
-        """An environment with the options of the file $RAYFLINK_CONF, then those given, then those of `rayflink run`.
+        """An environment with the options that were given from outside, and over them those given here.
 
-        Later ones win. `rayflink run` passes its options in $RAYFLINK_OPTIONS, one `key=value` a line.
+        From outside come those of a file, of the environment and of the command line of `rayflink run`, and later ones
+        win: see `rayflink.common.option_sources`.
 
         Raises:
             ConfigError: an option does not parse.
         """
         given = configuration or {}
         given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-        file = os.environ.get("RAYFLINK_CONF")
-        whole = Configuration.from_file(file) if file else Configuration()
-        whole.add_all(given)
-        defined = [f"-D{line}" for line in os.environ.get("RAYFLINK_OPTIONS", "").splitlines() if line]
-        whole.add_all(Configuration.from_args(defined)[0])
+        whole = under_program(given_options(), given)
         whole.check()
         return StreamExecutionEnvironment(whole)
 
@@ -289,6 +288,8 @@ class StreamExecutionEnvironment(FaultTolerance):
         type_info: Any = None,
     ) -> DataStream:
         """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it."""
+        if callable(source_func) and not isinstance(source_func, SourceFunction):
+            ensure_takes(0, source_func, "add_source")
         return self.from_source(IteratorSource(source_func), None, source_name, type_info)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
@@ -341,13 +342,17 @@ class StreamExecutionEnvironment(FaultTolerance):
     def execute(self, job_name: str | None = None) -> Any:
         """Run the program and wait for its end; the streams written so far are then forgotten.
 
-        Returns: a `JobExecutionResult`.
+        Where `execution.attached` is set to false (`rayflink run --detached`), the job goes on alone instead.
+
+        Returns: a `JobExecutionResult`; of a job that goes on alone it knows the id only.
         Raises:
             JobFailed: a function of the program raised.
             JobCancelled: somebody cancelled the job.
             RayflinkError: it could not be run.
         """
-        return self.execute_async(job_name).get_job_execution_result().result()
+        client = self.execute_async(job_name)
+        attached = self._configuration.get(options.ATTACHED, True)
+        return client.get_job_execution_result().result() if attached else client.detach()
 
     def execute_async(self, job_name: str | None = None) -> Any:
         """Start the program; returns a `JobClient`.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,16 +26,21 @@ SLOT = Slot("default", 0)
 
 
 @pytest.fixture
-def actor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """A slot's process on node "here"."""
     from rayflink.actors import slot_actor
 
     context = SimpleNamespace(get_node_id=lambda: "here")
     monkeypatch.setattr(slot_actor.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
+    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
+    logger = logging.getLogger("rayflink")
+    before = list(logger.handlers), logger.level
     yield slot_actor.SlotActor(Appointment("job", SLOT, "leader"))
+    logger.handlers[:] = before[0]
+    logger.setLevel(before[1])
 
 
 class Asked:

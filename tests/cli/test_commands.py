@@ -10,10 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+import rayflink
 from rayflink import launch
 from rayflink.actors.commands import JobResult
 from rayflink.actors.states import JobStatus
+from rayflink.actors.task_log import LogLine
 from rayflink.cli.main import main
+from rayflink.common.errors import TaskLost
 
 COUNT = """
 import sys
@@ -22,7 +25,11 @@ env = StreamExecutionEnvironment.get_execution_environment()
 numbers = env.from_sequence(1, 4).map(lambda n: n * 10).name("tenfold")
 print(env.get_parallelism(), sys.argv[1:], sorted(numbers.execute_and_collect("tens")))
 """
-JOB, OTHER = "ab" * 16, "ac" * 16
+JOB, OTHER, OLD, KILLED = "ab" * 16, "ac" * 16, "0d" * 16, "1e" * 16
+
+
+VERTEX = {"id": "v", "name": "Map", "parallelism": 2, "states": {"RUNNING": 2}, "numRecordsIn": 0, "numRecordsOut": 0,
+          "currentInputWatermark": None, "subtasks": []}  # fmt: skip
 
 
 @pytest.fixture
@@ -42,16 +49,18 @@ def test_run_gives_the_script_its_options_and_arguments(script, capsys):
     assert (sys.argv, sys.path) == before
 
 
-def test_options_of_the_command_line_win_over_those_of_the_script(script, capsys):
-    code = COUNT.replace("environment()", "environment({'parallelism.default': 2, 'execution.target': 'ray'})")
-    assert main(["run", script(code), "-D", "execution.target=local", "-D", "parallelism.default=1"]) == 0
-    assert capsys.readouterr().out.startswith("1 []")
+def test_the_script_wins_over_the_command_line_and_it_is_said_where(script, capsys):
+    path = script(COUNT.replace("environment()", "environment({'parallelism.default': 2})"))
+    told = rf"'parallelism.default' is 2, as the program sets \({path}:4\), not 1: the program wins over"
+    with pytest.warns(UserWarning, match=told):
+        assert main(["run", path, "--local", "-p", "1"]) == 0
+    assert capsys.readouterr().out.startswith("2 []")
 
 
-def test_options_of_a_file_come_first_then_those_of_the_script_then_those_of_the_command_line(script, capsys, tmp_path):
+def test_options_of_a_file_come_first_then_those_of_the_command_line_then_those_of_the_script(script, capsys, tmp_path):
     file = tmp_path / "job.yaml"
-    file.write_text("execution.target: local  # here\nparallelism.default: 2\njobmanager.rpc.port: 6123\n")
-    with pytest.warns(UserWarning, match="'jobmanager.rpc.port' is no option"):
+    file.write_text("execution:\n  target: local  # here\nparallelism.default: 2\njobmanager.rpc.port: 6123\n")
+    with pytest.warns(UserWarning, match=rf"'jobmanager.rpc.port' \({file}:4\) is no option"):
         assert main(["run", script(COUNT), "--config", str(file)]) == 0
         assert main(["run", script(COUNT), "--config", str(file), "-D", "parallelism.default=4"]) == 0
         code = COUNT.replace("environment()", "environment({'parallelism.default': 3})")
@@ -64,9 +73,9 @@ def test_options_of_a_file_come_first_then_those_of_the_script_then_those_of_the
     ("text", "said"),
     [
         (None, "option '--config': found .*job.yaml: No such file"),
-        ("parallelism:\n  default: 2\n", "line 1: 'parallelism' without a value, wanted one flat"),
-        ("parallelism.default: two\n", "'parallelism.default': found 'two'"),
-        (b"\xff", "job.yaml: not a text in UTF-8"),
+        ("parallelism\n", "job.yaml': found line 1: 'parallelism', wanted `key: value`"),
+        ("parallelism.default: two\n", "'parallelism.default' \\(.*job.yaml:1\\): found 'two'"),
+        (b"\xff", "job.yaml': found not a text in UTF-8"),
     ],
 )
 def test_a_file_of_options_that_cannot_be_read_is_wrong_usage(script, capsys, tmp_path, text, said):
@@ -75,6 +84,54 @@ def test_a_file_of_options_that_cannot_be_read_is_wrong_usage(script, capsys, tm
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert main(["run", script(COUNT), "--local", "--config", str(file)]) == 2
     assert re.search(said, capsys.readouterr().err)
+
+
+MODULE = "import sys\nprint(__name__, __spec__.name, sys.argv[1:], sys.argv[0].endswith('.py'))\n"
+
+
+def test_a_module_is_run_as_python_does(tmp_path, capsys, monkeypatch):
+    package = tmp_path / "jobs_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "count.py").write_text(MODULE)
+    (package / "__main__.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-m", "jobs_of_test.count", "a", "--", "-b"]) == 0
+    assert main(["run", "-m", "jobs_of_test"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "__main__ jobs_of_test.count ['a', '-b'] True",
+        "__main__ jobs_of_test.__main__ [] True",
+    ]
+    (package / "count.py").write_text(COUNT)
+    assert main(["run", "--local", "-p", "2", "-m", "jobs_of_test.count"]) == 0
+    assert main(["explain", "-m", "jobs_of_test.count", "x"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("2 [] [10, 20, 30, 40]\nJob 'tens'") and said.err == "1 ['x'] []\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere_at_all", "there is no module 'nowhere_at_all'"),
+        ("nowhere_at_all.inner", "there is no module 'nowhere_at_all.inner': No module named 'nowhere_at_all'"),
+        ("xml.etree", "'xml.etree' is a package without __main__.py"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_module_that_is_not_there_is_wrong_usage(command, name, said, capsys):
+    assert main([command, "-m", name]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_program_is_wrong_usage(capsys):
+    assert main(["run", "--local"]) == 2
+    assert capsys.readouterr().err.startswith("rayflink: no program is given; give the path")
+
+
+def test_a_local_job_cannot_be_detached(script, capsys):
+    path = script(COUNT.replace("print(", "numbers.print()\nenv.execute('n')\nprint("))
+    assert main(["run", path, "--local", "--detached"]) == 1
+    assert "cannot go on without this program: execution.target is local" in capsys.readouterr().err
 
 
 def test_a_failing_function_shows_record_traceback_and_line_but_no_frame_of_ours(script, capsys):
@@ -113,8 +170,8 @@ env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default
 """)
     assert main(["run", path]) == 1
     shown = capsys.readouterr().err
-    assert "'parallelism.default': found" in shown
-    assert f"at {path}:3" in shown
+    assert f"'parallelism.default' ({path}:3): found 'many'" in shown
+    assert f"option 'parallelism.default' ({path}:3): found 'many'" in shown
     assert "Traceback" not in shown
 
 
@@ -138,7 +195,7 @@ def test_a_script_that_is_not_there_is_wrong_usage(command, capsys):
     ("option", "shown"),
     [
         ("paralelism.default=2", "did you mean parallelism.default?"),
-        ("parallelism.default=x", "'parallelism.default': found"),
+        ("parallelism.default=x", "'parallelism.default' (command line): found 'x'"),
         ("parallelism.default", "wanted key=value"),
     ],
 )
@@ -185,11 +242,11 @@ def test_explain_of_a_script_without_a_job_fails(script, capsys):
     assert "called no execute()" in capsys.readouterr().err
 
 
-def described(job_id, name):
+def described(job_id, name, state="RUNNING"):
     stamps = {"INITIALIZING": 0, "RUNNING": 5_000}
     failures = [{"timestamp": 0, "task": "Map (1/1)", "exception": "boom"}]
     return {
-        "jid": job_id, "name": name, "state": "RUNNING", "timestamps": stamps, "vertices": [], "exceptions": failures
+        "jid": job_id, "name": name, "state": state, "timestamps": stamps, "vertices": [VERTEX], "exceptions": failures
     }  # fmt: skip
 
 
@@ -205,12 +262,30 @@ def cluster(monkeypatch):
         def cancel(self):
             cancelled.append(self.job_id)
 
+        def stop(self):
+            cancelled.append(f"not {self.job_id}")
+
         def wait(self):
-            return JobResult(self.job_id, "counts", JobStatus.CANCELED, 10)
+            how = JobStatus.FINISHED if "not" in cancelled[0] else JobStatus.CANCELED
+            return JobResult(self.job_id, "counts", how, 10)
 
     jobs = [described(JOB, "counts"), described(OTHER, "delays")]
+    ended = [described(OLD, "counts", "FAILED"), described(KILLED, "killed"), described(JOB, "counts")]
+    lines = [
+        LogLine(1_000, "out", "Map", 0, "one", "default-0"),
+        LogLine(1_500, "err", "Map", 1, "two", "default-1"),
+        LogLine(62_000, "log", "", -1, "INFO three", "coordinator"),
+    ]
+    logs = {JOB: [lines, []], OLD: [lines[:1], []]}
+
+    class Log:
+        def __init__(self, job_id, configuration):
+            self.read = lambda: logs[job_id].pop(0)
+
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: jobs)
+    monkeypatch.setattr(launch, "recorded_jobs", lambda configuration: ended)
     monkeypatch.setattr(launch, "attach", Attached)
+    monkeypatch.setattr(launch, "job_log", Log)
     return cancelled
 
 
@@ -220,6 +295,17 @@ def test_list_shows_the_jobs(cluster, capsys):
     assert [line.split() for line in lines[2:]] == [
         [JOB, "counts", "RUNNING", "1970-01-01", "00:00:00"],
         [OTHER, "delays", "RUNNING", "1970-01-01", "00:00:00"],
+    ]
+
+
+def test_list_all_shows_those_that_ended_too(cluster, capsys):
+    assert main(["list", "-a"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[2:]] == [
+        [JOB, "counts", "RUNNING"],
+        [OTHER, "delays", "RUNNING"],
+        [KILLED, "killed", "LOST"],
+        [OLD, "counts", "FAILED"],
     ]
 
 
@@ -237,6 +323,69 @@ def test_a_job_is_named_by_its_id_the_beginning_of_it_or_its_name(cluster, capsy
     assert "boom" in shown
 
 
+def test_status_shows_a_job_that_has_ended(cluster, capsys):
+    assert main(["status", "0d"]) == 0
+    assert capsys.readouterr().out.startswith(f"counts  {OLD}  FAILED\n")
+
+
+def test_stop_lets_the_sources_end(cluster, capsys):
+    assert main(["stop", "counts"]) == 0
+    assert cluster == [f"not {JOB}"]
+    assert capsys.readouterr().out == f"counts  {JOB}  FINISHED\n"
+
+
+def test_cancel_after_which_the_driver_needs_no_coordinator_says_how_the_job_ended(cluster, capsys, monkeypatch):
+    def gone(self):
+        raise TaskLost("coordinator", "its node", 1, "killed")
+
+    monkeypatch.setattr(launch.attach, "wait", gone)
+    with_end = [described(JOB, "counts", "CANCELED")]
+    monkeypatch.setattr(launch, "recorded_jobs", lambda configuration: with_end)
+    assert main(["cancel", "counts"]) == 0
+    assert capsys.readouterr().out == f"counts  {JOB}  CANCELED\n"
+    with_end[0] = described(JOB, "counts", "CANCELLING")
+    assert main(["cancel", "counts"]) == 1
+    assert "lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ([], ["00:00:01.000 out Map (1/2): one", "00:00:01.500 err Map (2/2): two",
+              "00:01:02.000 log coordinator: INFO three"]),
+        (["--vertex", "ma"], ["00:00:01.000 out Map (1/2): one", "00:00:01.500 err Map (2/2): two"]),
+        (["--subtask", "1"], ["00:00:01.500 err Map (2/2): two"]),
+        (["--vertex", "Map", "--subtask", "7"], []),
+    ],
+)  # fmt: skip
+def test_logs_shows_lines_with_their_task(cluster, capsys, given, lines):
+    assert main(["logs", "counts", *given]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_logs_follows_until_the_job_has_ended(cluster, capsys, monkeypatch):
+    asked = []
+
+    def jobs(configuration):
+        asked.append(None)
+        return [described(JOB, "counts", "RUNNING" if len(asked) < 3 else "FINISHED")]
+
+    monkeypatch.setattr(launch, "list_jobs", jobs)
+    monkeypatch.setattr("rayflink.cli.jobs.FOLLOW_EVERY_S", 0)
+    assert main(["logs", "counts", "--follow"]) == 0
+    assert len(asked) == 3 and capsys.readouterr().out.count("\n") == 3
+
+
+def test_logs_of_a_job_that_has_ended(cluster, capsys):
+    assert main(["logs", OLD]) == 0
+    assert capsys.readouterr().out == "00:00:01.000 out Map (1/2): one\n"
+
+
+def test_logs_of_a_vertex_that_is_not_there_names_those_that_are(cluster, capsys):
+    assert main(["logs", "counts", "--vertex", "Filter"]) == 2
+    assert capsys.readouterr().err == "rayflink: no vertex 'Filter' in job 'counts', which has 'Map'\n"
+
+
 def test_cancel_waits_for_the_end(cluster, capsys):
     assert main(["cancel", "counts"]) == 0
     assert cluster == [JOB]
@@ -251,8 +400,14 @@ def test_a_job_that_is_not_one_is_an_error_that_lists_those_there_are(cluster, c
     assert not cluster
 
 
-@pytest.mark.parametrize("command", ["list", "status", "cancel"])
+@pytest.mark.parametrize("command", ["list", "status", "cancel", "stop", "logs"])
 def test_the_help_says_what_becomes_of_a_job_that_has_ended(capsys, command):
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    assert "gone once its driver has the result" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "known of a job that has ended, `list -a`, `status` and `logs` show" in said
+
+
+def test_version(capsys):
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out == f"rayflink {rayflink.__version__}\n"

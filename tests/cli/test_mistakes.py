@@ -87,10 +87,34 @@ def test_a_misspelled_option_is_warned_of_at_its_line(script: Any, tmp_path: Pat
         assert run(path, "--config", str(file)) == 0
     [warning] = caught
     assert (warning.filename, warning.lineno) == (path, 6)
-    assert f"'paralelism' is no option ({file}:2); did you mean 'parallelism.default'?" in str(warning.message)
-    assert "'restart-stratgy.type' is no option; did you mean 'restart-strategy.type'?" in str(warning.message)
+    assert f"'paralelism' ({file}:2) is no option; did you mean 'parallelism.default'?" in str(warning.message)
+    told = f"'restart-stratgy.type' ({path}:4) is no option; did you mean 'restart-strategy.type'?"
+    assert told in str(warning.message)
 
 
 def test_a_misspelled_option_of_the_command_line_is_refused_with_its_neighbour(script: Any, capsys: Any) -> None:
     assert run(script(""), "-D", "paralelism=3") == 2
     assert "did you mean parallelism.default?" in capsys.readouterr().err
+
+
+def test_what_cannot_be_sent_names_its_step_and_not_the_line_of_execute(script: Any, capsys: Any) -> None:
+    closure = "import threading\ndef made():\n    lock = threading.Lock()\n    return lambda n: lock and n\n"
+    path = script(f"{closure}numbers.map(made()).print()\nenv.execute()\n")
+    assert run(path) == 1
+    said = capsys.readouterr().err
+    assert "could not serialize function <lambda>" in said and f"(at {path}:8 in <module>)" in said
+    assert f"{path}:9" not in said
+
+
+def test_a_source_function_with_arguments_is_told_with_the_step_it_was_given_to(script: Any, capsys: Any) -> None:
+    assert run(script("env.add_source(lambda n: [n]).print()\n")) == 1
+    assert capsys.readouterr().err.startswith("rayflink: add_source wants a function of 0 arguments")
+    text = "from rayflink.datastream.connectors import IteratorSource\nenv.from_source(IteratorSource(lambda n: [n]))\n"
+    assert run(script(text)) == 1
+    assert capsys.readouterr().err.startswith("rayflink: IteratorSource wants a function of 0 arguments")
+
+
+def test_an_option_of_the_program_without_effect_is_warned_of_with_its_line(script: Any) -> None:
+    path = script("env.configure({'pipeline.force-kryo': True})\nnumbers.print()\nenv.execute()\n")
+    with pytest.warns(UserWarning, match=rf"'pipeline.force-kryo' \({path}:4\) has no effect"):
+        assert run(path) == 0

@@ -1,7 +1,9 @@
 """Configuration: typed access, text in and out, command line, file, unknown keys."""
 
 import copy
+import inspect
 import pickle
+import re
 import threading
 from datetime import timedelta
 
@@ -47,7 +49,7 @@ def test_a_value_that_does_not_parse_names_key_found_wanted_and_example():
     with pytest.raises(ConfigError) as caught:
         config.get(options.BATCH_MAX_BYTES)
     assert str(caught.value) == (
-        "option 'taskmanager.memory.segment-size': found 'lots', wanted memory size; "
+        f"option 'taskmanager.memory.segment-size' ({__file__}:48): found 'lots', wanted memory size; "
         "write for example rayflink.batch.max-bytes: 32 kb or 1 mb"
     )
     with pytest.raises(ConfigError, match="found 'lots'"):
@@ -101,11 +103,63 @@ def test_a_flat_file_is_read(tmp_path):
     }
 
 
-@pytest.mark.parametrize("text", ["a:\n  b: 1\n", "a: 1\na: 2\n", "novalue\n", "a:1\n", "- a\n"])
-def test_a_file_that_is_not_flat_is_refused_with_the_line(tmp_path, text):
+def test_a_nested_file_is_read_as_flinks_config_yaml(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "# nested and dotted keys together\n"
+        "execution:\n"
+        "  checkpointing:\n"
+        "    interval: 10 s\n"
+        "    mode: EXACTLY_ONCE\n"
+        "  buffer-timeout.interval: 5 ms  # five\n"
+        "io.tmp:\n"
+        "  dirs: [/a, /b]\n"
+        "pipeline:\n"
+        "  global-job-parameters: {city: 'Ulm', since: 1377}\n"
+        "  cached-files:\n"
+        "    - {name: n1, path: p1}\n"
+        "    - name: n2\n"
+        "      path: p2\n"
+    )
+    config = Configuration.from_file(path)
+    assert config.to_dict() == {
+        "execution.checkpointing.interval": "10 s",
+        "execution.checkpointing.mode": "EXACTLY_ONCE",
+        "execution.buffer-timeout.interval": "5 ms",
+        "io.tmp.dirs": "/a;/b",
+        "pipeline.global-job-parameters": "city:Ulm,since:1377",
+        "pipeline.cached-files": "name:n1,path:p1;name:n2,path:p2",
+    }
+    assert config.get(options.GLOBAL_JOB_PARAMETERS) == {"city": "Ulm", "since": "1377"}
+    assert config.origin("execution.checkpointing.mode") == f"{path}:5"
+    path.write_text("")
+    assert Configuration.from_file(path).to_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\na: 2\n", "line 2: 'a' a second time, after line 1"),
+        ("a:\n  b: 1\na.b: 2\n", "line 3: 'a.b' a second time, after line 2"),
+        ("novalue\n", "line 1: 'novalue'"),
+        ("a:1\n", "line 1: 'a:1'"),
+        ("- a\n", "line 1: a list"),
+        ("x: 1\na:\n", "line 2: 'a' without a value"),
+        ("a: ~\n", "line 1: 'a' without a value"),
+        ("a: {}\n", "line 1: 'a' without a value"),
+        ("a:\n  [1, [2]]\n", "line 2: 'a' with a list in a list"),
+        ("pipeline.global-job-parameters:\n  x: [1]\n", "line 2: .* with a list in it"),
+        ("? [a]\n: 1\n", "line 1: a key that is no text"),
+        ("a: 1\n  b: 2\n", "line 2: mapping values are not allowed here"),
+        ("a: [1\n", "line 2: expected ',' or ']'"),
+        ("a: 1\n---\nb: 2\n", "line 2: but found another document"),
+        ("a: \x01\n", "special characters are not allowed"),
+    ],
+)
+def test_a_file_that_holds_no_options_is_refused_with_the_line(tmp_path, text, said):
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"line \d: .*dotted key"):
+    with pytest.raises(ConfigError, match=rf"config.yaml.*: found .*{said}.*wanted `key: value`"):
         Configuration.from_file(path)
 
 
@@ -198,5 +252,22 @@ def test_an_option_of_a_file_knows_its_line_until_it_is_set_anew(tmp_path):
     file.write_text("\nparallelism.default: 3\n", encoding="utf-8")
     config = Configuration().add_all(Configuration.from_file(file))
     assert Configuration(config).origin("parallelism.default") == f"{file}:2"
-    assert config.set_string("parallelism.default", "4").origin("parallelism.default") == ""
+    line = inspect.currentframe().f_lineno + 1
+    assert config.set_string("parallelism.default", "4").origin("parallelism.default") == f"{__file__}:{line}"
     assert config.origin("execution.target") == ""
+
+
+def test_an_error_says_where_the_value_was_set_and_which_was_meant(tmp_path):
+    file = tmp_path / "options.yaml"
+    file.write_text("execution:\n  runtime-mode: BATH\nparallelism.default: many\n", encoding="utf-8")
+    config = Configuration.from_file(file)
+    at = f"'execution.runtime-mode' ({file}:2): found 'BATH', wanted one of STREAMING, BATCH, AUTOMATIC"
+    with pytest.raises(ConfigError, match=re.escape(f"{at}; did you mean BATCH?")):
+        config.get(options.RUNTIME_MODE)
+    config.remove_config("execution.runtime-mode")
+    with pytest.raises(ConfigError, match=re.escape(f"({file}:3): found 'many', wanted int; write for example")):
+        config.check()
+    with pytest.raises(ConfigError, match=re.escape(f"({__file__}:")):
+        Configuration.from_dict({"pipeline.object-reuse": "ture"}).check()
+    with pytest.raises(ConfigError, match=r"wanted true or false; did you mean true\?"):
+        Configuration.from_dict({"pipeline.object-reuse": "ture"}).check()

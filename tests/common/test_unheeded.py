@@ -25,19 +25,18 @@ def run(**given: Any) -> list[int]:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"execution_checkpointing_interval": "1 s"}, "'execution.checkpointing.interval' has no effect: .*takes no"),
-        ({"restart__strategy_type": "fixed-delay"}, "'restart-strategy.type' has no effect: .*never restarts"),
-        ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' has no effect"),
-        ({"state_backend_type": "rocksdb"}, "'state.backend.type' has no effect: .*keeps keyed state in memory"),
-        ({"state_backend": "rocksdb"}, "'state.backend.type' has no effect"),
-        ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' has no effect: .*takes no"),
-        ({"execution_attached": False}, "'execution.attached' has no effect: .*always waits"),
-        ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' has no effect: .*has no Kryo"),
+        ({"execution_checkpointing_interval": "1 s"}, "'execution.checkpointing.interval' .*has no effect: .*takes no"),
+        ({"restart__strategy_type": "fixed-delay"}, "'restart-strategy.type' .*has no effect: .*never restarts"),
+        ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' .*has no effect"),
+        ({"state_backend_type": "rocksdb"}, "'state.backend.type' .*has no effect: .*keeps keyed state in memory"),
+        ({"state_backend": "rocksdb"}, "'state.backend' .* has no effect"),
+        ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' .*has no effect: .*takes no"),
+        ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' .*has no effect: .*has no Kryo"),
         (
             {"execution_checkpointing_interval": "1 s", "execution_checkpointing_timeout": "1 s"},
-            "'execution.checkpointing.interval', 'execution.checkpointing.timeout' have no effect: .*takes no",
+            "'execution.checkpointing.interval' .*, 'execution.checkpointing.timeout' .*have no effect: .*takes no",
         ),
-        ({"paralellism_default": 4}, "'paralellism.default' is no option; did you mean 'parallelism.default'"),
+        ({"paralellism_default": 4}, "'paralellism.default' .*is no option; did you mean 'parallelism.default'"),
     ],
 )
 def test_an_option_without_effect_is_warned_of(given: dict[str, Any], said: str) -> None:

@@ -334,15 +334,14 @@ def test_a_program_without_a_step_cannot_run():
         environment().execute()
 
 
-def test_options_come_from_file_then_program_then_command_line(tmp_path, monkeypatch):
+def test_options_come_from_the_file_and_from_the_program(tmp_path, monkeypatch):
     file = tmp_path / "conf.yaml"
     file.write_text("parallelism.default: 3\npipeline.max-parallelism: 64\npipeline.name: of file\n", encoding="utf-8")
     monkeypatch.setenv("RAYFLINK_CONF", str(file))
-    monkeypatch.setenv("RAYFLINK_OPTIONS", "pipeline.name=of command line")
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": 4, "pipeline.name": "program"})
     assert (env.get_parallelism(), env.get_max_parallelism()) == (4, 64)
     env.from_sequence(1, 2).print()
-    assert env.get_stream_graph().name == "of command line"
+    assert env.get_stream_graph().name == "program"
 
 
 def test_a_wrong_option_is_refused_when_the_environment_is_made():

@@ -1,0 +1,151 @@
+"""Jobs of the cluster, as commands name and show them: those that run, those that have ended, and their logs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.job_report import short
+from rayflink.common.job_status import JobStatus
+
+from .given_options import configuration_of
+from .script import FAILED, OK, USAGE
+
+if TYPE_CHECKING:
+    from rayflink.actors.task_log import LogLine
+
+FOLLOW_EVERY_S = 0.5
+"""How often `logs --follow` looks for lines."""
+LOST = "LOST"
+"""What is shown of a job whose coordinator was killed, so that nobody knows how it ended."""
+
+
+def running_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """The status of each job that has not ended."""
+    return [job for job in _coordinated_jobs(chosen) if not JobStatus(job["state"]).is_terminal]
+
+
+def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """The status of each job that runs, then of those that have ended, the latest first."""
+    from rayflink import launch
+
+    running = _coordinated_jobs(chosen)
+    known = {job["jid"] for job in running}
+    ended = [job for job in launch.recorded_jobs(configuration_of(chosen)) if job["jid"] not in known]
+    for job in ended:
+        if not JobStatus(job["state"]).is_terminal:
+            job["state"] = LOST
+    order = [*running, *reversed(ended)]
+    return sorted(order, key=lambda job: JobStatus(job["state"]).is_terminal if job["state"] != LOST else True)
+
+
+def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] | None:
+    """The job that is meant; None, with a message, where none or several are.
+
+    Args:
+        ended: whether it may have ended.
+    """
+    wanted = str(chosen.job)
+    jobs = running_jobs(chosen)
+    found = _meant(jobs, wanted)
+    if not found and ended:
+        jobs = all_jobs(chosen)
+        found = _meant(jobs, wanted)
+        if len({job["name"] for job in found}) == 1 and found[0]["name"] == wanted:
+            found = found[:1]  # of the runs of one job the latest is meant
+    if len(found) == 1:
+        return found[0]
+    known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in found or jobs)
+    if found:
+        print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
+    else:
+        none = "none runs there (`rayflink list -a` has those that ended), or there is no cluster (see RAY_ADDRESS)"
+        where = f"; there are:{known}" if known else f"; {none}"
+        print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
+    return None
+
+
+def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
+    """Ask the job that is meant to end, wait until it has, and say how; returns the exit code."""
+    from rayflink import launch
+    from rayflink.common.errors import TaskLost
+
+    found = one_job(chosen)
+    if found is None:
+        return FAILED
+    configuration = configuration_of(chosen)
+    job = launch.attach(found["jid"], configuration)
+    ask(job)
+    try:
+        state = str(job.wait().status.value)
+    except TaskLost:  # the job's driver had its end first, and needed the coordinator no longer
+        states = [record["state"] for record in launch.recorded_jobs(configuration) if record["jid"] == found["jid"]]
+        if not states or not JobStatus(states[0]).is_terminal:
+            raise
+        state = states[0]
+    print(f"{found['name']}  {found['jid']}  {state}")
+    return OK
+
+
+def show_log(chosen: argparse.Namespace) -> int:
+    """`rayflink logs`: print what the tasks and the coordinator of a job wrote; returns the exit code."""
+    from rayflink import launch
+
+    found = one_job(chosen, ended=True)
+    if found is None:
+        return FAILED
+    vertices = [vertex["name"] for vertex in found["vertices"]]
+    if chosen.vertex is not None and not any(_is_vertex(chosen.vertex, name) for name in vertices):
+        known = ", ".join(map(repr, vertices)) or "none"
+        print(f"rayflink: no vertex {chosen.vertex!r} in job {found['name']!r}, which has {known}", file=sys.stderr)
+        return USAGE
+    configuration = configuration_of(chosen)
+    log = launch.job_log(found["jid"], configuration)
+    parallelism = {vertex["name"]: vertex["parallelism"] for vertex in found["vertices"]}
+    while True:
+        goes_on = chosen.follow and any(job["jid"] == found["jid"] for job in running_jobs(chosen))
+        for line in _chosen(log.read(), chosen.vertex, chosen.subtask):
+            print(_shown(line, parallelism))
+        sys.stdout.flush()
+        if not goes_on:
+            return OK
+        time.sleep(FOLLOW_EVERY_S)
+
+
+def _coordinated_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """Those that have a coordinator; they may have ended within a minute, or be unknown to their driver."""
+    from rayflink import launch
+
+    return launch.list_jobs(configuration_of(chosen))
+
+
+def _meant(jobs: Iterable[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
+    return [job for job in jobs if job["jid"].startswith(wanted) or job["name"] == wanted]
+
+
+def _is_vertex(wanted: str, name: str) -> bool:
+    return wanted.lower() in name.lower()
+
+
+def _chosen(lines: Iterable[LogLine], vertex: str | None, subtask: int | None) -> list[LogLine]:
+    return [
+        line
+        for line in lines
+        if (vertex is None or (line.vertex and _is_vertex(vertex, line.vertex)))
+        and (subtask is None or line.subtask == subtask)
+    ]
+
+
+def _shown(line: LogLine, parallelism: dict[str, int]) -> str:
+    at = datetime.fromtimestamp(line.at_ms / 1000, timezone.utc).strftime("%H:%M:%S.%f")[:-3]
+    who = line.process
+    if line.vertex:
+        who = f"{short(line.vertex, 40)} ({line.subtask + 1}/{parallelism.get(line.vertex, '?')})"
+    return f"{at} {line.stream} {who}: {line.text}"
+
+
+__all__ = ["LOST", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]
