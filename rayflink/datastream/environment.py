@@ -105,6 +105,30 @@ class StreamExecutionEnvironment(FaultTolerance):
         whole.check()
         return StreamExecutionEnvironment(whole)
 
+    @staticmethod
+    def create_local_environment(
+        parallelism: int | None = None, configuration: Configuration | Mapping[str, Any] | None = None
+    ) -> StreamExecutionEnvironment:
+        """An environment whose jobs run in this process, whatever `execution.target` says elsewhere.
+
+        Args:
+            parallelism: subtasks of operators that set none themselves, at least 1; None: as the options say.
+            configuration: options, as for `get_execution_environment`.
+
+        Raises:
+            ConfigError: an option does not parse, or the parallelism is below 1.
+
+        >>> env = StreamExecutionEnvironment.create_local_environment(2)
+        >>> sorted(env.from_sequence(1, 3).execute_and_collect())
+        [1, 2, 3]
+        """
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        env._configuration.set(options.TARGET, "local")
+        if parallelism is not None:
+            env.set_parallelism(parallelism)
+        env._configuration.check()
+        return env
+
     # options
 
     def get_configuration(self) -> Configuration:
@@ -253,9 +277,7 @@ class StreamExecutionEnvironment(FaultTolerance):
             TypeError: `source` is no `rayflink.common.source.Source`.
         """
         if not isinstance(source, Source):
-            raise TypeError(
-                f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists"
-            )
+            raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
         factory = SourceFactory(source, watermark_strategy)
         stream = DataStream(self, graph.Source(factory, name=f"Source: {source_name}", output_type=type_info))
         widest = source.max_parallelism

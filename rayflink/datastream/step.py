@@ -67,7 +67,7 @@ class Step:
         """Run the operator in so many subtasks, at least 1.
 
         Raises:
-            PlanError: it is below 1, or above what the source can be read by.
+            PlanError: it is below 1, above what the source can be read by, or above 1 on a non-parallel operator.
         """
         factory = getattr(self._transformation, "operator_factory", None)
         widest = getattr(getattr(factory, "source", None), "max_parallelism", None)
@@ -86,11 +86,15 @@ class Step:
         return self._checked("max_parallelism", max_parallelism)
 
     def force_non_parallel(self: S) -> S:
-        """Run the operator in one subtask."""
-        return self.set_parallelism(1)
+        """Run the operator in one subtask, for good: a later `set_parallelism` above 1 is refused."""
+        self.set_parallelism(1)
+        self._transformation.is_non_parallel = True
+        return self
 
     def set_buffer_timeout(self: S, timeout_millis: int) -> S:
-        """How long the operator's output waits for a fuller batch: ms, 0 not at all, -1 until it is full.
+        """How long the operator's output waits for a fuller batch: ms, 0 not at all, -1 as the environment says.
+
+        Only the environment's `set_buffer_timeout(-1)` waits until batches are full.
 
         Raises:
             PlanError: it is below -1.

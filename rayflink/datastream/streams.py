@@ -126,9 +126,16 @@ class DataStream(Step):
     # several streams
 
     def union(self, *streams: DataStream) -> DataStream:
-        """All records of this stream and of `streams`."""
+        """All records of this stream and of `streams`.
+
+        Raises:
+            PlanError: their declared types differ.
+        """
         inputs = (self._transformation, *(stream._transformation for stream in streams))
-        return DataStream(self._env, graph.Union(inputs))
+        same = all(given.output_type == inputs[0].output_type for given in inputs)
+        step = graph.Union(inputs, output_type=inputs[0].output_type if same else None)
+        step.check()
+        return DataStream(self._env, step)
 
     def connect(self, ds: DataStream) -> ConnectedStreams:
         """This stream and another of any type, to be worked by one function with a method for each."""

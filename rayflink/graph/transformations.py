@@ -53,11 +53,12 @@ class Transformation:
         uid_hash: the operator's id itself, 32 hex digits; comes before `uid`.
         slot_sharing_group: None inherits the group of the inputs.
         co_location_group_key: subtasks of one index and one key run in one slot.
-        buffer_timeout_ms: how long a batch may wait to be filled; 0 sends every record at once, -1 only full batches,
-            None takes the environment's default.
+        buffer_timeout_ms: how long a batch may wait to be filled; 0 sends every record at once, None and -1 take the
+            environment's default.
         min_resources, preferred_resources: what a subtask asks for.
         chaining_strategy: with whom it may share a task.
         description: longer than the name, for plans.
+        is_non_parallel: it works in one subtask and can have no more.
         call_site: the line of the user's program that made it.
         id: unique within the process, ascending in order of creation.
     """
@@ -75,6 +76,7 @@ class Transformation:
     preferred_resources: ResourceSpec | None = None
     chaining_strategy: ChainingStrategy = ChainingStrategy.ALWAYS
     description: str | None = None
+    is_non_parallel: bool = False
     call_site: str = field(default_factory=call_site, repr=False)
     id: int = field(default_factory=_ids.__next__)
 
@@ -98,10 +100,16 @@ class Transformation:
         self.declared_type()
         if self.parallelism is not None and self.parallelism < 1:
             self._refuse(f"parallelism {self.parallelism}", "set it to 1 or more")
+        if self.is_non_parallel and self.parallelism != 1:
+            remedy = "leave it out: its records are worked by one subtask"
+            self._refuse(f"parallelism {self.parallelism}, and it is an operator that can have 1 only", remedy)
         if self.max_parallelism is not None and not 1 <= self.max_parallelism <= MAX_MAX_PARALLELISM:
             self._refuse(f"max parallelism {self.max_parallelism}", f"set it within [1, {MAX_MAX_PARALLELISM}]")
         if self.buffer_timeout_ms is not None and self.buffer_timeout_ms < -1:
-            self._refuse(f"buffer timeout {self.buffer_timeout_ms} ms", "set it to -1 (only full batches), 0 or more")
+            self._refuse(
+                f"buffer timeout {self.buffer_timeout_ms} ms",
+                "set it to 0 or more, or to -1 for what the environment says",
+            )
         if self.uid_hash is not None and not _UID_HASH.fullmatch(self.uid_hash):
             self._refuse(f"uid hash {self.uid_hash!r}", "give 32 lower-case hex digits")
         low, high = self.min_resources, self.preferred_resources

@@ -203,7 +203,7 @@ class _Translation:
             uid_hash=of.uid_hash,
             slot_sharing_group=self._group(of.slot_sharing_group, [key for keys in inputs for key in keys]),
             co_location_group_key=of.co_location_group_key,
-            buffer_timeout_ms=settings.buffer_timeout_ms if of.buffer_timeout_ms is None else of.buffer_timeout_ms,
+            buffer_timeout_ms=self._buffer_timeout_ms(of),
             min_resources=of.min_resources,
             preferred_resources=of.preferred_resources,
             chaining_strategy=of.chaining_strategy,
@@ -217,6 +217,11 @@ class _Translation:
         for input_index, keys in enumerate(inputs):
             self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
         return (key,)
+
+    def _buffer_timeout_ms(self, of: Transformation) -> int:
+        """What the operator says, else the environment; -1 says nothing, as in Flink."""
+        own = of.buffer_timeout_ms
+        return self._settings.buffer_timeout_ms if own is None or own < 0 else own
 
     def _sorted_inputs(self, nodes: tuple[StreamNode, ...], looping: Loops) -> tuple[StreamNode, ...]:
         """In batch mode the input of a keyed operator is sorted, but that of one in a loop, which comes bit by bit."""

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from rayflink.actors.commands import DeployTask, RequestSlots, SlotsGranted, Tick
 from rayflink.actors.deployment import Deployer
-from rayflink.actors.scheduling import slot_of, tenants
+from rayflink.actors.scheduling import Slot, slot_of, tenants
 from rayflink.actors.states import ExecutionState
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import NumberSequenceSource
@@ -59,3 +60,42 @@ def test_tasks_that_share_slots_exchange_locally_and_share_the_slots_process(gro
     assert len(channels) == 8
     assert sum(producer == consumer for producer, consumer in channels) == local
     assert max(tenants(graph).values()) == most, "the more tasks, the less of the slot's CPU for each"
+
+
+def slots_of(job: Job) -> dict[str, Slot]:
+    """Task name -> the slot it is deployed to."""
+    job.start()
+    commands = job.on(SlotsGranted())
+    return {c.deployment.title: c.slot for c in commands if isinstance(c, DeployTask)}
+
+
+@pytest.mark.spec("J08")
+@pytest.mark.parametrize("groups", ["aaa", "aab", "abc"])
+def test_a_later_attempt_of_a_subtask_runs_in_the_slot_of_the_one_before(groups):
+    """So it finds there what the one before has left, and its node: the slots of a job are its own until its end.
+
+    LocationPreferenceConstraint.ALL says that a subtask is placed when the places of all its inputs are known. Here the
+    place of every subtask is known before one is deployed, and a subtask whose producers share its slots is with those
+    of its index. Queued scheduling is that the one request for all slots waits until they are there.
+    """
+    first, again = Job(three_in_a_row(*groups)), Job(three_in_a_row(*groups))
+    for execution in again.master.executions.values():
+        execution.number = 1
+    before, after = slots_of(first), slots_of(again)
+    assert {title.replace("#0", "#1"): slot for title, slot in before.items()} == after
+    assert len(after) == 12 and all("#1" in title for title in after)
+
+
+@pytest.mark.spec("J08")
+def test_the_request_for_all_slots_waits_and_then_each_subtask_joins_its_inputs():
+    job = Job(three_in_a_row(*"aab"))
+    [request] = job.start()
+    assert isinstance(request, RequestSlots) and len(request.slots) == 8
+    assert [job.on(Tick(), now) for now in (1_000, 10_000)] == [[], []], "it is asked for once, and nothing deployed"
+    commands = [command for command in job.on(SlotsGranted()) if isinstance(command, DeployTask)]
+    place = {command.deployment.attempt: command.slot for command in commands}
+    for command in commands:
+        inputs = {place[spec.producer] for spec in command.deployment.inputs}
+        subtask, group = command.deployment.subtask, "b" if command.deployment.name.startswith("Sink") else "a"
+        assert inputs <= {Slot("a", subtask)}, "all its inputs are in one slot"
+        assert command.slot == Slot(group, subtask)

@@ -90,7 +90,7 @@ def files_in(folder: Path) -> Counter[str]:
 # the split
 
 
-@pytest.mark.spec("M04", "M06")
+@pytest.mark.spec("M04", "M06", "V03")
 def test_a_slot_is_split_into_managed_memory_and_the_rest_with_so_many_network_buffers() -> None:
     """Today's Flink gives managed memory 0.4 of all, where older ones gave it 0.7 of the heap."""
     split = MemorySplit.of({})

@@ -44,12 +44,14 @@ class First(KeySelector):
         return value[0]
 
 
+@pytest.mark.spec("C05")
 @pytest.mark.parametrize("key", [0, First(), lambda record: record[0], (0,)])
 def test_a_key_is_a_function_a_selector_an_index_or_a_tuple_of_them(key):
     found = list(environment(2).from_collection(PAIRS).key_by(key).sum(1).execute_and_collect())
     assert sorted(found) == [("a", 1), ("a", 3), ("b", 5), ("b", 8)]
 
 
+@pytest.mark.spec("C05")
 def test_a_key_is_a_name_of_a_dictionary_or_of_an_attribute():
     env = environment(2)
     dictionaries = env.from_collection([{"k": "a", "n": 1}, {"k": "a", "n": 2}])
@@ -64,6 +66,7 @@ def test_what_is_no_key_is_refused_in_the_users_line(key):
         environment().from_collection(PAIRS).key_by(key)
 
 
+@pytest.mark.spec("C19", "C21")
 @pytest.mark.parametrize(
     ("kind", "totals"),
     [("sum", [("a", 3), ("b", 8)]), ("min", [("a", 1), ("b", 3)]), ("max", [("a", 2), ("b", 5)]),
@@ -226,6 +229,7 @@ def test_windows_refuse_what_makes_no_sense():
         keyed.window(FIVE_SECONDS).allowed_lateness(-1)
 
 
+@pytest.mark.spec("C08")
 def test_windows_over_all_records_are_worked_by_one_subtask():
     class AllOf(ProcessAllWindowFunction):
         def process(self, context, elements):

@@ -88,6 +88,7 @@ def test_a_process_function_feeds_its_side_outputs():
     ]  # fmt: skip
 
 
+@pytest.mark.spec("C13")
 def test_union_takes_any_number_of_streams():
     env = environment()
     streams = [env.from_collection([n]) for n in range(3)]
@@ -99,6 +100,7 @@ class Where(RichFunction, MapFunction):
         return self.get_runtime_context().get_index_of_this_subtask(), value
 
 
+@pytest.mark.spec("C03")
 @pytest.mark.parametrize(
     ("deal", "subtasks"),
     [
@@ -115,6 +117,7 @@ def test_records_are_dealt_as_the_program_says(deal, subtasks):
     assert sorted({subtask for subtask, _ in found}) == subtasks
 
 
+@pytest.mark.spec("C03")
 def test_broadcast_gives_every_subtask_every_record():
     found = list(environment(2).from_collection([7]).broadcast().map(Where()).execute_and_collect())
     assert sorted(found) == [(0, 7), (1, 7)]
@@ -131,6 +134,7 @@ def test_a_partitioner_chooses_by_the_key_of_a_field():
     ]  # fmt: skip
 
 
+@pytest.mark.spec("C36")
 def test_each_subtask_works_with_a_function_of_its_own():
     class Counted(MapFunction):
         def __init__(self):
@@ -146,6 +150,7 @@ def test_each_subtask_works_with_a_function_of_its_own():
     assert counted.seen == 0
 
 
+@pytest.mark.spec("C36")
 def test_a_function_that_cannot_be_copied_is_refused_in_the_users_line():
     class Locked(MapFunction):
         def __init__(self):
@@ -156,6 +161,26 @@ def test_a_function_that_cannot_be_copied_is_refused_in_the_users_line():
 
     with pytest.raises(NotSerializable, match=r"function Locked.*lock.*test_streams\.py:\d+"):
         environment().from_collection([1]).map(Locked())
+
+
+@pytest.mark.spec("C36")
+def test_a_function_takes_along_only_what_it_uses_of_what_is_around_it():
+    class Program:
+        def __init__(self):
+            self.lock = threading.Lock()  # cannot be copied
+            self.factor = 3
+
+        def unused(self, stream):
+            factor = self.factor
+            return stream.map(lambda n: n * factor)
+
+        def used(self, stream):
+            return stream.map(lambda n: n * self.factor)
+
+    program, stream = Program(), environment().from_collection([1, 2])
+    assert list(program.unused(stream).execute_and_collect()) == [3, 6]
+    with pytest.raises(NotSerializable, match=r"self.*lock.*test_streams\.py:\d+"):
+        program.used(stream)
 
 
 def test_functions_of_the_wrong_kind_are_refused_in_the_users_line():

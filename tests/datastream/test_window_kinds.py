@@ -66,7 +66,7 @@ class Counted(ProcessWindowFunction[tuple, tuple, str, CountWindow]):
         yield key, context.window().id, [value for _, value in elements]
 
 
-@pytest.mark.spec("F13")
+@pytest.mark.spec("F13", "X05")
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_count_windows_of_each_key(parallelism):
     records = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 6), ("a", 7)]

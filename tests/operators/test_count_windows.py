@@ -66,7 +66,7 @@ def test_a_count_window_is_evaluated_when_it_is_full_and_the_next_begins_empty()
     )  # fmt: skip
 
 
-@pytest.mark.spec("F12", "F13")
+@pytest.mark.spec("F12", "F13", "X05")
 def test_a_count_window_is_the_global_window_with_a_purging_count_trigger() -> None:
     trigger = PurgingTrigger.of(CountTrigger.of(3))
     verify(maker(GlobalWindows.create(), trigger), RECORDS, [

@@ -23,6 +23,7 @@ def sorted_by(sort: ExternalSort, batches: list[list[tuple[bytes, int, Any]]]) -
 entries = st.lists(st.lists(st.tuples(st.binary(max_size=2), st.integers(-2, 2), st.text(max_size=3)), max_size=9))
 
 
+@pytest.mark.spec("T05")
 @given(entries, st.sampled_from([None, 0, 500, 5_000]), st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
 def test_entries_are_sorted_by_key_then_number_then_arrival(
@@ -42,6 +43,7 @@ def test_entries_are_sorted_by_key_then_number_then_arrival(
     assert memory is None or memory.used == 0
 
 
+@pytest.mark.spec("T05")
 def test_ten_times_the_budget_is_sorted_on_disk_within_it(tmp_path: Path) -> None:
     budget = 2 << 20
     manager = MemoryManager(budget)

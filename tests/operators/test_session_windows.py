@@ -77,7 +77,7 @@ def test_records_at_most_the_gap_apart_are_one_session_and_sessions_that_touch_m
     )  # fmt: skip
 
 
-@pytest.mark.spec("F22", "F23", "F24", "F25", "F31")
+@pytest.mark.spec("F22", "F23", "F24", "F25", "F31", "X09")
 def test_a_record_that_comes_late_joins_two_sessions_with_all_they_hold() -> None:
     given_records = [rec(("a", 1), 0), rec(("a", 2), 20), wm(8), rec(("a", 3), 10), wm(28), wm(29), wm(50)]
     verify(maker(evaluation=Listed()), given_records, [
@@ -204,6 +204,27 @@ def test_a_merged_window_keeps_the_state_of_one_of_its_parts() -> None:
     windows.retire("k", whole)
     with pytest.raises(UnknownWindow, match=r"Window TimeWindow\(start=0, end=30\) is not in in-flight window set"):
         windows.retire("k", whole)
+
+
+@pytest.mark.spec("X10")
+def test_three_windows_that_become_one_leave_their_contents_in_the_state_of_one_and_one_timer() -> None:
+    windows, merges = in_flight(), []
+    a, b, c, d = TimeWindow(0, 5), TimeWindow(10, 15), TimeWindow(20, 24), TimeWindow(0, 26)
+    for window in (a, b, c):
+        windows.add("k", window, lambda *merge: merges.append(merge))
+    assert windows.add("k", TimeWindow(3, 26), lambda *merge: merges.append(merge)) == d
+    [(merged, parts, kept, others)] = merges
+    assert (merged, set(parts), {kept, *others}) == (d, {a, b, c}, {a, b, c}) and len(others) == 2
+    assert windows.state_window("k", d) == kept
+    assert [windows.state_window("k", window) for window in (a, b, c)] == [None] * 3
+    steps = [rec(("k", 5), 0), rec(("k", 5), 10), rec(("k", 4), 20), rec(("k", 23), 3)]
+    make = maker(evaluation=Listed(), assigner=EventTimeSessionWindows.with_dynamic_gap(GapInRecord()))
+    verify(make, [*steps, wm(24), wm(25)], [wm(24), rec(("k", 0, 26, [5, 5, 4, 23]), 25), wm(25)])
+    with OperatorHarness(make) as harness:
+        for step in steps:
+            harness.give(step)
+        [operator] = harness.operators
+        assert [(time, window) for time, _, window in operator._event_timers] == [(25, d)]  # type: ignore[attr-defined]
 
 
 class Odd(MergingWindowAssigner[Any, Any]):

@@ -14,7 +14,7 @@ from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from rayflink.common.functions import KeyedCoProcessFunction, KeyedProcessFunction
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from rayflink.operators import sorted_input
+from rayflink.operators import external_sort, sorted_input
 from rayflink.operators.assigners import TumblingEventTimeWindows
 from rayflink.operators.keyed import KeyedReduceOperator, KeyedSumOperator
 from rayflink.operators.keyed_process import KeyedProcessOperator
@@ -172,6 +172,36 @@ def test_ten_times_the_budget_is_sorted_on_disk_and_gives_the_rows_of_streaming(
     streaming, running = totals(RuntimeExecutionMode.STREAMING)
     assert batch == streaming and (rows, running) == (len(batch), 60_000)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.spec("T05")
+def test_two_streams_are_joined_by_sorting_both_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Joined(KeyedCoProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            self.left = runtime_context.get_state(ValueStateDescriptor("left"))
+
+        def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
+            self.left.update(value[1])
+            return ()
+
+        def process_element2(self, value: Any, ctx: Any) -> Iterable[Any]:
+            yield value[0], self.left.value(), value[1]
+
+    spilled, close = [], external_sort.ExternalSort.close
+
+    def noted(sort: external_sort.ExternalSort) -> None:
+        spilled.append(sort.spilled_bytes)
+        close(sort)
+
+    monkeypatch.setattr(external_sort.ExternalSort, "close", noted)
+    options = {"execution.target": "local", "io.tmp.dirs": str(tmp_path), "taskmanager.memory.managed.size": "64 kb"}
+    env = StreamExecutionEnvironment(options).set_runtime_mode(RuntimeExecutionMode.BATCH)
+    left, right = (env.from_sequence(1, 5_000).map(lambda n, m=m: (n * m % 5_003, f"{n:0100}")) for m in (7, 11))
+    rows = list(left.connect(right).key_by(first, first).process(Joined()).execute_and_collect())
+    of_left = {n * 7 % 5_003: f"{n:0100}" for n in range(1, 5_001)}
+    assert sorted(rows) == sorted((n * 11 % 5_003, of_left.get(n * 11 % 5_003), f"{n:0100}") for n in range(1, 5_001))
+    assert max(spilled) > 10 * 64 * 1024 and list(tmp_path.iterdir()) == []
 
 
 def test_memory_is_taken_from_the_slot_and_given_back() -> None:

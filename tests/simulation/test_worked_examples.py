@@ -55,7 +55,7 @@ def test_the_word_count_walk_counts_each_of_the_ten_words_once(seed):
     assert sorted(story.collected("out")) == sorted((str(n), 1) for n in range(1, 11))
 
 
-@pytest.mark.spec("X37")
+@pytest.mark.spec("X37", "C21")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rolling_word_count_passes_only_counts_above_one(seed):
     env = StreamExecutionEnvironment.get_execution_environment()

@@ -85,6 +85,7 @@ def test_empty_groups_are_left_out_and_emptied_namespaces_released() -> None:
     assert one.snapshot() == {} and len(table) == 0 and table._spaces == {}  # type: ignore[attr-defined]
 
 
+@pytest.mark.spec("C06")
 def test_a_key_of_another_subtask_is_refused_at_the_snapshot() -> None:
     stray = next(k for k in range(99) if key_group(key_hash(k), GROUPS) >= 8)
     half = backend(0, 2)
