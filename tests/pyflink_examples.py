@@ -64,7 +64,7 @@ def example_text(name: str, version: str = "2.3.0") -> str:
     return (unzipped_wheel(version) / FOLDER / f"{name}.py").read_text(encoding="utf-8")
 
 
-def run_example(name: str, folder: Path, *arguments: str, target: str = "local") -> list[str]:
+def run_example(name: str, folder: Path, *arguments: str, target: str = "local", before: str = "") -> list[str]:
     """Run an example by rayflink in a process of its own; gives the lines that are no remarks of the program's.
 
     Args:
@@ -72,9 +72,10 @@ def run_example(name: str, folder: Path, *arguments: str, target: str = "local")
         folder: where it is written and run.
         arguments: of its command line.
         target: option `execution.target`; "ray" joins the Ray that is running.
+        before: lines of Python that run before those of the example.
     """
     program = folder / "example.py"
-    text = re.sub(r"\bpyflink\b", "rayflink", example_text(name))
+    text = before + re.sub(r"\bpyflink\b", "rayflink", example_text(name))
     program.write_text(text, encoding="utf-8")
     options = f"execution.target={target} parallelism.default={PARALLELISM}".replace(" ", "\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAYFLINK_OPTIONS": options}

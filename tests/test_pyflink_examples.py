@@ -35,6 +35,16 @@ def test_pyflinks_word_count_reads_the_file_it_is_told(tmp_path):
 
 
 @pytest.mark.slow
+def test_lines_about_tasks_are_printed_where_a_program_asks_for_them(tmp_path):
+    wish = "import logging; logging.getLogger('rayflink').setLevel(logging.INFO)\n"
+    printed = run_example("basic_operations", tmp_path, before=wish)
+    rows = recorded("basic_operations").lines
+    lines = [line for line in printed if line not in rows]
+    assert {line.split(" task")[0] for line in lines} >= {"Received", "Registering", "Freeing"}
+    assert tuple(line for line in printed if line in rows) == rows
+
+
+@pytest.mark.slow
 def test_these_examples_are_the_same_in_pyflink_1_20():
     assert [name for name in RECORDED if example_text(name, "1.20.5") != example_text(name)] == []
 
