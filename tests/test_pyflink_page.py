@@ -1,4 +1,4 @@
-"""What docs/pyflink.md says works otherwise than in PyFlink works so; its section on logs is in test_pyflink_examples.py."""
+"""What docs/pyflink.md says is so; what it says of logs and of Ray is shown by the tests of the examples."""
 
 from __future__ import annotations
 
