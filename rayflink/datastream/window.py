@@ -24,6 +24,12 @@ if TYPE_CHECKING:
         CountTumblingWindowAssigner as CountTumblingWindowAssigner,
         GlobalWindows as GlobalWindows,
     )
+    from rayflink.operators.evictors import (
+        CountEvictor as CountEvictor,
+        Evictor as Evictor,
+        EvictorContext as EvictorContext,
+        TimestampedValue as TimestampedValue,
+    )
     from rayflink.operators.session_windows import (
         DynamicEventTimeSessionWindows as DynamicEventTimeSessionWindows,
         DynamicProcessingTimeSessionWindows as DynamicProcessingTimeSessionWindows,
@@ -65,6 +71,7 @@ else:
             "rayflink.operators.count_windows": (
                 "CountSlidingWindowAssigner CountTumblingWindowAssigner GlobalWindows"
             ),
+            "rayflink.operators.evictors": "CountEvictor Evictor EvictorContext TimestampedValue",
             "rayflink.operators.session_windows": (
                 "DynamicEventTimeSessionWindows DynamicProcessingTimeSessionWindows EventTimeSessionWindows "
                 "MergingWindowAssigner ProcessingTimeSessionWindows SessionWindowTimeGapExtractor"

@@ -10,6 +10,7 @@ from rayflink.common.time import to_millis
 from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
 from rayflink.operators.assigners import Length, WindowAssigner
+from rayflink.operators.evictors import Evictor
 from rayflink.operators.factory import Factory
 from rayflink.operators.session_windows import MergingWindowAssigner
 from rayflink.operators.triggers import Trigger
@@ -50,6 +51,7 @@ class WindowedStream:
         self._trigger: Trigger[Any, Any] | None = None
         self._lateness_ms = 0
         self._late_tag: OutputTag | None = None
+        self._evictor: Evictor[Any, Any] | None = None
 
     def get_execution_environment(self) -> Any:
         """The environment the stream belongs to."""
@@ -73,6 +75,17 @@ class WindowedStream:
             remedy = "give it on_merge(), and a can_merge() that is true"
             raise PlanError(f"{problem}: {self._assigner} with {trigger}", remedy, call_site())
         self._trigger = trigger
+        return self
+
+    def evictor(self: W, evictor: Evictor[Any, Any]) -> W:
+        """Let an evictor take records out of each window that fires. The window then keeps all its records in state.
+
+        Raises:
+            TypeError: it is no evictor.
+        """
+        if not isinstance(evictor, Evictor):
+            raise TypeError(f"an Evictor is wanted, found {evictor!r:.100}; write for example CountEvictor.of(100)")
+        self._evictor = evictor
         return self
 
     def allowed_lateness(self: W, time_ms: Length) -> W:
@@ -151,7 +164,7 @@ class WindowedStream:
         trigger = self._trigger
         if trigger is None and not is_plainly_aligned(self._assigner):
             trigger = self._assigner.get_default_trigger(self.get_execution_environment())
-        settings = (self._assigner, trigger, self._lateness_ms, late)
+        settings = (self._assigner, trigger, self._lateness_ms, late, self._evictor)
         factory = Factory(window_operator_of, self._keyed.key_selector, contents, function, *settings)
         return self._keyed._keyed(factory().name, factory, output_type)
 

@@ -74,7 +74,7 @@ class MergingWindowOperator(TriggeredWindowOperator):
         mine = table.get(key, kept, _ABSENT)
         if mine is not _ABSENT:
             try:
-                added = self._contents.merge(mine, added)
+                added = self._stored.merge(mine, added)
             except Exception as error:
                 raise self._window_failure("merge", key, window) from error
         table.put(key, added, kept)

@@ -17,6 +17,7 @@ from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from .assigners import WindowAssignerContext
 from .base import shortened
 from .emission import Emission
+from .evictors import EvictorContext
 from .pacing import paced
 from .triggers import OnMergeContext, TriggerResult
 from .user_code import list_of, timestamps_of
@@ -77,7 +78,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
             skipped = False
             held = self._held_in(key, window)
             self.context.namespace = window
-            self._gather_one(key, held, value)
+            self._gather_one(key, held, value, stamp)
             try:
                 result = self._trigger.on_element(value, stamp, window, self._trigger_context)
             except Exception as error:
@@ -98,7 +99,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
         """The window under whose name the contents are; None where the window is not in flight."""
         return window
 
-    def _gather_one(self, key: Any, held: Any, value: Any) -> None:
+    def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
         if self._contents.kind == "list":
             self._table.append(key, value, held)
             return
@@ -143,8 +144,8 @@ class TriggeredWindowOperator(BaseWindowOperator):
             raise self._window_failure("clear of the trigger", key, window) from error
 
 
-class _Context(OnMergeContext, WindowAssignerContext):
-    """What the trigger and the assigner may ask, for the current key and window."""
+class _Context(OnMergeContext, WindowAssignerContext, EvictorContext):
+    """What the trigger, the evictor and the assigner may ask, for the current key and window."""
 
     def __init__(self, operator: TriggeredWindowOperator) -> None:
         self._operator = operator

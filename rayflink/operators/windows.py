@@ -27,6 +27,7 @@ from ..common.runtime_context import KeyedStateStore
 from .assigners import AlignedWindows, WindowAssigner
 from .base import UserCodeError, shortened
 from .emission import Emission
+from .evictors import Evictor
 from .keyed_base import KeyedOperator
 from .pacing import FIRING_RECORDS, paced
 from .session_windows import MergingWindowAssigner
@@ -47,11 +48,13 @@ class WindowRules:
         trigger: None for the assigner's default.
         allowed_lateness_ms: how long a window takes records after it fired, at least 0; event time only.
         late_tag_id: side output of late records, or None.
+        evictor: takes records out of windows that fire, or None.
     """
 
     trigger: Trigger[Any, Any] | None = None
     allowed_lateness_ms: int = 0
     late_tag_id: str | None = None
+    evictor: Evictor[Any, Any] | None = None
 
 
 def window_operator(
@@ -75,9 +78,15 @@ def window_operator(
     """
     chosen = rules or WindowRules()
     lateness, late_tag = chosen.allowed_lateness_ms, chosen.late_tag_id
-    if chosen.trigger is None and is_plainly_aligned(assigner):
+    if chosen.trigger is None and chosen.evictor is None and is_plainly_aligned(assigner):
         return WindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
     trigger = chosen.trigger or assigner.get_default_trigger(None)
+    if chosen.evictor is not None:
+        from .evicting_windows import EvictingMergingWindowOperator, EvictingWindowOperator
+
+        merges = isinstance(assigner, MergingWindowAssigner)
+        kind = EvictingMergingWindowOperator if merges else EvictingWindowOperator
+        return kind(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger, chosen.evictor)
     if isinstance(assigner, MergingWindowAssigner):
         from .merging_windows import MergingWindowOperator
 
@@ -126,7 +135,7 @@ class BaseWindowOperator(KeyedOperator):
         open_all, close_all = life_cycle((contents.function, evaluation and evaluation.function))
         super().__init__(key_selector, UserFunction(contents.add, open_all, close_all))
         self._assigner = assigner
-        self._contents = contents
+        self._contents = self._stored = contents
         self._evaluation = evaluation
         self._event_time: bool = assigner.is_event_time()
         self._lateness_ms = allowed_lateness_ms if self._event_time else 0
@@ -144,13 +153,13 @@ class BaseWindowOperator(KeyedOperator):
         return repr(self._assigner.get_default_trigger(None))
 
     def declare_state(self) -> None:
-        kind, name = self._contents.kind, "window-contents"
+        kind, name = self._stored.kind, "window-contents"
         if kind == "list":
             descriptor: Any = ListStateDescriptor(name)
         elif kind == "reducing":
-            descriptor = ReducingStateDescriptor(name, self._contents.add)
+            descriptor = ReducingStateDescriptor(name, self._stored.add)
         else:
-            descriptor = AggregatingStateDescriptor(name, self._contents.function)
+            descriptor = AggregatingStateDescriptor(name, self._stored.function)
         self._table = self.backend.table(descriptor)
         self._event_timers = self.backend.timers("window-timers/event")
         self._processing_timers = self.backend.timers("window-timers/processing")

@@ -7,6 +7,7 @@ import pytest
 from rayflink.common import Duration, PlanError, Time
 from rayflink.datastream import CountWindow, DataStream, ProcessWindowFunction, WindowAssigner
 from rayflink.datastream.window import (
+    CountEvictor,
     CountTrigger,
     EventTimeSessionWindows,
     EventTimeTrigger,
@@ -82,6 +83,17 @@ def test_count_windows_of_each_key(parallelism):
     for size, slide in ((0, 0), (2, -1)):
         with pytest.raises(ValueError, match="at least 1 record"):
             keyed.count_window(size, slide)
+
+
+@pytest.mark.spec("X04")
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_sliding_count_window_made_of_its_three_parts_gives_what_flinks_gives(parallelism):
+    records = [("a", number) for number in (2, 5, 7, 9, 4, 2)] + [("b", 1)]
+    windows = environment(parallelism).from_collection(records).key_by(0).window(GlobalWindows.create())
+    sums = windows.trigger(CountTrigger.of(2)).evictor(CountEvictor.of(4)).sum(1)
+    assert list(sums.execute_and_collect()) == [("a", 7), ("a", 23), ("a", 22)]
+    with pytest.raises(TypeError, match="an Evictor is wanted, found 4"):
+        windows.evictor(4)
 
 
 def test_a_trigger_that_cannot_merge_is_refused_for_sessions_in_its_line():

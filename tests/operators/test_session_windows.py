@@ -218,13 +218,15 @@ def test_three_windows_that_become_one_leave_their_contents_in_the_state_of_one_
     assert windows.state_window("k", d) == kept
     assert [windows.state_window("k", window) for window in (a, b, c)] == [None] * 3
     steps = [rec(("k", 5), 0), rec(("k", 5), 10), rec(("k", 4), 20), rec(("k", 23), 3)]
-    make = maker(evaluation=Listed(), assigner=EventTimeSessionWindows.with_dynamic_gap(GapInRecord()))
+    dynamic = EventTimeSessionWindows.with_dynamic_gap(GapInRecord())
+    make = maker(evaluation=Listed(), assigner=dynamic, allowed_lateness_ms=3)
     verify(make, [*steps, wm(24), wm(25)], [wm(24), rec(("k", 0, 26, [5, 5, 4, 23]), 25), wm(25)])
     with OperatorHarness(make) as harness:
         for step in steps:
             harness.give(step)
         [operator] = harness.operators
-        assert [(time, window) for time, _, window in operator._event_timers] == [(25, d)]  # type: ignore[attr-defined]
+        timers = [(time, window) for time, _, window in operator._event_timers]  # type: ignore[attr-defined]
+        assert timers == [(25, d), (28, d)], "to fire and, with an allowed lateness of 3 ms, to be cleared"
 
 
 class Odd(MergingWindowAssigner[Any, Any]):
