@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -34,10 +35,12 @@ def env():
 
 
 def warned(env) -> str:
-    """What submitting the job would warn of."""
+    """What submitting the job would warn of, without the lines of this file where the options were set."""
     with pytest.warns(UserWarning) as warnings:
         warn_of_unheeded(env.get_configuration())
-    return str(warnings[0].message)
+    text, places = re.subn(rf" \({re.escape(__file__)}:\d+\)", "", str(warnings[0].message))
+    assert places
+    return text
 
 
 def test_enabling_checkpoints_sets_options_and_a_job_says_that_it_takes_none(env):
