@@ -85,7 +85,7 @@ class SubmittedJob(JobClient):
             return self.wait(progress)
 
     def detach(self) -> JobExecutionResult:
-        """Let the job go on without this program.
+        """Let the job go on without this program, and print its id.
 
         Raises:
             JobExecutionError: it cannot, and is cancelled.
@@ -265,6 +265,7 @@ class RayJobClient(_JobOnRay):
             reason = "cannot go on without this program, which started its Ray"
             raise JobExecutionError(self._job_id, reason, "start a cluster with `ray start --head`, or set RAY_ADDRESS")
         self._job.release()
+        print(f"Job has been submitted with JobID {self._job_id}", flush=True)
         return DetachedJobExecutionResult(self._job_id)
 
     def abandon(self) -> None:

@@ -113,7 +113,7 @@ class DetachedJobExecutionResult(JobExecutionResult):
         raise self._unknown("vertices")
 
     def __str__(self) -> str:
-        return f"Job has been submitted with JobID {self._job_id}"
+        return f"Job with JobID {self._job_id} was submitted detached and goes on."
 
     def _unknown(self, what: str) -> JobExecutionError:
         remedy = "run it attached, without --detached and with execution.attached not false, or see `rayflink status`"

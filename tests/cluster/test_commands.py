@@ -32,7 +32,8 @@ def loud(number):
 env = StreamExecutionEnvironment.get_execution_environment()
 numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
 numbers.map(loud).name("loud").key_by(lambda n: n % 3).map(lambda n: n).name("quiet").add_sink(lambda n: None)
-print(env.execute("detached"))
+result = env.execute("detached")
+print(result, result.is_job_execution_result())
 """
 FAILING = """
 from rayflink.datastream import StreamExecutionEnvironment
@@ -95,8 +96,10 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
     script = tmp_path / "job.py"
     script.write_text(ENDLESS, encoding="utf-8")
     submitted = said_by("run", "--detached", "-p", "2", str(script))
-    job = submitted.split()[-1]
-    assert submitted == f"Job has been submitted with JobID {job}\n" and len(job) == 32
+    first, second = submitted.splitlines()
+    job = first.split()[-1]
+    assert first == f"Job has been submitted with JobID {job}" and len(job) == 32
+    assert second == f"Job with JobID {job} was submitted detached and goes on. False"
     following = [sys.executable, "-m", "rayflink.cli.main", "logs", "detached", "--follow", "--vertex", "loud"]
     with subprocess.Popen(following, stdout=subprocess.PIPE, text=True) as follower:
         try:

@@ -1,0 +1,57 @@
+"""The commands of docs/cli.md that need a cluster print what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_docs import blocks, commands
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+ENDLESS = """
+from rayflink.connectors.generator import DataGeneratorSource
+from rayflink.datastream import StreamExecutionEnvironment
+
+def loud(number):
+    if number % 100 == 0:
+        print("saw", number)
+    return number
+
+env = StreamExecutionEnvironment.get_execution_environment()
+numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
+numbers.map(loud).name("loud").add_sink(lambda number: None)
+env.execute("endless")
+"""
+
+
+def test_a_command_prints_what_the_page_says(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    [block] = blocks("console", "cluster")
+    given = commands(block)
+    assert [arguments[0] for arguments, _ in given] == ["run", "list", "status", "logs", "stop", "list"]
+
+    def said_by(arguments: list[str]) -> str:
+        command = [sys.executable, "-m", "rayflink.cli.main", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        return done.stdout + done.stderr
+
+    try:
+        for arguments, wanted in given:
+            if arguments[0] in ("list", "logs"):  # the job may still be starting, or another test's be listed as ended
+                said = watching.eventually(lambda a=arguments, w=wanted: re.search(w, said_by(a)), within_s=30)
+                assert said, f"rayflink {arguments} does not print what the page says: {said_by(arguments)}"
+            else:
+                said = said_by(arguments)
+                assert re.fullmatch(wanted, said), f"rayflink {arguments} printed:\n{said}"
+    finally:
+        said_by(["cancel", "endless"])
+        for actor in watching.actors():
+            os.kill(actor["Pid"], signal.SIGKILL)  # a coordinator would keep the result for a minute
