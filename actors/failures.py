@@ -11,6 +11,8 @@ from rayflink.common.logs import get_logger
 from rayflink.common.tracebacks import users_traceback
 from rayflink.operators.base import Operator, UserCodeError
 
+from .exchange.codec import CodecError
+from .exchange.spilled import SpillError
 from .messages import TaskDeployment, TaskFailure
 
 log = get_logger(__name__)
@@ -27,8 +29,12 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
         log.debug("a function of %s failed", error.operator, exc_info=error)
         kind = type(cause).__name__
         return TaskFailure(kind, str(error), users_traceback(cause), error.operator, error.call_site, error.record)
-    text = "".join(traceback.format_exception(error))
     head = deployment.operators[0]
+    if isinstance(error, (CodecError, SpillError)):  # says it all; the program has no part in its frames
+        log.debug("task %s failed", deployment.title, exc_info=error)
+        told = described(error)
+        return TaskFailure(type(error).__name__, told, told, head.name, head.call_site)
+    text = "".join(traceback.format_exception(error))
     return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
 
 

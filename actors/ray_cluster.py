@@ -191,6 +191,8 @@ class RayJob(JobHandle):
         self._last_status: dict[str, Any] | None = None
         self._screen = Screen(f"screen of job {graph.name}")
         self._ended = threading.Event()
+        self._drawing = threading.Lock()
+        """Held while rows are asked for."""
         self._leaving = False
         self._noted_at = 0.0
         self._follower = threading.Thread(target=self._follow, name=f"job {graph.name}", daemon=True)
@@ -250,15 +252,10 @@ class RayJob(JobHandle):
             ControlPlaneTimeout: it does not answer.
             JobExecutionError: the rows cannot be read in this process.
         """
-        if self._ended.is_set() or self._last_status is not None:
-            return None
-        try:
+        with self._drawing:
+            if self._ended.is_set() or self._last_status is not None:
+                return None
             blocks = self._ask(self._coordinator.rows.remote(timeout_s), "rows", timeout_s + self._ask_timeout_s)
-        except TaskLost:
-            known = self._ended.wait(self._ask_timeout_s) or self._last_status is not None
-            if known and self._error is None:
-                return None  # the coordinator goes once all rows are drawn and the end is known
-            raise
         return None if blocks is None else [row for block in blocks for row in self._read(block)]
 
     def release(self) -> None:
@@ -276,7 +273,8 @@ class RayJob(JobHandle):
                 self._show(news)
                 if news.result is not None:
                     self._last_status = super().status()
-                    ray.kill(self._coordinator)
+                    with self._drawing:  # rows that it has given away may still be on their way
+                        ray.kill(self._coordinator)
                     self._screen.finish()
                     atexit.unregister(self._leave)
                     self._result = self._read(news.result)

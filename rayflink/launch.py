@@ -26,6 +26,7 @@ from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import rows_go_to
+from rayflink.graph.dead_ends import warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
@@ -373,6 +374,7 @@ def submit(
         kept: the cached results that the job writes, each with the parallelism of its writer.
     """
     warn_of_unheeded(configuration)
+    warn_without_sink(graph)
     put_on_path(_python_files(configuration))
     target = configuration.get(options.TARGET)
     client: SubmittedJob

@@ -43,7 +43,13 @@ def isolated(value: T) -> T:
     >>> isolated(name) is name, isolated(rows) is rows
     (True, False)
     """
-    return value if is_immutable(value) else copy.deepcopy(value)
+    if is_immutable(value):
+        return value
+    try:
+        return copy.deepcopy(value)
+    except TypeError as error:
+        remedy = "keep plain data, and make what does not copy in open()"
+        raise TypeError(f"a value of type {type(value).__name__} cannot be kept: {error}; {remedy}") from error
 
 
 def is_immutable(value: object) -> bool:

@@ -1,6 +1,10 @@
-"""Every error pickles, says what was found, and names a remedy."""
+"""Bad inputs are clear errors; every error pickles, says what was found, and names a remedy."""
+
+from __future__ import annotations
 
 import pickle
+import warnings
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +25,8 @@ from rayflink.common.errors import (
     TypeMismatch,
     shorten,
 )
+from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
+from tests.datastream.programs import environment
 
 JOB = "0" * 32
 SAMPLES = [
@@ -73,3 +79,62 @@ def test_long_records_are_shortened_and_a_broken_repr_is_survived():
     assert shorten("abc") == "'abc'"
     assert len(shorten("x" * 5000)) == 200 and shorten("x" * 5000).endswith("... (5002 characters)")
     assert shorten(Broken()) == "<Broken whose repr raises RuntimeError>"
+
+
+@pytest.mark.parametrize("given", ALL, ids=lambda given: given.what)
+def test_bad_input_is_an_error_that_says_what_is_wrong_as_early_as_it_can_be_known(given: BadInput, tmp_path: Path):
+    env = environment()
+    if given.seen == WRITTEN:
+        with pytest.raises((RayflinkError, TypeError, ValueError, AttributeError)) as caught:
+            given.program(env, tmp_path)
+    elif given.seen == SUBMITTED:
+        given.program(env, tmp_path)
+        with pytest.raises(RayflinkError) as caught:
+            env.execute_async()
+    else:
+        assert given.seen == RUNNING
+        given.program(env, tmp_path)
+        client = env.execute_async()
+        with pytest.raises(JobFailed) as caught:
+            client.get_job_execution_result().result()
+        assert "bad_inputs.py" in caught.value.call_site
+        assert "/rayflink/" not in caught.value.user_traceback.replace("/tests/", ""), "frames of ours help nobody"
+    ensure_said(given, str(caught.value))
+
+
+def ensure_said(given: BadInput, text: str) -> None:
+    at = 0
+    for part in given.says:
+        assert part in text[at:], f"{part!r} is not in, or not at its place in, {text}"
+        at = text.index(part, at) + len(part)
+    assert len(text) < 4_000
+
+
+def test_every_refusal_of_a_plan_names_its_line():
+    for given in ALL:
+        if given.seen != WRITTEN:
+            continue
+        with pytest.raises((RayflinkError, TypeError, ValueError, AttributeError)) as caught:
+            given.program(environment(), Path("unused"))
+        in_text = "bad_inputs.py:" in str(caught.value)
+        in_trace = any("bad_inputs.py" in str(entry.path) for entry in caught.traceback)
+        assert in_text or in_trace, given.what
+
+
+def test_the_page_lists_them_all():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page_with_table(page) == page, "run `python -m tests.bad_inputs`"
+    assert all(given.what in page for given in ALL)
+
+
+def test_a_job_without_a_sink_runs_and_says_that_nobody_gets_its_results():
+    seen: list[int] = []
+    env = environment()
+    env.from_collection([1, 2]).map(seen.append).name("besides")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        env.execute("no sink")
+    [warning] = caught
+    assert "job 'no sink' has no sink: nobody gets the results of 'besides' (created at " in str(warning.message)
+    assert "end the stream with print(), sink_to() or execute_and_collect()" in str(warning.message)
+    assert Path(warning.filename) == Path(__file__)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.errors import shorten
 from rayflink.common.row_columns import RowColumns
 
 from .arrow_slices import compacted
@@ -40,7 +41,19 @@ _SWAPS = sys.byteorder != "little"
 
 
 class CodecError(Exception):
-    """Bytes from a channel are not a batch, or a record cannot be written; names what was found."""
+    """Bytes from a channel are not a batch, or a record cannot be written; names what was found.
+
+    Args:
+        problem: what was found, and the remedy.
+        record: which cannot be written, shortened; "" where it is not known.
+    """
+
+    def __init__(self, problem: str, record: str = "") -> None:
+        super().__init__(problem, record)
+        self.problem, self.record = problem, record
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 Pieces = Sequence[Any]
@@ -201,7 +214,8 @@ def _culprit(values: list[Any], error: Exception) -> CodecError:
         except Exception as cause:  # a user's __reduce__ may raise anything
             return CodecError(
                 f"a record of type {type(value).__module__}.{type(value).__qualname__} cannot be pickled "
-                f"({cause}); emit plain data, or define the class at the top level of a module"
+                f"({cause}); emit plain data, or define the class at the top level of a module",
+                shorten(value),
             )
     return CodecError(f"a batch of {len(values)} records cannot be pickled: {error}")
 

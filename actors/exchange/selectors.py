@@ -177,6 +177,7 @@ class ByKeyGroup(ChannelSelector):
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
         self._by_columns = KeyedColumns(key_of, self._channels_of)
+        self._looked = False
 
     def split(self, batch: Batch) -> Split:
         """By the hash of each record's key.
@@ -186,6 +187,7 @@ class ByKeyGroup(ChannelSelector):
             RefusedKeyError: the key of a record cannot be a key.
         """
         if self.channels == 1:
+            self._look_at_first(batch)
             return ((0, batch),) if len(batch) else ()
         if isinstance(batch, ArrowBatch):
             if self._columns is not None:
@@ -211,7 +213,7 @@ class ByKeyGroup(ChannelSelector):
                 return scattered(*divided, self.channels)
         try:
             channels = self._channels_of.keys(keys)
-        except TypeError:
+        except (TypeError, RecursionError):
             channels = self._one_by_one(keys, batch.values)
         return scatter(batch, channels, self.channels)
 
@@ -223,7 +225,18 @@ class ByKeyGroup(ChannelSelector):
                 channels.append(self._channels_of.key(key))
             except InvalidKeyError as error:
                 raise RefusedKeyError.of(self._key_by, shortened(record)) from error
+            except RecursionError:
+                found = f"{type(key).__name__} nested too deeply"
+                deep = InvalidKeyError(found, "", "key by a part of it, or its text")
+                raise RefusedKeyError.of(self._key_by, shortened(record)) from deep
         return channels
+
+    def _look_at_first(self, batch: Batch) -> None:
+        """A single channel needs no keys; that the first record has one that can be a key is seen all the same."""
+        if not self._looked and type(batch) is RowBatch and len(batch):
+            self._looked = True
+            first = batch.values[:1]
+            self._one_by_one(extracted(self._key_of, first, self._key_by), first)
 
 
 class ByFunction(ChannelSelector):

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
 from rayflink.common.row_columns import RowColumns
-from rayflink.operators.base import OperatorContext
+from rayflink.operators.base import OperatorContext, UserCodeError
 
-from .codec import encode_pieces, join_batches, joint_bytes
+from .codec import CodecError, Pieces, encode_pieces, join_batches, joint_bytes
 from .open_batch import OpenBatch, bytes_per_row
 from .partition import ResultPartition
 from .selectors import Broadcast, ChannelSelector, RoundRobin
@@ -95,9 +95,11 @@ class RecordWriter:
         self._target_rows = min(self._limits.max_rows, _FIRST_ROWS)
         self.rows_written = 0
         self.effective_timeout_ms = 0.0
+        self._ctx: OperatorContext | None = None
 
     def open(self, ctx: OperatorContext) -> None:
         """Open the user's functions that say which record goes where."""
+        self._ctx = ctx
         self._selector.open(ctx)
 
     def close(self) -> None:
@@ -220,7 +222,7 @@ class RecordWriter:
         held, rows = self._open[lane], len(batch)
         for start in range(0, rows, row_limit):
             piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
-            encoded = encode_pieces(piece)
+            encoded = self._encoded(piece)
             size, count, arrow = sum(map(len, encoded)), len(piece), isinstance(piece, ArrowBatch)
             most = self._limits.max_arrow_bytes if arrow else self._limits.max_bytes
             if type(piece) is RowBatch:
@@ -234,6 +236,16 @@ class RecordWriter:
             held.seal(encoded, size, count, arrow)
             if held.sealed_bytes + size > most:
                 self._ship(lane)
+
+    def _encoded(self, piece: Batch) -> Pieces:
+        """The piece as bytes; a record that has none is the failure of the operator that emitted it."""
+        try:
+            return encode_pieces(piece)
+        except CodecError as error:
+            if self._ctx is None:
+                raise
+            told = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, "the output")
+            raise told from error
 
     def _ship(self, lane: int) -> None:
         held = self._open[lane]

@@ -41,7 +41,12 @@ class PrintForm:
         self._text = _form_of(type_info)
 
     def __call__(self, value: Any) -> str:
-        return self._text(value)
+        try:
+            return self._text(value)
+        except (TypeError, ValueError, AttributeError):
+            if self._type_info is not None:
+                self._type_info.check(value, "record to print")  # says what it is, where it is not of the type
+            raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PrintForm, (self._type_info,)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import IO, Any
 
+from . import charsets
 from .batches import Batch, rows_of
 from .errors import shorten
 from .type_base import TypeInformation
@@ -62,11 +62,11 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     'ab'
 
     Raises:
-        LookupError: the character set is unknown.
+        UnknownCharset: the character set is unknown.
     """
 
     def __init__(self, charset: str = "UTF-8") -> None:
-        self._charset = codecs.lookup(charset).name
+        self._charset = charsets.charset(charset)
 
     def serialize(self, element: Any) -> bytes:
         if not isinstance(element, str):
@@ -156,9 +156,9 @@ class Encoder(ABC):
         b'(a,1)\\n'
 
         Raises:
-            LookupError: the character set is unknown.
+            UnknownCharset: the character set is unknown.
         """
-        return _TextLines(codecs.lookup(charset_name).name)
+        return _TextLines(charsets.charset(charset_name))
 
     @staticmethod
     def lines_of(schema: SerializationSchema, separator: bytes = b"\n") -> Encoder:
@@ -174,7 +174,11 @@ class _TextLines(Encoder):
         return _TextLines(self._charset, type_info)
 
     def encode(self, element: Any) -> bytes:
-        return self.encode_all([element])[0]
+        try:
+            return self.encode_all([element])[0]
+        except UnicodeEncodeError as error:
+            remedy = "replace such characters before the sink, or choose another charset_name"
+            raise ValueError(f"{error}; {remedy}") from error
 
     def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
         from .basic_types import PickledBytesTypeInfo

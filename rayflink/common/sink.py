@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from .batches import Batch
+from .errors import shorten
 from .type_base import TypeInformation
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -38,6 +42,37 @@ class WriterContext:
     def now_ms(self) -> int:
         """Processing time in epoch milliseconds."""
         return int(self.clock.now_ms())
+
+
+class UnwritableRecord(Exception):
+    """A sink's writer cannot write one record; `__cause__` says why.
+
+    Args:
+        record: shortened.
+    """
+
+    def __init__(self, record: str) -> None:
+        super().__init__(record)
+        self.record = record
+
+
+def all_or_named(
+    write_all: Callable[[Sequence[Any]], list[_T]], write: Callable[[Any], _T], records: Sequence[Any]
+) -> list[_T]:
+    """What `write_all` makes of the records; where it fails, `write` says on which of them.
+
+    Raises:
+        UnwritableRecord: `write` failed on one of them.
+    """
+    with suppress(Exception):
+        return write_all(records)
+    written = []
+    for record in records:
+        try:
+            written.append(write(record))
+        except Exception as error:
+            raise UnwritableRecord(shorten(record)) from error
+    return written
 
 
 class SinkWriter(ABC):

@@ -15,6 +15,7 @@ __all__ = ["Fault", "TypeInformation"]
 
 
 _NONE = type(None)
+_LONGEST_TYPE = 200
 _Info = TypeVar("_Info", bound="TypeInformation")
 
 
@@ -134,8 +135,8 @@ class TypeInformation:
         if value is not None:
             inferred = infer_type(value)
             if inferred != self:
-                remedy += f", or declare the type as {inferred}"
-        return Fault(path, found, str(self), remedy)
+                remedy += f", or declare the type as {_short(inferred)}"
+        return Fault(path, found, _short(self), remedy)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._parameters() == other._parameters()
@@ -145,6 +146,11 @@ class TypeInformation:
 
     def __repr__(self) -> str:
         return type(self).__name__
+
+
+def _short(info: TypeInformation) -> str:
+    text = str(info)
+    return text if len(text) <= _LONGEST_TYPE else f"{text[:_LONGEST_TYPE]}... ({len(info._parameters())} fields)"
 
 
 def _in_state(part: Any) -> Any:

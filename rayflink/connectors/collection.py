@@ -9,6 +9,8 @@ from typing import Any
 
 from ..common.accumulators import ListAccumulator
 from ..common.batches import Batch, RowBatch, rows_of
+from ..common.call_sites import call_site
+from ..common.errors import NotSerializable
 from ..common.immutability import is_immutable
 from ..common.sink import Sink, SinkWriter, WriterContext
 from ..common.source import (
@@ -21,6 +23,7 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from ..common.unsendable import cause, failure_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,18 @@ class CollectionSplit:
     """Elements [position, end of the collection)."""
 
     position: int = 0
+
+
+def check_elements(values: list[Any]) -> None:
+    """Refuse elements that cannot be sent to another process, as far as one of each type tells.
+
+    Raises:
+        NotSerializable: one cannot.
+    """
+    for value in {type(value): value for value in values}.values():
+        failure = None if is_immutable(type(value)) else failure_of(value)
+        if failure is not None:
+            raise NotSerializable("the collection", cause(values, failure), call_site())
 
 
 class CollectionSource(Source):

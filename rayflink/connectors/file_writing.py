@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
 from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
-from ..common.sink import SinkWriter, WriterContext
+from ..common.sink import SinkWriter, WriterContext, all_or_named
 from .buckets import BucketContext
-from .part_files import PartFile, PendingFile, ensure_writable, remove_leftovers
+from .part_files import PartFile, PendingFile, ensure_writable, remove_leftovers, writing_below
 
 if TYPE_CHECKING:
     from .file_sink import FileSinkSettings
@@ -58,11 +58,10 @@ class FileWriter(SinkWriter):
             return
         now_ms = self._ctx.now_ms()
         bucket = self._buckets.bucket_of_all(now_ms)
-        if bucket is not None:
-            self._write_to(bucket, batch, now_ms)
-            return
-        for bucket, part in self._divided(batch, now_ms):
-            self._write_to(bucket, part, now_ms)
+        divided = ((bucket, batch),) if bucket is not None else self._divided(batch, now_ms)
+        for bucket, part in divided:
+            with writing_below(self._folder):
+                self._write_to(bucket, part, now_ms)
 
     def _divided(self, batch: Batch, now_ms: int) -> Iterator[tuple[str, Batch]]:
         stamps = batch.timestamps
@@ -88,7 +87,7 @@ class FileWriter(SinkWriter):
 
     def _append(self, bucket: str, records: list[Any], now_ms: int) -> None:
         assert isinstance(self._form, Encoder)
-        pieces = self._form.encode_all(records)
+        pieces = all_or_named(self._form.encode_all, self._form.encode, records)
         at = 0
         while at < len(pieces):
             opened = self._opened(bucket, now_ms)
@@ -133,9 +132,10 @@ class FileWriter(SinkWriter):
 
     def _end(self, bucket: str) -> None:
         opened = self._open[bucket]
-        if opened.bulk is not None:
-            opened.bulk.finish()
-        self._whole.append(opened.part.end())
+        with writing_below(self._folder):
+            if opened.bulk is not None:
+                opened.bulk.finish()
+            self._whole.append(opened.part.end())
         del self._open[bucket]
 
     def next_time_ms(self) -> int | None:

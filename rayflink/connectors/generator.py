@@ -90,6 +90,8 @@ class NumberSequenceSource(DataGeneratorSource):
     """
 
     def __init__(self, start: int, end: int) -> None:
+        if not (hasattr(start, "__index__") and hasattr(end, "__index__")):
+            raise TypeError(f"a sequence goes from one int to another, got {start!r} and {end!r}; give two ints")
         if start > end:
             raise ValueError(f"start must not be above end, got {start} and {end}")
         super().__init__(None, end - start + 1, None, start)

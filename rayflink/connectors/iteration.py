@@ -10,9 +10,12 @@ from typing import Any
 
 from ..common.aliasing import detached
 from ..common.batches import RowBatch
+from ..common.call_sites import call_site
 from ..common.callables import ensure_takes
+from ..common.errors import InvalidFunction
 from ..common.functions import SourceFunction
 from ..common.immutability import IMMUTABLE_TYPES
+from ..common.results import drawn_from
 from ..common.source import (
     Boundedness,
     EnumeratorContext,
@@ -63,7 +66,11 @@ class IteratorSource(Source):
     ) -> None:
         if not isinstance(iterable, SourceFunction) and not callable(iterable):
             kind = type(iterable).__name__
-            raise TypeError(f"a SourceFunction or a callable that returns an iterable is wanted, got {kind}")
+            problem = f"add_source: a SourceFunction or a callable that returns an iterable is wanted, got {kind}"
+            remedy = "give the generator function itself, without calling it" if inspect.isgenerator(iterable) else (
+                "give a generator function; from_collection takes a list"
+            )
+            raise InvalidFunction(problem, remedy, call_site())
         if not isinstance(iterable, SourceFunction):
             ensure_takes(0, iterable, "IteratorSource")
         if chunk_records < 1:
@@ -101,7 +108,7 @@ class _IterationReader(OneByOneReader):
         if inspect.iscoroutine(given):
             given.close()
             raise TypeError("the async function yields nothing; yield each record, or make it a plain function")
-        return _IterationCursor(given, function, split.position, self._chunk_records)
+        return _IterationCursor(drawn_from(given), function, split.position, self._chunk_records)
 
     def next_poll_ms(self) -> int | None:
         is_async = self._splits and isinstance(self._cursor, _AsyncCursor)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
 from ..common.sink import Committer
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,33 @@ class PartFile:
         """Delete it."""
         self.file.close()
         os.remove(self._hidden)
+
+
+class CannotWrite(OSError):
+    """A part file cannot be written."""
+
+    def __init__(self, folder: str, found: str, remedy: str) -> None:
+        super().__init__(folder, found, remedy)
+        self.folder, self.found, self.remedy = folder, found, remedy
+
+    def __str__(self) -> str:
+        return f"cannot write below {self.folder!r}: {self.found}; {self.remedy}"
+
+
+@contextmanager
+def writing_below(folder: str) -> Iterator[None]:
+    """What the operating system refuses in the block becomes an error that names the folder and the remedy.
+
+    Raises:
+        CannotWrite: it refused something.
+    """
+    try:
+        yield
+    except CannotWrite:
+        raise
+    except OSError as error:
+        remedy = "free space there, or choose another folder" if error.errno in _FULL else "choose another folder"
+        raise CannotWrite(folder, str(error), remedy) from error
 
 
 def ensure_writable(folder: str) -> None:

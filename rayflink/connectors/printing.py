@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..common.batches import Batch, rows_of
-from ..common.sink import Sink, SinkWriter, WriterContext
+from ..common.sink import Sink, SinkWriter, WriterContext, all_or_named
 from ..common.written import write_text
 
 
@@ -45,7 +45,8 @@ class _PrintWriter(SinkWriter):
     def write(self, batch: Batch) -> None:
         prefix, to_text = self._prefix, self._to_text
         stream = sys.stderr if self._stderr else sys.stdout
-        write_text(stream, "".join([f"{prefix}{to_text(value)}\n" for value in rows_of(batch)]))
+        texts = all_or_named(lambda records: list(map(to_text, records)), to_text, rows_of(batch))
+        write_text(stream, "".join([f"{prefix}{text}\n" for text in texts]))
         stream.flush()
 
     def flush(self, end_of_input: bool) -> None:

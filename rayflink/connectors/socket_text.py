@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.batches import RowBatch
+from ..common.charsets import charset
 from ..common.source import (
     END,
     PENDING,
@@ -75,6 +76,7 @@ class SocketTextSource(Source):
 
     Raises:
         ValueError: port or max_retries out of range, delimiter empty.
+        UnknownCharset: there is no such encoding.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class SocketTextSource(Source):
         if max_retries < -1:
             raise ValueError(f"max_retries must be >= -1, got {max_retries}")
         LineSplitter(delimiter)
-        codecs.lookup(encoding)
+        charset(encoding)
         self.host, self.port, self.delimiter = host, port, delimiter
         self.max_retries, self.retry_ms, self.encoding = max_retries, retry_ms, encoding
 
@@ -172,11 +174,19 @@ class SocketTextReader(SourceReader):
         except ConnectionError:
             chunk = b""
         if chunk:
-            self._records.extend(self._splitter.feed(self._decoder.decode(chunk)))
+            self._records.extend(self._splitter.feed(self._decoded(chunk)))
         else:
-            self._records.extend(self._splitter.feed(self._decoder.decode(b"", True)))
+            self._records.extend(self._splitter.feed(self._decoded(b"", True)))
             self._disconnected()
         return True
+
+    def _decoded(self, chunk: bytes, final: bool = False) -> str:
+        try:
+            return self._decoder.decode(chunk, final)
+        except UnicodeDecodeError as error:
+            source, wrong = self._source, error.object[error.start : error.start + 16]
+            problem = f"{source.host}:{source.port} sent {wrong!r}, which is no {source.encoding} text ({error.reason})"
+            raise ValueError(f"{problem}; pass the encoding= that the server writes") from error
 
     def _disconnected(self) -> None:
         self._hang_up()

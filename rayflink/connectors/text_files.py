@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..common.batches import RowBatch
+from ..common.charsets import charset
 from ..common.split_reader import SplitCursor
 from .compression import open_bytes
 from .file_blocks import FileSplit, LineBlocks, line_number
@@ -24,11 +25,11 @@ class TextLineFormat(StreamFormat):
         encoding: of the text.
 
     Raises:
-        LookupError: the encoding is unknown.
+        UnknownCharset: the encoding is unknown.
     """
 
     def __init__(self, encoding: str = "utf-8") -> None:
-        self._encoding = codecs.lookup(encoding).name
+        self._encoding = charset(encoding)
         self._is_wide = self._encoding.startswith(_WIDE_ENCODINGS)
         self.divisible = not self._is_wide
 
@@ -47,7 +48,7 @@ class TextFileSource(FileSource):
         encoding: of the text.
 
     Raises:
-        LookupError: the encoding is unknown.
+        UnknownCharset: the encoding is unknown.
         ValueError: a path names a pipe, socket or device.
     """
 

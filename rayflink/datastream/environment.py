@@ -11,14 +11,14 @@ from typing import Any
 from rayflink.common import options
 from rayflink.common.callables import ensure_takes
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import ConfigError
+from rayflink.common.errors import ConfigError, shorten
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import SourceFunction
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.source import Source
 from rayflink.common.watermarks import WatermarkStrategy
-from rayflink.connectors.collection import CollectionSource
+from rayflink.connectors.collection import CollectionSource, check_elements
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.iteration import IteratorSource
 from rayflink.connectors.text_files import TextFileSource
@@ -279,6 +279,8 @@ class StreamExecutionEnvironment(FaultTolerance):
         if not isinstance(source, Source):
             raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
         factory = SourceFactory(source, watermark_strategy)
+        if not isinstance(source, CollectionSource):  # its elements, which may be many, have been looked at
+            factory()  # what cannot travel is refused here, in the user's line
         stream = DataStream(self, graph.Source(factory, name=f"Source: {source_name}", output_type=type_info))
         widest = source.max_parallelism
         return stream if widest is None else stream.set_parallelism(widest)
@@ -291,6 +293,7 @@ class StreamExecutionEnvironment(FaultTolerance):
 
         Raises:
             TypeMismatch: an element is not of the type.
+            NotSerializable: an element cannot be sent to a task.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment({"execution.target": "local"})
@@ -298,9 +301,13 @@ class StreamExecutionEnvironment(FaultTolerance):
         [2, 3]
         """
         declared = as_type(type_info)
+        if not hasattr(collection, "__iter__") and not hasattr(collection, "__getitem__"):
+            found = f"{type(collection).__name__} {shorten(collection, 80)}"
+            raise TypeError(f"from_collection needs an iterable, found {found}; give a list of the records")
         values = list(collection)
         if declared is not None:
             values = list(declared.convert_batch(values, "element of the collection", graph.call_site()))
+        check_elements(values)
         return self.from_source(CollectionSource(values), None, "Collection Source", declared)
 
     def add_source(

@@ -13,6 +13,7 @@ from rayflink.operators.keyed import KeyedReduceOperator, keyed_aggregation
 from rayflink.operators.keyed_functions import keyed_filter, keyed_flat_map, keyed_map
 from rayflink.operators.keyed_process import KeyedProcessOperator
 
+from .fields import check_fields
 from .streams import SAME_TYPE, DataStream
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class KeyedStream(DataStream):
         >>> list(stream.key_by(0).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
         [('a', 1), ('b', 5), ('a', 3)]
         """
-        return self._keyed("Keyed Reduce", Factory(KeyedReduceOperator, self.key_selector, func), SAME_TYPE)
+        declared = self._transformation.declared_type()
+        return self._keyed("Keyed Reduce", Factory(KeyedReduceOperator, self.key_selector, func), declared)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """The rolling sum of a field, for each record; other fields are those of the key's first record."""
@@ -122,6 +124,7 @@ class KeyedStream(DataStream):
         raise PlanError("cache() was called on a keyed stream", remedy, graph.call_site())
 
     def _aggregated(self, kind: str, position: int | str) -> DataStream:
+        check_fields(kind, position, self._transformation.declared_type())
         factory = Factory(keyed_aggregation, self.key_selector, kind, position)
         return self._keyed("Keyed Aggregation", factory, SAME_TYPE)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rayflink.common.errors import shorten
 from rayflink.common.type_base import TypeInformation
 from rayflink.common.type_hints import to_type_info
 from rayflink.graph import transformations as graph
@@ -42,12 +44,12 @@ class Step:
 
     def name(self: S, name: str) -> S:
         """Name the operator, for plans, logs and errors."""
-        self._operator("name").name = name
+        self._operator("name").name = self._text("name", name)
         return self
 
     def uid(self: S, uid: str) -> S:
         """Give the operator an identity that outlives changes of the program; state is found by it."""
-        self._operator("uid").uid = uid
+        self._operator("uid").uid = self._text("uid", uid)
         return self
 
     def set_uid_hash(self: S, uid_hash: str) -> S:
@@ -60,7 +62,7 @@ class Step:
 
     def set_description(self: S, description: str) -> S:
         """A longer text for plans."""
-        self._operator("description").description = description
+        self._operator("description").description = self._text("description", description)
         return self
 
     def set_parallelism(self: S, parallelism: int) -> S:
@@ -69,6 +71,7 @@ class Step:
         Raises:
             PlanError: it is below 1, above what the source can be read by, or above 1 on a non-parallel operator.
         """
+        self._whole("parallelism", parallelism)
         factory = getattr(self._transformation, "operator_factory", None)
         widest = getattr(getattr(factory, "source", None), "max_parallelism", None)
         if widest is not None and parallelism > widest:
@@ -83,7 +86,7 @@ class Step:
         Raises:
             PlanError: it is out of range.
         """
-        return self._checked("max_parallelism", max_parallelism)
+        return self._checked("max_parallelism", self._whole("max parallelism", max_parallelism))
 
     def force_non_parallel(self: S) -> S:
         """Run the operator in one subtask, for good: a later `set_parallelism` above 1 is refused."""
@@ -99,7 +102,7 @@ class Step:
         Raises:
             PlanError: it is below -1.
         """
-        return self._checked("buffer_timeout_ms", timeout_millis)
+        return self._checked("buffer_timeout_ms", self._whole("buffer timeout", timeout_millis))
 
     def slot_sharing_group(self: S, slot_sharing_group: str | SlotSharingGroup) -> S:
         """Share slots only with operators of this group; operators behind it inherit the group.
@@ -132,6 +135,20 @@ class Step:
         """Run this operator in a task of its own."""
         self._operator("chaining").chaining_strategy = ChainingStrategy.NEVER
         return self
+
+    def _text(self, what: str, given: str) -> str:
+        if not isinstance(given, str):
+            raise self._wrong(what, given, "a str")
+        return given
+
+    def _whole(self, what: str, given: int) -> int:
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            raise self._wrong(what, given, "an int")
+        return operator.index(given)
+
+    def _wrong(self, what: str, given: object, wanted: str) -> PlanError:
+        problem = f"the {what} of {self._transformation.name!r} is {shorten(given, 80)}, of type {type(given).__name__}"
+        return PlanError(problem, f"give {wanted}", graph.call_site())
 
     def _checked(self: S, attribute: str, value: Any) -> S:
         step = self._operator(attribute.replace("_", " "))

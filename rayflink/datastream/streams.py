@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.errors import shorten
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
 from rayflink.common.output_tag import OutputTag
@@ -26,6 +27,7 @@ from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOpe
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .closeable_iterator import CloseableIterator
+from .fields import check_fields
 from .selectors import field_selector
 from .step import Step, as_type
 
@@ -94,6 +96,7 @@ class DataStream(Step):
             ValueError: there is no position.
         """
         ProjectOperator(*field_indexes)  # refuses none at all here, in the user's line
+        check_fields("project", field_indexes, self._transformation.declared_type())
         return self._one_input("Projection", Factory(ProjectOperator, *field_indexes))
 
     def map_batches(self, func: Any, form: str | None = None, timestamp_column: str | None = None) -> DataStream:
@@ -130,7 +133,10 @@ class DataStream(Step):
 
         Raises:
             PlanError: their declared types differ.
+            TypeError: one of them is no stream.
         """
+        for stream in streams:
+            ensure_stream(stream, "union")
         inputs = (self._transformation, *(stream._transformation for stream in streams))
         same = all(given.output_type == inputs[0].output_type for given in inputs)
         step = graph.Union(inputs, output_type=inputs[0].output_type if same else None)
@@ -141,6 +147,7 @@ class DataStream(Step):
         """This stream and another of any type, to be worked by one function with a method for each."""
         from .connected import ConnectedStreams
 
+        ensure_stream(ds, "connect")
         return ConnectedStreams(self, ds)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
@@ -149,6 +156,10 @@ class DataStream(Step):
         Raises:
             PlanError: this is not the output of an operator.
         """
+        if not isinstance(output_tag, OutputTag):
+            found = f"{type(output_tag).__name__} {shorten(output_tag, 80)}"
+            remedy = "give the tag that the function yields, as in OutputTag('late')"
+            raise TypeError(f"get_side_output needs an OutputTag, found {found}; {remedy}")
         self._operator("side output")
         step = graph.SideOutput(self._transformation, output_tag.tag_id, output_type=output_tag.type_info)
         return DataStream(self._env, step)
@@ -170,6 +181,7 @@ class DataStream(Step):
         """
         from .keyed import KeyedStream
 
+        check_fields("key_by", key_selector, self._transformation.declared_type())
         selector = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type))
         as_key_selector(selector)  # refuses what is no key selector here, in the user's line
         strategy = partitioners.KeyGroup(selector)
@@ -203,6 +215,7 @@ class DataStream(Step):
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
         """To the subtask that `partitioner(key, number of subtasks)` names."""
         as_partitioner(partitioner)  # refuses what is none here, in the user's line
+        check_fields("partition_custom", key_selector, self._transformation.declared_type())
         key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
         as_key_selector(key_of)
         return self._partitioned(partitioners.Custom(partitioner, key_of))
@@ -303,6 +316,15 @@ class DataStream(Step):
         with records:
             return list(islice(records, limit))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            from .keyed import KeyedStream
+
+            remedy = "call key_by(...) before it" if hasattr(KeyedStream, name) else ""
+            keyed = f"{name}() needs a keyed stream; {remedy}" if remedy else f"a stream has no method {name!r}"
+            raise AttributeError(keyed, name=name, obj=self)
+
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")
 
@@ -330,6 +352,13 @@ class DataStream(Step):
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream:
         step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
         return DataStream(self._env, step)
+
+
+def ensure_stream(given: Any, step: str) -> None:
+    """Raises: TypeError: it is no stream."""
+    if not isinstance(given, DataStream):
+        found = f"{type(given).__name__} {shorten(given, 80)}"
+        raise TypeError(f"{step} needs a DataStream, found {found}; make one with from_collection() or a source")
 
 
 class DataStreamSink(Step):

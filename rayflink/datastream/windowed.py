@@ -23,6 +23,7 @@ from rayflink.operators.window_functions import (
 )
 from rayflink.operators.windows import is_plainly_aligned, window_operator_of
 
+from .fields import check_fields
 from .keyed import KeyedStream
 from .streams import SAME_TYPE, DataStream
 
@@ -113,7 +114,8 @@ class WindowedStream:
             window_function: a ProcessWindowFunction or WindowFunction, called with the one reduced record.
         """
         same = output_type is None and window_function is None
-        return self._applied(Factory(reducing, reduce_function), window_function, SAME_TYPE if same else output_type)
+        declared = self._keyed._transformation.declared_type() if same else output_type
+        return self._applied(Factory(reducing, reduce_function), window_function, declared)
 
     def aggregate(
         self,
@@ -141,23 +143,27 @@ class WindowedStream:
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """The sum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "sum", position_to_sum), None, SAME_TYPE)
+        return self._aggregated("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
         """The minimum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "min", position_to_min), None, SAME_TYPE)
+        return self._aggregated("min", position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
         """The maximum of a field a key and window; other fields are those of the first record."""
-        return self._applied(Factory(built_in, "max", position_to_max), None, SAME_TYPE)
+        return self._aggregated("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
         """The record with the minimum of a field a key and window."""
-        return self._applied(Factory(built_in, "min_by", position_to_min_by), None, SAME_TYPE)
+        return self._aggregated("min_by", position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """The record with the maximum of a field a key and window."""
-        return self._applied(Factory(built_in, "max_by", position_to_max_by), None, SAME_TYPE)
+        return self._aggregated("max_by", position_to_max_by)
+
+    def _aggregated(self, kind: str, position: int | str) -> DataStream:
+        check_fields(kind, position, self._keyed._transformation.declared_type())
+        return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id
@@ -179,6 +185,10 @@ class AllWindowedStream(WindowedStream):
 
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
+
+    def _aggregated(self, kind: str, position: int | str) -> DataStream:
+        check_fields(kind, position, self._keyed._transformation.declared_type())
+        return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         adapted = function if function is None else WithoutKey(function)

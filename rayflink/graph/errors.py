@@ -20,7 +20,8 @@ class EmptyProgramError(PlanError):
     """The program declares no operator."""
 
     def __init__(self) -> None:
-        super().__init__("No operators defined in streaming topology.", "Cannot execute.")
+        remedy = "Give a stream a sink, such as print(), before execute(); steps that have run are forgotten."
+        super().__init__("No operators defined in streaming topology. Cannot execute.", remedy)
         self.args = ()
 
     def __str__(self) -> str:

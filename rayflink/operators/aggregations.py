@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from operator import add
+from operator import add, gt, lt
 from typing import Any
 
 Combine = Callable[[Any, Any], Any]
@@ -32,15 +32,15 @@ def aggregation(kind: str, position: Position = 0) -> Combine:
     if isinstance(position, bool) or not isinstance(position, (int, str)):
         raise TypeError(f"{kind} needs a field index or name, got {position!r}")
     if kind == "sum":
-        return _on_field(position, add)
+        return _on_field(kind, position, add)
     if kind == "min":
-        return _on_field(position, lambda a, b: b if b < a else a)
+        return _on_field(kind, position, lambda a, b: b if b < a else a)
     if kind == "max":
-        return _on_field(position, lambda a, b: b if b > a else a)
+        return _on_field(kind, position, lambda a, b: b if b > a else a)
     if kind == "min_by":
-        return lambda a, b: b if field_of(b, position) < field_of(a, position) else a
+        return _by_field(kind, position, lt)
     if kind == "max_by":
-        return lambda a, b: b if field_of(b, position) > field_of(a, position) else a
+        return _by_field(kind, position, gt)
     raise ValueError(f"there is no aggregation {kind!r}; use sum, min, max, min_by or max_by")
 
 
@@ -59,13 +59,37 @@ def field_of(record: Any, position: Position) -> Any:
         raise TypeError(f"a record of type {kind} has no field {position!r}; aggregate by a field it has") from error
 
 
+def misfit(kind: str, position: Position, first: Any, second: Any) -> TypeError:
+    """Why two records cannot be aggregated: their fields are not there, or do not go together."""
+    try:
+        before, found = (type(field_of(record, position)).__name__ for record in (first, second))
+    except TypeError as error:
+        return error
+    wanted = "numbers" if kind == "sum" else "values that can be compared"
+    problem = f"{kind} of field {position!r} found {found} after {before}, wanted {wanted}"
+    return TypeError(f"{problem}; filter such records out, or give the field a value, before {kind}")
+
+
 def _is_bare(record: Any) -> bool:
     return isinstance(record, (str, bytes)) or not hasattr(type(record), "__getitem__")
 
 
-def _on_field(position: Position, combine: Combine) -> Combine:
+def _by_field(kind: str, position: Position, precedes: Combine) -> Combine:
+    def by_field(first: Any, second: Any) -> Any:
+        try:
+            return second if precedes(field_of(second, position), field_of(first, position)) else first
+        except TypeError as error:
+            raise misfit(kind, position, first, second) from error
+
+    return by_field
+
+
+def _on_field(kind: str, position: Position, combine: Combine) -> Combine:
     def on_field(first: Any, second: Any) -> Any:
-        result = combine(field_of(first, position), field_of(second, position))
+        try:
+            result = combine(field_of(first, position), field_of(second, position))
+        except TypeError as error:
+            raise misfit(kind, position, first, second) from error
         if type(first) is tuple and isinstance(position, int):
             if position < 0 or position >= len(first):
                 fields = list(first)
@@ -81,16 +105,19 @@ def _on_field(position: Position, combine: Combine) -> Combine:
         changed[position] = result  # type: ignore[index]
         return changed
 
-    return on_field if isinstance(position, str) or position < 0 else _on_tuple_field(position, combine, on_field)
+    return on_field if isinstance(position, str) or position < 0 else _on_tuple_field(kind, position, combine, on_field)
 
 
-def _on_tuple_field(position: int, combine: Combine, otherwise: Combine) -> Combine:
+def _on_tuple_field(kind: str, position: int, combine: Combine, otherwise: Combine) -> Combine:
     """The same as `otherwise`, but quick for plain tuples that have the field."""
     after = position + 1
 
     def on_tuple_field(first: Any, second: Any) -> Any:
         if first.__class__ is tuple and second.__class__ is tuple and position < len(first) and position < len(second):
-            return first[:position] + (combine(first[position], second[position]),) + first[after:]
+            try:
+                return first[:position] + (combine(first[position], second[position]),) + first[after:]
+            except TypeError as error:
+                raise misfit(kind, position, first, second) from error
         return otherwise(first, second)
 
     return on_tuple_field

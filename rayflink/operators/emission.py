@@ -10,6 +10,7 @@ from ..common.aliasing import detached
 from ..common.batches import MIN_TIMESTAMP, Element, RowBatch, Tagged
 from ..common.immutability import IMMUTABLE_TYPES
 from ..common.output_tag import OutputTag
+from ..common.results import drawn_from
 
 
 class Emission:
@@ -47,7 +48,7 @@ class Emission:
         if results is None:
             return
         immutable = IMMUTABLE_TYPES
-        for result in results:
+        for result in drawn_from(results):
             if type(result) in immutable:
                 self.add(result, stamp)
             elif type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):

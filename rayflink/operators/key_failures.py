@@ -22,7 +22,7 @@ class NoSuchField(RayflinkError):
     def __init__(self, step: str, fields: str, cause: str) -> None:
         super().__init__(step, fields, cause)
         self.step, self.fields, self.cause = step, fields, cause
-        self.remedy = "key by what every record has, or by a function"
+        self.remedy = f"{'project' if step == 'project' else 'key by'} what every record has, or use a function"
 
     def __str__(self) -> str:
         return f"{self.step} wants {self.fields} of each record, found a record without ({self.cause}); {self.remedy}"

@@ -12,7 +12,7 @@ from ..common.batches import Batch, Element, RowBatch
 from ..common.functions import as_reduce
 from ..common.purity import holds_nothing
 from ..common.row_columns import Coded, RowColumns, in_use
-from .aggregations import Position, aggregation
+from .aggregations import Position, aggregation, field_of, misfit
 from .base import OperatorSnapshot, UserCodeError
 from .keyed_base import KeyedOperator
 from .running_sums import running_sums
@@ -34,6 +34,8 @@ class KeyedReduceOperator(KeyedOperator):
     state_name = "_op_state"
     gives_running_results = True
     where = "reduce"
+    position: Position | None = None
+    """The field every record must have; None: whatever the function wants."""
 
     def __init__(self, key_selector: Any, function: Any) -> None:
         self._function = as_reduce(function)
@@ -67,6 +69,8 @@ class KeyedReduceOperator(KeyedOperator):
                 if old is absent:
                     key = self.canonical(key, value)
                     old = get(key, absent)
+                    if self.position is not None:
+                        field_of(value, self.position)  # a first record is not combined; it must have the field too
                 result = value if old is absent else reduce(old, value)
                 kind = result.__class__
                 if kind is tuple and len(result) == 2:
@@ -95,6 +99,7 @@ class KeyedSumOperator(KeyedReduceOperator):
 
     def __init__(self, key_selector: Any, position: Position = 0) -> None:
         super().__init__(key_selector, aggregation("sum", position))
+        self.position = position
         self._pairs_only = position == 1
         """Whether the sum is the second field, and all values in state are pairs that nobody can change."""
 
@@ -142,7 +147,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         get, immutable = state.get, IMMUTABLE_TYPES
         results: list[Any] = []
         emit = results.append
-        key = value = None
+        key = value = old = None
         try:
             for key, value in zip(keys, values, strict=True):
                 old = get(key)
@@ -159,6 +164,9 @@ class KeyedSumOperator(KeyedReduceOperator):
                     return results + super().combined(keys[done:], values[done:], state)
         except UserCodeError:
             raise
+        except TypeError as error:
+            failure = self.record_failure(self.where, key, value, error)
+            raise failure from (error if old is None else misfit("sum", 1, old, value))
         except Exception as error:
             raise self.record_failure(self.where, key, value, error) from error
         return results
@@ -182,7 +190,7 @@ def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> K
     if kind == "sum":
         return KeyedSumOperator(key_selector, position)
     operator = KeyedReduceOperator(key_selector, aggregation(kind, position))
-    operator.where = kind
+    operator.where, operator.position = kind, position
     return operator
 
 

@@ -10,6 +10,7 @@ from rayflink.state.timers import TimerQueue
 
 from ..common.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
 from ..common.functions import KeyedProcessFunction, TimeDomain, TimerService, as_process
+from ..common.results import drawn_from
 from .base import shortened
 from .emission import Emission
 from .keyed_base import KeyedOperator
@@ -78,7 +79,7 @@ class KeyedProcessOperator(KeyedOperator):
             try:
                 results = call(superstep, context)
                 if results is not None:
-                    drawn = iter(results)
+                    drawn = drawn_from(results)
                     while not out.draw(drawn, None):
                         yield
             except Exception as error:
@@ -104,7 +105,7 @@ class KeyedProcessOperator(KeyedOperator):
             try:
                 results = self._on_timer(timestamp, context)
                 if results is not None:
-                    drawn = iter(results)
+                    drawn = drawn_from(results)
                     while not out.draw(drawn, stamp):
                         yield
             except Exception as error:

@@ -9,6 +9,7 @@ from ..common.aliasing import detached
 from ..common.batches import Element, RowBatch, Tagged
 from ..common.immutability import IMMUTABLE_TYPES
 from ..common.output_tag import OutputTag
+from ..common.results import drawn_from
 
 CHUNK_RECORDS = 4096
 
@@ -34,7 +35,7 @@ class Outputs:
         if results is None:
             return
         immutable = IMMUTABLE_TYPES
-        for result in results:
+        for result in drawn_from(results):
             tag = None
             if type(result) not in immutable:
                 if type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):

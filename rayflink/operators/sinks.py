@@ -9,8 +9,8 @@ from typing import Any
 
 from ..common.batches import Batch, Element
 from ..common.functions import as_sink
-from ..common.sink import Committer, Sink, SinkWriter, WriterContext
-from .base import Operator, OperatorSnapshot, ensure_all_taken, record_at
+from ..common.sink import Committer, Sink, SinkWriter, UnwritableRecord, WriterContext
+from .base import Operator, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at
 from .user_code import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
@@ -78,8 +78,15 @@ class SinkOperator(Operator):
             self._writer = self._sink.create_writer(context)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        with UserCode(self.ctx, "write"):
-            self._open_writer().write(batch)
+        try:
+            with UserCode(self.ctx, "write"):
+                self._open_writer().write(batch)
+        except UserCodeError as error:
+            refused = error.__cause__
+            if isinstance(refused, UnwritableRecord):
+                told = UserCodeError(self.ctx.operator_name, self.ctx.call_site, refused.record, "write")
+                raise told from refused.__cause__
+            raise
         return ()
 
     def next_processing_time(self) -> int | None:

@@ -9,10 +9,13 @@ from typing import Any
 
 from ..common.aliasing import detached, detached_list
 from ..common.batches import ArrowBatch, Batch, Element, RowBatch
+from ..common.errors import described
 from ..common.functions import as_filter, as_flat_map, as_map
 from ..common.immutability import IMMUTABLE_TYPES
 from ..common.purity import holds_nothing
-from .base import ensure_all_taken, record_at
+from ..common.results import drawn_from
+from .base import ensure_all_taken, record_at, shortened
+from .key_failures import NoSuchField
 from .user_code import FunctionOperator, list_of, timestamps_of
 
 CHUNK_RECORDS = 4096
@@ -129,7 +132,7 @@ def flat_mapped(
         if kind is list or kind is tuple:
             out += results if trusted else detached_list(results, value)
         elif results is not None:
-            elements = iter(results)
+            elements = drawn_from(results)
             while not draw(elements, value, out, limit):
                 yield RowBatch(out)
                 out = []
@@ -151,7 +154,7 @@ def _stamped(
         if kind is list or kind is tuple:
             out += results if trusted else detached_list(results, value)
         elif results is not None:
-            elements = iter(results)
+            elements = drawn_from(results)
             while not draw(elements, value, out, limit):
                 out_stamps += [stamp] * (len(out) - len(out_stamps))
                 yield RowBatch(out, out_stamps)
@@ -201,14 +204,24 @@ class ProjectOperator(FunctionOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if isinstance(batch, ArrowBatch):
-            return (ArrowBatch(batch.data.select(list(self._indices)), batch.timestamps),)
+            try:
+                return (ArrowBatch(batch.data.select(list(self._indices)), batch.timestamps),)
+            except IndexError as error:
+                columns = shortened(batch.data.schema.names)
+                raise self.failure("project", f"columns {columns}") from self._no_such_field(error)
         iterator = iter(batch.values)
         try:
             picked = list(map(self._pick, iterator))
             ensure_all_taken(iterator)
             return (RowBatch(picked, batch.timestamps),)
+        except (LookupError, TypeError) as error:
+            raise self.failure("project", record_at(batch.values, iterator)) from self._no_such_field(error)
         except Exception as error:
             raise self.failure("project", record_at(batch.values, iterator)) from error
+
+    def _no_such_field(self, error: Exception) -> NoSuchField:
+        fields = f"field{'s' if len(self._indices) > 1 else ''} {', '.join(map(str, self._indices))}"
+        return NoSuchField("project", fields, described(error))
 
 
 def _single_field(index: int) -> Callable[[Any], Any]:

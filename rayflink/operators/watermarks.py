@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import repeat
 from typing import Any
 
@@ -115,14 +117,25 @@ class TimestampsAndWatermarksOperator(Operator):
                 self.ctx.operator_name, self.ctx.call_site, record_at(values, iterator), where
             ) from error
         if set(map(type, stamps)) <= {int}:
-            return stamps
+            try:
+                array("q", stamps)
+                return stamps
+            except OverflowError:
+                pass  # the record is named below
         return [self._checked(stamp, value) for stamp, value in zip(stamps, values, strict=True)]
 
     def _checked(self, stamp: Any, value: Any) -> int:
-        if hasattr(stamp, "__index__") and not isinstance(stamp, bool):
-            return int(stamp)
         where = "extract_timestamp"
-        wrong = TypeError(f"a timestamp is an int of epoch milliseconds, got {stamp!r} of type {type(stamp).__name__}")
+        wrong: Exception
+        if hasattr(stamp, "__index__") and not isinstance(stamp, bool):
+            if MIN_TIMESTAMP <= stamp <= MAX_TIMESTAMP:
+                return int(stamp)
+            bits = int(stamp).bit_length()
+            wrong = ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")
+        else:
+            kind = type(stamp).__name__
+            remedy = "; give int(value.timestamp() * 1000)" if isinstance(stamp, datetime) else ""
+            wrong = TypeError(f"a timestamp is an int of epoch milliseconds, got {stamp!r} of type {kind}{remedy}")
         raise UserCodeError(self.ctx.operator_name, self.ctx.call_site, shortened(value), where) from wrong
 
     def _event_by_event(self, values: list[Any], stamps: list[int]) -> Iterator[Element]:

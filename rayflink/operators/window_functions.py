@@ -12,7 +12,7 @@ from rayflink.state.isolation import isolated
 from ..common.callables import ensure_takes, life_cycle_of
 from ..common.functions import AllWindowFunction, ProcessAllWindowFunction, as_reduce
 from ..common.runtime_context import RuntimeContext
-from .aggregations import Position, aggregation
+from .aggregations import Position, aggregation, field_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,12 @@ def reducing(function: Any) -> WindowContents:
 def built_in(kind: str, position: Position = 0) -> WindowContents:
     """Keeps one record of a built-in aggregation: sum, min, max, min_by or max_by of a field."""
     name, combine = {"sum": "SumAggregator"}.get(kind, "ComparableAggregator"), aggregation(kind, position)
-    return WindowContents(name, "reducing", kind, isolated, combine, combine)
+
+    def first(value: Any) -> Any:
+        field_of(value, position)  # is not combined; it must have the field too
+        return isolated(value)
+
+    return WindowContents(name, "reducing", kind, first, combine, combine)
 
 
 def aggregating(function: Any) -> WindowContents:

@@ -116,7 +116,7 @@ def test_a_record_whose_text_stops_fails_a_text_file(tmp_path: Path) -> None:
             return next(iter(()))
 
     operator = opened(SinkOperator(text_file_sink(tmp_path)))
-    with pytest.raises(UserCodeError, match="failed in write: StopIteration"):
+    with pytest.raises(UserCodeError, match=r"failed in write on record <.*Stopping object at .*>: StopIteration"):
         operator.process(RowBatch(["a", Stopping(), "b"]), 0)
     operator.close()
     assert list(tmp_path.iterdir()) == []
