@@ -5,9 +5,10 @@ VENV ?= .venv
 PYTHON ?=
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
+DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast lint spec wheel clean
+.PHONY: help demo test fast lint spec docs wheel clean
 
 help:
 	@echo "make demo   run the main job: flight delays from 336,776 real departures"
@@ -15,6 +16,7 @@ help:
 	@echo "make fast   the tests of every day: no Ray, none slow"
 	@echo "make lint   ruff and mypy"
 	@echo "make spec   bring docs/flink-semantics.md up to date with the tests"
+	@echo "make docs   build the site from docs/ into build/site, without network"
 	@echo "make wheel  build dist/rayflink-*.whl, which cluster.yaml installs on every node"
 
 $(READY): pyproject.toml
@@ -26,6 +28,10 @@ $(READY): pyproject.toml
 	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[examples,test,dev]"
 	@touch "$@"
 
+$(DOCS_READY): $(READY)
+	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[docs]"
+	@touch "$@"
+
 demo: $(READY)
 	@"$(BIN)/python" examples/flight_delays.py
 
@@ -34,7 +40,7 @@ lint: $(READY)
 	@"$(BIN)/mypy"
 
 # The tests run even where lint fails: one run shows everything.
-test: $(READY)
+test: $(READY) $(DOCS_READY)
 	@lint=0; $(MAKE) --no-print-directory lint || lint=1; "$(BIN)/python" -m pytest && [ $$lint = 0 ]
 
 fast: $(READY)
@@ -42,6 +48,10 @@ fast: $(READY)
 
 spec: $(READY)
 	@"$(BIN)/python" -m tests.spec_table --write
+
+docs: $(DOCS_READY)
+	@NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict --quiet
+	@echo "the site: build/site/index.html; to search in it: python3 -m http.server --directory build/site"
 
 wheel: $(READY)
 	@"$(BIN)/python" -m build --wheel --outdir dist .

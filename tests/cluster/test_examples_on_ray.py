@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.test_examples import run_example, stated_output
+from tests.test_site import QUICK_START, WITH_RAY, check_session
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -12,3 +13,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluste
 @pytest.mark.parametrize("name", ["connected_streams", "socket_words"])
 def test_an_example_prints_on_ray_what_its_docstring_states(name, tmp_path):
     assert run_example(f"{name}.py", "--ray", cwd=tmp_path) == stated_output(name)
+
+
+def test_the_quick_start_prints_on_ray_what_stands_in_it(tmp_path):
+    assert check_session(tmp_path, QUICK_START, WITH_RAY) >= 1
