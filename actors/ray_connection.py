@@ -16,7 +16,7 @@ from ray._private.services import find_bootstrap_address
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 from ray.exceptions import AuthenticationError, RpcError
 
-from rayflink.common.errors import ConfigError
+from rayflink.common.errors import ConfigError, RayCannotStart, described
 
 RECONNECT_S = 60.0
 """Ray ends a process whose cluster's control service is gone for so long (RAY_gcs_rpc_server_reconnect_timeout_s)."""
@@ -46,6 +46,7 @@ def connect(slots: int, namespace: str) -> bool:
     Returns: whether Ray was started by this process and ends with it.
     Raises:
         ConfigError: RAY_ADDRESS names a cluster that does not answer, or a cluster refuses this process.
+        RayCannotStart: Ray does not start on this machine.
     """
     global _started_here
     if ray.is_initialized():
@@ -57,13 +58,17 @@ def connect(slots: int, namespace: str) -> bool:
     if join(namespace):
         _started_here = False
         return False
-    _init(
-        namespace,
-        address="local",
-        num_cpus=max(os.cpu_count() or 1, slots),
-        object_store_memory=object_store_bytes(),
-        include_dashboard=False,
-    )
+    try:
+        _init(
+            namespace,
+            address="local",
+            num_cpus=max(os.cpu_count() or 1, slots),
+            object_store_memory=object_store_bytes(),
+            include_dashboard=False,
+        )
+    except Exception as error:  # whatever Ray, or the system it asks, says
+        ray.shutdown()
+        raise RayCannotStart(described(error)) from error
     _started_here = True
     return True
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rayflink.common import errors
+from rayflink.common import Duration, Row, errors
 from rayflink.common.errors import (
     ConfigError,
     ControlPlaneTimeout,
@@ -20,13 +21,15 @@ from rayflink.common.errors import (
     NoResourceAvailable,
     NotSerializable,
     PlanError,
+    RayCannotStart,
     RayflinkError,
     TaskLost,
     TypeMismatch,
     shorten,
 )
+from rayflink.datastream.window import TumblingEventTimeWindows
 from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
-from tests.datastream.programs import environment
+from tests.datastream.programs import environment, timed
 
 JOB = "0" * 32
 SAMPLES = [
@@ -40,6 +43,7 @@ SAMPLES = [
     NoResourceAvailable("4 slots of 1 CPU", "2 CPUs", 300_000),
     NotSerializable("function 'parse'", "cannot pickle '_thread.lock' object", "job.py:7"),
     PlanError("a keyed stream is needed", "call key_by() first", "job.py:9"),
+    RayCannotStart("RuntimeError: no room"),
     TaskLost("sum#0", "node 10.0.0.3", 50_000, "its actor died"),
     TypeMismatch("result of map 'parse'", ".price", "str 'x'", "Double", "return a float", "job.py:7"),
 ]
@@ -108,6 +112,36 @@ def ensure_said(given: BadInput, text: str) -> None:
         assert part in text[at:], f"{part!r} is not in, or not at its place in, {text}"
         at = text.index(part, at) + len(part)
     assert len(text) < 4_000
+
+
+def changed(record: list[int]) -> list[int]:
+    record.append(9)
+    return record
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_what_looks_bad_and_is_none_gives_its_records(parallelism: int):
+    def results(values: list[Any], function: Any, key: Any = None) -> list[Any]:
+        stream = environment(parallelism).from_collection(values)
+        stream = stream.rebalance() if key is None else stream.key_by(key)
+        return sorted(stream.map(function).execute_and_collect(), key=repr)
+
+    nan = float("nan")
+    assert results([nan, 1, "x", None, b"x", 1.0, True, nan], repr, lambda v: v) == sorted(
+        ["nan", "1", "'x'", "None", "b'x'", "1.0", "True", "nan"], key=repr
+    )
+    assert results(["a\ud800b", "\udfff"], lambda v: v, lambda v: v) == ["\udfff", "a\ud800b"]
+    assert results(["k" * 1_000_000], len, lambda v: v) == [1_000_000]
+    assert results([Row(**{f"f{at}": at for at in range(10_000)})], len, "f9999") == [10_000]
+    assert results([], len) == []
+    shared = environment(parallelism).from_collection([[0]])
+    assert list(shared.map(changed).union(shared.map(list)).execute_and_collect()) in ([[0], [0, 9]], [[0, 9], [0]])
+
+
+def test_a_timestamp_before_1970_is_one():
+    early = timed(environment(), [("a", -5), ("a", -1_005)]).key_by(lambda record: record[0])
+    sums = early.window(TumblingEventTimeWindows.of(Duration.of_millis(1_000))).sum(1).execute_and_collect()
+    assert list(sums) == [("a", -1_005), ("a", -5)]
 
 
 def test_every_refusal_of_a_plan_names_its_line():

@@ -18,6 +18,7 @@ __all__ = [
     "NoResourceAvailable",
     "NotSerializable",
     "PlanError",
+    "RayCannotStart",
     "RayflinkError",
     "TaskLost",
     "TypeMismatch",
@@ -206,6 +207,26 @@ class NoResourceAvailable(RayflinkError):
 
     def __str__(self) -> str:
         return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.found}; {self.remedy}"
+
+
+class RayCannotStart(RayflinkError):
+    """No Ray runs for the job, and none can be started on this machine.
+
+    Args:
+        found: what starting it raised.
+    """
+
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found = found
+        self.remedy = (
+            "see whether `ray start --head` works, and whether memory and the disk of its folder (RAY_TMPDIR or /tmp) "
+            "have room; set RAY_ADDRESS to join a running cluster; a job with `execution.target: local`, as by "
+            "`rayflink run --local`, needs no Ray"
+        )
+
+    def __str__(self) -> str:
+        return f"Ray could not be started on this machine: {self.found}; {self.remedy}"
 
 
 class ControlPlaneTimeout(RayflinkError):

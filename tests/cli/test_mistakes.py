@@ -118,3 +118,39 @@ def test_an_option_of_the_program_without_effect_is_warned_of_with_its_line(scri
     path = script("env.configure({'pipeline.force-kryo': True})\nnumbers.print()\nenv.execute()\n")
     with pytest.warns(UserWarning, match=rf"'pipeline.force-kryo' \({path}:4\) has no effect"):
         assert run(path) == 0
+
+
+def test_a_program_that_does_not_compile_shows_its_line_alone(script: Any, capsys: Any) -> None:
+    path = script("numbers.map(lambda n: n +).print()\n")
+    assert run(path) == 1
+    said = capsys.readouterr().err
+    assert f'File "{path}", line 4' in said and "SyntaxError" in said
+    assert said.count("  File ") == 1
+
+
+def test_modules_that_import_each_other_are_told_as_python_does(script: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "first_of_two.py").write_text("from second_of_two import g\ndef f(n): return n\n", encoding="utf-8")
+    (tmp_path / "second_of_two.py").write_text("from first_of_two import f\ndef g(n): return n\n", encoding="utf-8")
+    assert run(script("from first_of_two import f\n")) == 1
+    said = capsys.readouterr().err
+    assert said.count("  File ") == 3 and "rayflink" not in said.replace(str(tmp_path), "")
+    assert "cannot import name 'f' from partially initialized module 'first_of_two'" in said
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("a: [1, 2\nb: {", "line 2: "),
+        ("only words\n", "line 1: 'only words'"),
+        ("- 1\n", "line 1: a list"),
+        ("parallelism.default: three\n", "found 'three', wanted int"),
+    ],
+)
+def test_a_file_of_options_that_is_none_is_refused_with_its_line(
+    script: Any, tmp_path: Path, text: str, told: str, capsys: Any
+) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert run(script("numbers.print()\nenv.execute()\n"), "--config", str(file)) == 2
+    said = capsys.readouterr().err
+    assert str(file) in said and told in said and said.count("\n") == 1
