@@ -24,6 +24,9 @@ T = TypeVar("T")
 class Configuration:
     """Options by key; values keep the type they were set with and are read back as any type they parse as.
 
+    Args:
+        other: a configuration to begin with a copy of; None: none is set.
+
     >>> config = Configuration().set_string("taskmanager.memory.segment-size", "64 kb")
     >>> from rayflink.common import options
     >>> config.get(options.BATCH_MAX_BYTES).bytes, config.get(options.BUFFERS_PER_CHANNEL)
@@ -103,7 +106,7 @@ class Configuration:
         return self
 
     def get_string(self, key: str, default_value: str | None = None) -> str | None:
-        """The value as text, whatever it was set as."""
+        """The value as text, whatever it was set as; `default_value` where it is not set."""
         return STRING.read(self._values[key]) if key in self._values else default_value
 
     def set_string(self, key: str, value: str) -> Configuration:

@@ -77,7 +77,7 @@ class ExecutionConfig:
         return self._configuration.get(options.LATENCY_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
-        """Kept, without effect: a function that runs is not interrupted."""
+        """Milliseconds; kept, without effect: a function that runs is not interrupted."""
         self._configuration.set(options.CANCELLATION_INTERVAL, interval)
         return self
 

@@ -55,34 +55,34 @@ class TimerService(ABC):
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The task's wall clock."""
+        """The task's wall clock, in epoch milliseconds."""
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """Event time: the watermark received last."""
+        """Event time: the watermark received last, in epoch milliseconds."""
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Fire when processing time reaches `timestamp`; a timer set twice fires once."""
+        """Fire when processing time reaches `timestamp`, in epoch milliseconds; a timer set twice fires once."""
 
     @abstractmethod
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Fire when the watermark reaches `timestamp`; a timer set twice fires once."""
+        """Fire when the watermark reaches `timestamp`, in epoch milliseconds; a timer set twice fires once."""
 
     @abstractmethod
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Forget the processing-time timer at `timestamp`, if there is one."""
+        """Forget the processing-time timer at `timestamp`, in epoch milliseconds, if there is one."""
 
     @abstractmethod
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Forget the event-time timer at `timestamp`, if there is one."""
+        """Forget the event-time timer at `timestamp`, in epoch milliseconds, if there is one."""
 
 
 class Function(ABC):  # noqa: B024 - a marker: each kind adds its own abstract method
     """What all functions have: a life cycle."""
 
     def open(self, runtime_context: RuntimeContext) -> None:  # noqa: B027
-        """Called once, before the first record."""
+        """Called once a subtask, before its first record; the place to ask `runtime_context` for state."""
 
     def close(self) -> None:  # noqa: B027
         """Called once, after the last record or a failure."""
@@ -272,7 +272,7 @@ class KeyedProcessFunction(Function):
         """Records for `value`; `yield tag, record` for a side output."""
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
-        """Records for the timer that fires at `timestamp`."""
+        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 class CoProcessFunction(Function):
@@ -308,7 +308,7 @@ class KeyedCoProcessFunction(Function):
         """Records for `value` of the second stream."""
 
     def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:
-        """Records for the timer that fires at `timestamp`."""
+        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
@@ -435,7 +435,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
         """Records for `value` of the broadcast stream."""
 
     def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:
-        """Records for the timer that fires at `timestamp`."""
+        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 class AsyncRetryPredicate(ABC, Generic[OUT]):

@@ -145,18 +145,43 @@ class RuntimeContext(KeyedStateStore):
         return self._facts.accumulators.get(name)
 
     def get_state(self, state_descriptor: Any) -> Any:
+        """One value a key, by a ValueStateDescriptor.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
         return self._store(state_descriptor).get_state(state_descriptor)
 
     def get_list_state(self, state_descriptor: Any) -> Any:
+        """A list of values a key, by a ListStateDescriptor.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
         return self._store(state_descriptor).get_list_state(state_descriptor)
 
     def get_map_state(self, state_descriptor: Any) -> Any:
+        """A dict a key, by a MapStateDescriptor.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
         return self._store(state_descriptor).get_map_state(state_descriptor)
 
     def get_reducing_state(self, state_descriptor: Any) -> Any:
+        """One value a key, reduced from all that were added, by a ReducingStateDescriptor.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
         return self._store(state_descriptor).get_reducing_state(state_descriptor)
 
     def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        """One aggregate a key of all that were added, by an AggregatingStateDescriptor.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
         return self._store(state_descriptor).get_aggregating_state(state_descriptor)
 
     def _store(self, descriptor: Any) -> KeyedStateStore:

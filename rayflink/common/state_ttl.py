@@ -274,7 +274,7 @@ class StateTtlConfig:
             return self.set_state_visibility(TtlStateVisibility.NeverReturnExpired)
 
         def set_ttl_time_characteristic(self, ttl_time_characteristic: TtlClock) -> StateTtlConfig.Builder:
-            """The clock by which values age."""
+            """The clock by which values age: `TtlTimeCharacteristic.ProcessingTime`, the only one."""
             self._ttl_time_characteristic = ttl_time_characteristic
             return self
 
@@ -303,7 +303,12 @@ class StateTtlConfig:
         def cleanup_in_rocksdb_compact_filter(
             self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
         ) -> StateTtlConfig.Builder:
-            """What RocksDB's compaction should do; the hashmap backend does not heed it, as in Flink."""
+            """What RocksDB's compaction should do; the hashmap backend does not heed it, as in Flink.
+
+            Args:
+                query_time_after_num_entries: entries after which the filter asks for the time.
+                periodic_compaction_time: age at which a file is compacted; None: 30 days.
+            """
             chosen = TtlRocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
             self._strategies[TtlStrategies.ROCKSDB_COMPACTION_FILTER] = chosen
             return self
@@ -314,7 +319,7 @@ class StateTtlConfig:
             return self
 
         def set_ttl(self, ttl: Length) -> StateTtlConfig.Builder:
-            """The time to live."""
+            """The time to live, above 0: milliseconds or a duration."""
             self._ttl = ttl
             return self
 

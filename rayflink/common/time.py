@@ -15,6 +15,9 @@ _NANOS_PER_SECOND = 1_000_000_000
 class Duration:
     """An immutable length of time in whole nanoseconds; may be negative.
 
+    Args:
+        nanos: nanoseconds; programs rather call `of_seconds`, `of_millis` and the like.
+
     >>> Duration.of_seconds(90), Duration.of_millis(5).to_millis()
     (Duration<PT1M30S>, 5)
     """

@@ -42,11 +42,11 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Called for each record; a watermark sent here follows the record at once."""
+        """Called for each record, with its timestamp in epoch milliseconds; what is sent here follows it at once."""
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called every `pipeline.auto-watermark-interval`."""
+        """Called every `pipeline.auto-watermark-interval`, 200 ms where nothing sets it."""
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
@@ -132,6 +132,13 @@ class Idleness:
 class WatermarkStrategy:
     """Says how records get timestamps and how watermarks are made of them; an immutable value.
 
+    Programs make one by the methods `for_...` and `no_watermarks`.
+
+    Args:
+        generator: makes the watermark generator of a subtask.
+        timestamp_assigner: gives a record's epoch milliseconds; None: records keep the timestamps they have.
+        idle_timeout_ms: milliseconds without records after which a subtask is idle; None: never.
+
     >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
     >>> strategy = strategy.with_timestamp_assigner(lambda value, previous: value["at_ms"])
     """
@@ -154,6 +161,9 @@ class WatermarkStrategy:
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration | timedelta) -> WatermarkStrategy:
         """For records that come at most `max_out_of_orderness` later than one with a greater timestamp.
+
+        Args:
+            max_out_of_orderness: a Duration or timedelta, at least 0.
 
         Raises:
             ValueError: the bound is negative.
@@ -185,7 +195,8 @@ class WatermarkStrategy:
         """The same strategy with timestamps read from the records.
 
         Args:
-            timestamp_assigner: a TimestampAssigner, or a callable of the record and its timestamp so far.
+            timestamp_assigner: a TimestampAssigner, or a callable of the record and its timestamp so far, which gives
+                epoch milliseconds.
 
         Raises:
             TypeError: it is neither, or (`InvalidFunction`) does not take two arguments.
@@ -198,6 +209,9 @@ class WatermarkStrategy:
 
     def with_idleness(self, idle_timeout: Duration | timedelta) -> WatermarkStrategy:
         """The same strategy; a subtask without records for longer than the timeout does not hold back the others.
+
+        Args:
+            idle_timeout: a Duration or timedelta above 0, compared in milliseconds of processing time.
 
         Raises:
             ValueError: the timeout is not above 0.

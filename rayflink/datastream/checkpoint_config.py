@@ -145,7 +145,7 @@ class CheckpointConfig:
         return self._configuration.get(options.CHECKPOINT_ALIGNED_TIMEOUT)
 
     def set_alignment_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """As `set_aligned_checkpoint_timeout`, under its older name."""
+        """As `set_aligned_checkpoint_timeout`, under its older name: milliseconds or a duration."""
         return self.set_aligned_checkpoint_timeout(alignment_timeout)
 
     def get_alignment_timeout(self) -> Duration:

@@ -55,6 +55,8 @@ class ConnectedStreams:
 
         Args:
             func: a CoMapFunction or a pair of callables.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
@@ -71,6 +73,8 @@ class ConnectedStreams:
 
         Args:
             func: a CoFlatMapFunction or a pair of callables.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
         """
         if self._is_keyed and isinstance(func, CoFlatMapFunction):
             return self._two_input("Co-Flat Map", Factory(keyed_co_flat_map, *self._keys, func), output_type)
@@ -81,6 +85,11 @@ class ConnectedStreams:
 
         Args:
             func: a CoProcessFunction, or a KeyedCoProcessFunction where the streams are keyed.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+
+        Raises:
+            PlanError: it is a KeyedCoProcessFunction and the streams are not keyed.
         """
         if not self._is_keyed and isinstance(func, KeyedCoProcessFunction):
             problem = f"process was given the KeyedCoProcessFunction {type(func).__name__} on streams without keys"

@@ -72,6 +72,10 @@ def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
 class StreamExecutionEnvironment(FaultTolerance):
     """Where a program gets its streams from and by which it is run.
 
+    Args:
+        configuration: options, by key; those of files, environment and command line are not read here, but by
+            `get_execution_environment`.
+
     >>> env = StreamExecutionEnvironment.get_execution_environment()
     >>> env = env.set_parallelism(2)
     >>> env.get_parallelism()
@@ -160,7 +164,14 @@ class StreamExecutionEnvironment(FaultTolerance):
         return self._configuration.get(options.MAX_PARALLELISM)
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """How long records wait for a fuller batch: milliseconds, 0 not at all, -1 until the batch is full."""
+        """How long records wait for a fuller batch.
+
+        Args:
+            timeout_millis: milliseconds; 0: not at all; -1: until the batch is full. 100 where nothing sets it.
+
+        Raises:
+            ConfigError: it is below -1.
+        """
         if timeout_millis < -1:
             raise ConfigError("buffer timeout", f"{timeout_millis} ms", "-1, 0 or more", "use -1 for full batches only")
         self._configuration.set(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
@@ -189,7 +200,13 @@ class StreamExecutionEnvironment(FaultTolerance):
         return self
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Make a file known to every task: `runtime_context.get_distributed_cache().get_file(name)`."""
+        """Make a file known to every task: `runtime_context.get_distributed_cache().get_file(name)`.
+
+        Args:
+            file_path: a path that every node sees.
+            name: under which tasks ask for it.
+            executable: accepted for Flink's sake; a file keeps the mode it has.
+        """
         del executable  # files keep the mode they have
         self._cached_files.append((name, os.path.abspath(file_path)))
 
@@ -273,6 +290,12 @@ class StreamExecutionEnvironment(FaultTolerance):
     ) -> DataStream:
         """A stream of what a `Source` reads, with timestamps and watermarks by the strategy.
 
+        Args:
+            source: what to read.
+            watermark_strategy: None: no timestamps but the source's own, and no watermarks.
+            source_name: shown as "Source: name".
+            type_info: the type that the records are said to have; None: any.
+
         Raises:
             TypeError: `source` is no `rayflink.common.source.Source`.
         """
@@ -316,7 +339,13 @@ class StreamExecutionEnvironment(FaultTolerance):
         source_name: str = "Custom Source",
         type_info: Any = None,
     ) -> DataStream:
-        """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it."""
+        """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
+
+        Args:
+            source_func: called without arguments once the job runs; an async generator function serves as well.
+            source_name: shown as "Source: name".
+            type_info: the type that the records are said to have; None: any.
+        """
         if callable(source_func) and not isinstance(source_func, SourceFunction):
             ensure_takes(0, source_func, "add_source")
         return self.from_source(IteratorSource(source_func), None, source_name, type_info)
@@ -326,7 +355,12 @@ class StreamExecutionEnvironment(FaultTolerance):
         return self.from_source(NumberSequenceSource(start, end), None, "Sequence Source")
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
-        """The lines of a file, without their ends; large files are read in parallel."""
+        """The lines of a file, without their ends; large files are read in parallel.
+
+        Args:
+            file_path: a path that every node sees.
+            charset_name: the encoding of the text.
+        """
         source = TextFileSource(file_path, encoding=charset_name)
         return self.from_source(source, None, f"Text File Source ({os.path.basename(file_path)})")
 

@@ -38,13 +38,17 @@ class KeyedStream(DataStream):
     # record by record, with the state of the key
 
     def map(self, func: Any, output_type: Any = None) -> DataStream:
-        """One result for each record; a MapFunction may use the state of the record's key."""
+        """One result for each record, as of `DataStream.map`; a MapFunction may use the state of the record's key."""
         if isinstance(func, MapFunction):
             return self._keyed("Map", Factory(keyed_map, self.key_selector, func), output_type)
         return super().map(func, output_type)
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
-        """Any number of results for each record; a FlatMapFunction may use the state of the record's key."""
+        """Any number of results for each record; a FlatMapFunction may use the state of the record's key.
+
+        Args:
+            func, output_type: as of `DataStream.flat_map`.
+        """
         if isinstance(func, FlatMapFunction):
             return self._keyed("Flat Map", Factory(keyed_flat_map, self.key_selector, func), output_type)
         return super().flat_map(func, output_type)
@@ -56,7 +60,13 @@ class KeyedStream(DataStream):
         return super().filter(func)
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
-        """A KeyedProcessFunction: keyed state, timers, side outputs."""
+        """Any number of results for each record and timer, with keyed state and side outputs.
+
+        Args:
+            func: a KeyedProcessFunction.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
         return self._keyed("KEYED PROCESS", Factory(KeyedProcessOperator, self.key_selector, func), output_type)
 
     # rolling aggregates

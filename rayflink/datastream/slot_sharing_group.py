@@ -124,7 +124,7 @@ class SlotSharingGroup:
             return self.set_task_heap_memory(MemorySize.of_mebi_bytes(task_heap_memory_mb))
 
         def set_task_off_heap_memory(self, task_off_heap_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Off-heap memory of a slot."""
+            """Off-heap memory of a slot, as a `MemorySize`."""
             self._off_heap = task_off_heap_memory
             return self
 
@@ -133,7 +133,7 @@ class SlotSharingGroup:
             return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
 
         def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Managed memory of a slot."""
+            """Managed memory of a slot, as a `MemorySize`."""
             self._managed = managed_memory
             return self
 

@@ -74,6 +74,11 @@ class DataStream(Step):
     def map(self, func: Any, output_type: Any = None) -> DataStream:
         """One result for each record.
 
+        Args:
+            func: a callable or a MapFunction.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
         >>> env.from_collection(["a", "bc"]).map(len).execute_and_collect(limit=10)
@@ -82,7 +87,13 @@ class DataStream(Step):
         return self._one_input("Map", Factory(MapOperator, func), output_type)
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
-        """Any number of results for each record: `func` returns or yields them."""
+        """Any number of results for each record: `func` returns or yields them.
+
+        Args:
+            func: a callable or a FlatMapFunction.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
         return self._one_input("Flat Map", Factory(FlatMapOperator, func), output_type)
 
     def filter(self, func: Any) -> DataStream:
@@ -113,6 +124,11 @@ class DataStream(Step):
     def process(self, func: Any, output_type: Any = None) -> DataStream:
         """Any number of results for each record, and side outputs: `yield tag, value`.
 
+        Args:
+            func: a ProcessFunction, or a callable of the record and its context.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+
         Raises:
             PlanError: it is a KeyedProcessFunction, which needs a keyed stream.
         """
@@ -122,7 +138,7 @@ class DataStream(Step):
         return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give each record its event time, and the stream its watermarks."""
+        """Give each record its event time, in epoch milliseconds, and the stream its watermarks."""
         factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
         return self._one_input("Timestamps/Watermarks", factory, SAME_TYPE)
 
@@ -213,7 +229,12 @@ class DataStream(Step):
         return self._partitioned(partitioners.Global())
 
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
-        """To the subtask that `partitioner(key, number of subtasks)` names."""
+        """To the subtask that `partitioner(key, number of subtasks)` names.
+
+        Args:
+            partitioner: a callable or a Partitioner; gives an index in [0, number of subtasks).
+            key_selector: as of `key_by`.
+        """
         as_partitioner(partitioner)  # refuses what is none here, in the user's line
         check_fields("partition_custom", key_selector, self._transformation.declared_type())
         key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
@@ -300,6 +321,7 @@ class DataStream(Step):
         Returns: an iterator, which waits for each record; closing it early cancels the job. With a limit a list.
 
         Args:
+            job_execution_name: of the job; None: the option `pipeline.name`.
             limit: the first so many records at most; the job is cancelled when they are there.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment

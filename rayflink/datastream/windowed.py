@@ -112,6 +112,7 @@ class WindowedStream:
         Args:
             reduce_function: combines two records.
             window_function: a ProcessWindowFunction or WindowFunction, called with the one reduced record.
+            output_type: what every result must be; None: what the records are, or anything behind a window function.
         """
         same = output_type is None and window_function is None
         declared = self._keyed._transformation.declared_type() if same else output_type
@@ -130,15 +131,29 @@ class WindowedStream:
             aggregate_function: an AggregateFunction.
             window_function: a ProcessWindowFunction or WindowFunction, called with the one aggregate.
             accumulator_type: accepted for PyFlink's sake.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
         """
         return self._applied(Factory(aggregating, aggregate_function), window_function, output_type)
 
     def apply(self, window_function: Any, output_type: Any = None) -> DataStream:
-        """The results of a WindowFunction, or a callable of key, window and records."""
+        """The results of a WindowFunction, or a callable of key, window and records.
+
+        Args:
+            window_function: called once a key and window, each time it fires.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
         return self._applied(Factory(collecting), window_function, output_type)
 
     def process(self, process_window_function: Any, output_type: Any = None) -> DataStream:
-        """The results of a ProcessWindowFunction, which sees the window, the clocks and state."""
+        """The results of a ProcessWindowFunction, which sees the window, the clocks and state.
+
+        Args:
+            process_window_function: called once a key and window, each time it fires.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
         return self._applied(Factory(collecting), process_window_function, output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
