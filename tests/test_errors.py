@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import resource
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,9 @@ from rayflink.common.errors import (
     TypeMismatch,
     shorten,
 )
+from rayflink.common.serialization import Encoder
+from rayflink.connectors.file_sink import FileSink
+from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows
 from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
 from tests.datastream.programs import environment, timed
@@ -142,6 +148,42 @@ def test_a_timestamp_before_1970_is_one():
     early = timed(environment(), [("a", -5), ("a", -1_005)]).key_by(lambda record: record[0])
     sums = early.window(TumblingEventTimeWindows.of(Duration.of_millis(1_000))).sum(1).execute_and_collect()
     assert list(sums) == [("a", -1_005), ("a", -5)]
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file takes more than 1,000 bytes, as on a disk without room."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_under_a_file_sink_names_the_folder_and_leaves_no_unfinished_file(tmp_path: Path):
+    env = environment()
+    sink = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build()
+    env.from_sequence(1, 1_000).map(str).sink_to(sink)
+    with pytest.raises(JobFailed, match="cannot write below '.*/out': .*File too large; free space there, or choose"):
+        env.execute()
+    assert [file for _, _, files in os.walk(tmp_path) for file in files] == []
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("kept, what", [("32 kb", "spill file"), ("64 mb", "sorted input")])
+def test_a_full_disk_under_spilled_data_names_the_option_and_leaves_nothing(tmp_path: Path, kept: str, what: str):
+    options = {"io.tmp.dirs": str(tmp_path), "rayflink.blocking-partition.memory": kept}
+    batch = {"execution.runtime-mode": "BATCH", "execution.sorted-inputs.memory": "32 kb"}
+    env = environment(**options, **batch)
+    env.from_sequence(1, 30_000).key_by(lambda n: n % 3).process(Passing()).print()
+    with pytest.raises(JobFailed, match=f"{what} .* cannot be written .*File too large.*set io.tmp.dirs to a larger"):
+        env.execute()
+    assert list(tmp_path.iterdir()) == []
+
+
+class Passing(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
 
 
 def test_every_refusal_of_a_plan_names_its_line():

@@ -189,7 +189,10 @@ class TaskLost(RayflinkError):
     def __init__(self, task: str, place: str, silent_ms: int, cause: str) -> None:
         super().__init__(task, place, silent_ms, cause)
         self.task, self.place, self.silent_ms, self.cause = task, place, silent_ms, cause
-        self.remedy = "look for memory kills in the node's logs, then submit the job again"
+        self.remedy = (
+            "look in the node's logs for a memory kill, in its functions for os._exit() or a crash of native code, "
+            "then submit the job again"
+        )
 
     def __str__(self) -> str:
         place = f" on {self.place}" if self.place else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -61,7 +61,8 @@ class PartFile:
 
     def discard(self) -> None:
         """Delete it."""
-        self.file.close()
+        with suppress(OSError):  # on a full disk, what is still to be written; it need not be
+            self.file.close()
         os.remove(self._hidden)
 
 

@@ -119,13 +119,18 @@ class ExternalSort:
         self._held_bytes = 0
 
     def _write(self, entries: Iterable[Entry]) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"sort-{id(self):x}-{next(self._names)}.run"
         rest = iter(entries)
-        with path.open("xb") as file:
-            while block := list(islice(rest, BLOCK_ROWS)):
-                file.write(_dumped(block))
-            self.spilled_bytes += file.tell()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                while block := list(islice(rest, BLOCK_ROWS)):
+                    file.write(_dumped(block))
+                self.spilled_bytes += file.tell()
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            remedy = "free space there, or set io.tmp.dirs to a larger disk"
+            raise OSError(f"sorted input {path} cannot be written ({error}); {remedy}") from error
         return path
 
     def _merged(self, runs: list[Path]) -> Iterator[Entry]:
