@@ -105,7 +105,33 @@ def test_back_pressure_goes_from_the_sink_to_the_source_as_its_picture_shows(mon
     assert full_at == sorted(full_at)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="mkdocs is not installed: make docs sets it up")
+with_mkdocs = pytest.mark.skipif(
+    importlib.util.find_spec("mkdocs") is None, reason="mkdocs is not installed: make docs sets it up"
+)
+
+
+@with_mkdocs
+@pytest.mark.slow
+def test_docstrings_become_sections_and_blocks_of_code(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
+    docstrings = importlib.import_module("docstrings")
+    assert doctest.testmod(docstrings)[:2] == (0, 1)
+    assert docstrings.readable("Two.\n\nArgs:\n    a, b: numbers,\n        whole.").splitlines() == [
+        *("Two.", "", "Args:"),
+        *("    a: numbers,", "        whole.", "    b: numbers,", "        whole."),
+    ]
+    assert docstrings.readable("One.\n>>> 1\n1\n\nTwo.").split("\n") == [
+        *("One.", "", "```pycon", ">>> 1", "1", "```"),
+        *("", "Two."),
+    ]
+    goes_on = "Raises: ValueError: it is\nnegative.\nSource: apache/flink."
+    assert docstrings.readable(goes_on).splitlines() == [
+        *("Raises:", "    ValueError: it is", "        negative."),
+        *("", "*Source:* apache/flink."),
+    ]
+
+
+@with_mkdocs
 @pytest.mark.slow
 def test_the_site_is_built_strictly_and_without_network(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")

@@ -8,23 +8,15 @@ from typing import Any
 import griffe
 
 _SECTION = re.compile(r"^(Raises|Returns|Yields|Args|Source): (?=\S)", re.M)
-_TOGETHER = re.compile(r"^( +)([a-z]\w*(?:, [a-z]\w*)+): (.+)$", re.M)
+_TOGETHER = re.compile(r"^( +)([a-z]\w*(?:, [a-z]\w*)+): (.+(?:\n\1 +.+)*)$", re.M)
 _TITLES = ("Args:", "Raises:", "Returns:", "Yields:")
 
 
 def readable(text: str) -> str:
     """The docstring in Markdown that Google's style understands.
 
-    >>> print(readable("A number.\\n\\n>>> 1\\n1\\n\\nRaises: ValueError: never."))
-    A number.
-    <BLANKLINE>
-    ```pycon
-    >>> 1
-    1
-    ```
-    <BLANKLINE>
-    Raises:
-        ValueError: never.
+    >>> readable("A number. Raises nothing.\\n\\nRaises: ValueError: never.")
+    'A number. Raises nothing.\\n\\nRaises:\\n    ValueError: never.'
     """
     return _fenced(_apart(_SECTION.sub(_opened, _TOGETHER.sub(_parted, text))))
 
