@@ -161,6 +161,11 @@ def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).sum(0)
 
 
+@bad("a step that is misspelled", WRITTEN, "a DataStream has no 'fliter'; did you mean 'filter'?")
+def _(env: Any, folder: Path) -> None:
+    env.from_collection([1]).fliter(lambda v: v)
+
+
 # functions
 
 
@@ -229,6 +234,15 @@ def _(env: Any, folder: Path) -> None:
 @bad("a flat_map or process that gives no iterable", RUNNING, "gave int 1, wanted an iterable", "map()", "record: 1")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).flat_map(lambda v: v).print()
+
+
+@bad("a keyed process function that gives no iterable", RUNNING, "gave int 5, wanted an iterable", "record: 1")
+def _(env: Any, folder: Path) -> None:
+    class Single(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            return 5
+
+    env.from_collection([1]).key_by(lambda v: v).process(Single()).print()
 
 
 @bad("an async generator as function", RUNNING, "gave async_generator", "'def' in place of 'async def'", "record: 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -343,9 +344,11 @@ class DataStream(Step):
         def __getattr__(self, name: str) -> Any:
             from .keyed import KeyedStream
 
-            remedy = "call key_by(...) before it" if hasattr(KeyedStream, name) else ""
-            keyed = f"{name}() needs a keyed stream; {remedy}" if remedy else f"a stream has no method {name!r}"
-            raise AttributeError(keyed, name=name, obj=self)
+            if hasattr(KeyedStream, name):
+                raise AttributeError(f"{name}() needs a keyed stream; call key_by(...) before it", name=name, obj=self)
+            near = difflib.get_close_matches(name, [known for known in dir(KeyedStream) if known[0] != "_"], 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"a {type(self).__name__} has no {name!r}{meant}", name=name, obj=self)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")

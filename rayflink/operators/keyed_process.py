@@ -52,7 +52,7 @@ class KeyedProcessOperator(KeyedOperator):
             context.stamp = stamp
             try:
                 results = call(value, context)
-                for result in () if results is None else results:
+                for result in () if results is None else drawn_from(results):
                     out.add_results((result,), stamp, value)
                     if out.count >= FIRING_RECORDS:
                         yield from out.taken()
