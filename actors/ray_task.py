@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
-from rayflink.common.logs import bind, get_logger
+from rayflink.common.logs import bind, get_logger, spoken_by
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
 
@@ -221,8 +221,10 @@ class RayTask:
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
-        deployment = self._deployment
-        bind(**deployment.identity)
+        with spoken_by(self._deployment.identity):
+            self._run(self._deployment)
+
+    def _run(self, deployment: TaskDeployment) -> None:
         threading.Thread(target=self._beat, args=(deployment.attempt,), name="heartbeat", daemon=True).start()
         task = self._load(self._program, deployment)
         self._program = b""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,6 +102,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         coordinator._job, coordinator._blueprint = job.master, processes
         coordinator._submission, coordinator._settings = module.Submission(b""), JobSettings()
         coordinator._calls = DeploymentCalls(60_000, 10_000)
+        coordinator._prometheus = SimpleNamespace(report=lambda group, now: None)
         coordinator._group, coordinator._me, coordinator._program = object(), object(), b"program"
         coordinator._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
         coordinator._deploy(commands)
@@ -195,7 +197,7 @@ class Facts(MapFunction):
 
 
 @pytest.fixture
-def task_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def task_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """The task's shell in this process, which is left as it was."""
     import ray
 
@@ -203,9 +205,14 @@ def task_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
     monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
+    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
+    logger = logging.getLogger("rayflink")
+    handlers, level = list(logger.handlers), logger.level
     yield slot_actor
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
     gc.unfreeze()
     gc.enable()
 

@@ -13,7 +13,14 @@ import pytest
 from rayflink.actors.commands import CommandLost, KillTask, TaskGone
 from rayflink.actors.envelopes import join_envelope
 from rayflink.actors.exchange.frames import ErrorResponse, PartitionId, PartitionRequest, TaskAddress
-from rayflink.actors.messages import AssignSplits, CancelTask, SplitRequest, TaskReport, TaskStateChanged
+from rayflink.actors.messages import (
+    AssignSplits,
+    CancelTask,
+    SplitRequest,
+    TaskDeployment,
+    TaskReport,
+    TaskStateChanged,
+)
 from rayflink.actors.reports import read_reports
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import Progress, StreamTask
@@ -122,11 +129,15 @@ def module() -> Iterator[Any]:
     yield ray_task
 
 
+DEPLOYMENT = TaskDeployment("job", "job", ME, 0, "0" * 32, "Source", 0, 1, 128, (), (), ())
+
+
 class Idle:
     """A task that waits for splits for ever, or ends after some steps."""
 
     def __init__(self, steps: int = 1_000_000) -> None:
-        self.deployment = SimpleNamespace(attempt=ME, title="Source (1/1) (attempt #0)")
+        self.deployment = DEPLOYMENT
+        self.identity = DEPLOYMENT.identity
         self.metrics = SimpleNamespace(spent=lambda kind, seconds: None)
         self.clock = SimpleNamespace(now_ms=lambda: 0)
         self.has_mail = True
@@ -164,8 +175,7 @@ def shell(
     report = Method(*answers)
     around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 1000)
     premises = module.Premises({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
-    deployment = SimpleNamespace(job_id="job", attempt=ME, name="Source (1/1)")
-    shell = module.RayTask(b"", deployment, around, premises)
+    shell = module.RayTask(b"", DEPLOYMENT, around, premises)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: task)
     return shell.run, report
 

@@ -107,7 +107,7 @@ def test_a_driver_whose_terminal_is_paused_goes_on_to_say_that_it_lives(monkeypa
     answers = SimpleNamespace(follow=SimpleNamespace(remote=follow), status=SimpleNamespace(remote=lambda: {}))
     job.__dict__.update(
         _coordinator=answers, _ask_timeout_s=10, _leaving=False, _screen=Screen("screen"), _ended=threading.Event(),
-        _last_status=None, _noted_at=0.0, _error=None, _result=None,
+        _last_status=None, _noted_at=0.0, _error=None, _result=None, _drawing=threading.Lock(),
     )  # fmt: skip
     follower = threading.Thread(target=job._follow)
     follower.start()
