@@ -91,6 +91,7 @@ class Deployer:
                 partitioner=result.edge.partitioner,
                 buffer_timeout_ms=result.edge.buffer_timeout_ms,
                 blocking=not result.dataset.partition_type.is_pipelined,
+                iteration=result.edge.iteration,
             )
             for result in channels.results
         )

@@ -26,6 +26,7 @@ class OutputSpec:
         partitioner: how records are dealt; None on the way to the process that runs the task, which has the program.
         buffer_timeout_ms: -1, 0 or more.
         blocking: consumers start when it is complete; it is spilled to disk.
+        iteration: number of the loop its consumers stand in as well; ends of supersteps go nowhere else.
     """
 
     dataset: str
@@ -33,6 +34,7 @@ class OutputSpec:
     partitioner: Partitioner | None
     buffer_timeout_ms: int = 100
     blocking: bool = False
+    iteration: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

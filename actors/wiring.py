@@ -89,7 +89,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
             settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes
         )
         selector = make_selector(spec, deployment, settings.memo_entries)
-        writers.append(RecordWriter(partition, selector, limits))
+        writers.append(RecordWriter(partition, selector, limits, spec.iteration))
     return writers
 
 
@@ -155,16 +155,16 @@ def make_chain(
 
 def _end_of_iteration(node: ChainedOperator) -> Operator:
     assert node.iteration is not None, f"operator {node.name!r} has no factory"
-    return IterationHead(node.iteration) if node.kind is NodeKind.ITERATION_HEAD else IterationTail(node.iteration)
+    is_head = node.kind is NodeKind.ITERATION_HEAD
+    return IterationHead(node.iteration, node.is_endless) if is_head else IterationTail(node.iteration)
 
 
 def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> None:
     """Have `wake` called whenever the head of an iteration in this task has something to give."""
-    memory = Configuration.from_dict(deployment.config).get(options.FEEDBACK_MEMORY).bytes
     for node in deployment.operators:
         if node.kind is NodeKind.ITERATION_HEAD and node.iteration is not None:
             place = (deployment.job_id, node.iteration, deployment.subtask, deployment.attempt_number)
-            feedback_queue(*place, memory).on_put = wake
+            feedback_queue(*place, deployment.config).on_put = wake
 
 
 def operator_context(

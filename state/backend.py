@@ -206,6 +206,15 @@ class KeyedBackend(Protocol):
         """
         ...
 
+    def refuse_timers(self) -> None:
+        """Set no timer until `clear`."""
+        ...
+
+    @property
+    def refused_timers(self) -> int:
+        """How many were to be set since."""
+        ...
+
     def clear(self) -> None:
         """Delete all entries and timers; tables and queues that were given out stay in use."""
         ...

@@ -218,6 +218,16 @@ class HashMapBackend:
             for _, namespace, key, timestamp in sorted(rows, key=itemgetter(0)):
                 queue.register(timestamp, canonical_key(key), namespace)
 
+    def refuse_timers(self) -> None:
+        """Set no timer until `clear`."""
+        for queue in self._timers.values():
+            queue.refuse()
+
+    @property
+    def refused_timers(self) -> int:
+        """How many were to be set since."""
+        return sum(queue.refused for queue in self._timers.values())
+
     def clear(self) -> None:
         """Delete all entries and timers."""
         for _, table in self._tables.values():

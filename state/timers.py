@@ -19,11 +19,14 @@ from .clock import epoch_ms
 class TimerQueue:
     """The timers of all keys of one subtask. Timestamps are epoch milliseconds."""
 
-    __slots__ = ("_at", "_heap")
+    __slots__ = ("_at", "_heap", "_refuses", "refused")
 
     def __init__(self) -> None:
         self._at: dict[int, dict[Any, dict[Any, None]]] = {}  # timestamp -> namespace -> keys, in order
         self._heap: list[int] = []  # every timestamp of _at once, and some that are no longer there
+        self._refuses = False
+        self.refused = 0
+        """Timers that were to be set while none was taken."""
 
     def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
         """Set a timer; one that is set already stays as it is. `key` must be canonical.
@@ -31,7 +34,14 @@ class TimerQueue:
         Raises:
             TypeError, ValueError: the timestamp is no int of 64 bits.
         """
+        if self._refuses:
+            self.refused += 1
+            return
         self.keys_at(timestamp, namespace)[key] = None
+
+    def refuse(self) -> None:
+        """Set no timer until `clear`, and count those that were to be set."""
+        self._refuses = True
 
     def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
         """The keys with a timer at that time and namespace, as a dict in which setting a key sets its timer.
@@ -108,9 +118,10 @@ class TimerQueue:
                 yield timestamp, namespace, chosen
 
     def clear(self) -> None:
-        """Delete all timers."""
+        """Delete all timers, and take new ones."""
         self._at.clear()
         self._heap.clear()
+        self._refuses, self.refused = False, 0
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, Event, RowBatch, Tagged
+from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, EndOfSuperstep, Event, RowBatch, Tagged
 from rayflink.common.row_columns import RowColumns
 from rayflink.operators.base import OperatorContext, UserCodeError
 
@@ -69,14 +69,19 @@ class RecordWriter:
         partition: where full batches go.
         selector: which channel gets which record; None: in turn.
         limits: when a batch is full.
+        iteration: number of the loop the consumers stand in; the ends of its supersteps alone are sent on.
     Raises: ValueError: the selector is for another number of channels.
     """
 
     def __init__(
-        self, partition: ResultPartition, selector: ChannelSelector | None = None, limits: BatchLimits | None = None
+        self,
+        partition: ResultPartition,
+        selector: ChannelSelector | None = None,
+        limits: BatchLimits | None = None,
+        iteration: int | None = None,
     ) -> None:
         width = len(partition.subpartitions)
-        self.partition = partition
+        self.partition, self._iteration = partition, iteration
         self._selector = RoundRobin(width) if selector is None else selector
         limits = BatchLimits() if limits is None else limits
         shared = max(_ARROW_BYTES, _OPEN_ARROW_BYTES // width)
@@ -110,7 +115,8 @@ class RecordWriter:
         """Take a batch, or an event, which goes to every channel behind the records before it."""
         if not isinstance(element, (RowBatch, ArrowBatch)):
             assert not isinstance(element, Tagged), "a side output is taken off its tag before it is written"
-            self.broadcast(element)
+            if not isinstance(element, EndOfSuperstep) or element.iteration == self._iteration:
+                self.broadcast(element)
             return
         if not len(element):
             return

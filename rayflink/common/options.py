@@ -184,7 +184,8 @@ PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not suppor
 
 _E = "Execution"
 RUNTIME_MODE = _option(_E, "execution.runtime-mode", enum_type(RuntimeMode), RuntimeMode.STREAMING,
-                       "STREAMING schedules all tasks at once; BATCH starts a task when its input is complete.")
+                       "STREAMING schedules all tasks at once; BATCH starts a task when its input is complete; "
+                       "AUTOMATIC is BATCH where all sources end.")
 SORTED_INPUTS = _option(_E, "execution.sorted-inputs.enabled", BOOLEAN, True,
                         "In batch mode the input of keyed operators is sorted by key; False keeps all keys in state.")
 SORTED_INPUTS_MEMORY = _option(_E, "execution.sorted-inputs.memory", MEMORY, MemorySize(128 << 20),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rayflink.common.job_status import JobStatus
-from rayflink.common.source import Boundedness
 from rayflink.connectors.cached import BlockStore, CachePlace, CacheSink, CacheSource
 from rayflink.graph import transformations as graph
+from rayflink.graph.boundedness import endless_source
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory, SourceFactory
 from rayflink.operators.sinks import SinkOperator
@@ -28,10 +28,9 @@ class CachedResult:
     """
 
     def __init__(self) -> None:
-        self.place = CachePlace()
-        self.writer = Factory(SinkOperator, CacheSink(self.place))
-        self.reader = SourceFactory(CacheSource(self.place), None)
+        self._given_up: list[tuple[JobClient, BlockStore]] = []
         self._job: JobClient | None = None
+        self._begin_anew()
 
     @property
     def partitions(self) -> int:
@@ -56,18 +55,39 @@ class CachedResult:
 
     def begin(self, store: BlockStore, partitions: int) -> None:
         """A job is about to write the result."""
-        self.clear()
-        self.place.store, self.place.partitions = store, partitions
+        if self.place.store is not None:
+            self.place.store.clear()
+        self.place.store, self.place.partitions, self._job = store, partitions, None
 
     def written_by(self, job: JobClient) -> None:
         """That job has been submitted."""
         self._job = job
 
     def clear(self) -> None:
-        """Give up what is kept."""
-        store, self.place.store, self._job = self.place.store, None, None
-        if store is not None:
+        """Give up what is kept; a job that still writes it writes to its end, and then that goes too."""
+        store, job = self.place.store, self._job
+        if store is not None and job is not None and not self._ended:
+            self._given_up.append((job, store))
+        elif store is not None:
             store.clear()
+        self._job = None
+        self._begin_anew()
+        for job, store in list(self._given_up):
+            if JobStatus(job.status()["state"]).is_terminal:
+                self._given_up.remove((job, store))
+                store.clear()
+
+    def discard(self) -> None:
+        """Remove everything: the program is over."""
+        self.clear()
+        while self._given_up:
+            self._given_up.pop()[1].clear()
+
+    def _begin_anew(self) -> None:
+        """What a job was given before stays with it."""
+        self.place = CachePlace()
+        self.writer = Factory(SinkOperator, CacheSink(self.place))
+        self.reader = SourceFactory(CacheSource(self.place), None)
 
 
 class CachedDataStream(DataStream):
@@ -104,31 +124,15 @@ def cached(env: StreamExecutionEnvironment, stream: graph.Transformation) -> Cac
     Raises:
         PlanError: it has no end.
     """
-    endless = _endless_source(stream)
+    endless = endless_source([stream])
     if endless is not None:
         problem = f"cache() needs a stream that ends, and {endless.name!r} does not"
         raise PlanError(problem, "cache a bounded stream", graph.call_site())
     result = CachedResult()
-    weakref.finalize(env, result.clear)
+    weakref.finalize(env, result.discard)
     transformation = graph.Cached(stream, result, output_type=stream.output_type)
     env.add_cached(transformation)
     return CachedDataStream(env, transformation)
-
-
-def _endless_source(stream: graph.Transformation) -> graph.Transformation | None:
-    seen: set[int] = set()
-    waiting: list[Any] = [stream]
-    while waiting:
-        step = waiting.pop()
-        if step.id in seen:
-            continue
-        seen.add(step.id)
-        source = getattr(getattr(step, "operator_factory", None), "source", None)
-        if source is not None and source.boundedness is not Boundedness.BOUNDED:
-            found: graph.Transformation = step
-            return found
-        waiting.extend(step.inputs)
-    return None
 
 
 __all__ = ["CachedDataStream", "CachedResult", "cached"]

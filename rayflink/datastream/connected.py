@@ -23,18 +23,14 @@ class ConnectedStreams:
     """Two streams of any types, next to each other.
 
     Args:
-        stream1, stream2: of one environment; both keyed, or neither.
-
-    Raises:
-        PlanError: one of them is keyed and the other is not.
+        stream1, stream2: of one environment. State and timers need both to be keyed; a single one is only dealt by key.
     """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
         self.stream1, self.stream2 = stream1, stream2
         self._keys = tuple(getattr(stream, "key_selector", None) for stream in (stream1, stream2))
-        if (self._keys[0] is None) != (self._keys[1] is None):
-            problem = "a keyed stream was connected with one that is not"
-            raise PlanError(problem, "call key_by on both, or on neither", graph.call_site())
+        if None in self._keys:
+            self._keys = None, None
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment the streams belong to."""

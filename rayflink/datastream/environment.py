@@ -24,6 +24,8 @@ from rayflink.connectors.iteration import IteratorSource
 from rayflink.connectors.text_files import TextFileSource
 from rayflink.graph import transformations as graph
 from rayflink.graph.assembly import job_graph
+from rayflink.graph.boundedness import endless_source
+from rayflink.graph.errors import PlanError
 from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
@@ -378,14 +380,15 @@ class StreamExecutionEnvironment(FaultTolerance):
         get = self._configuration.get
         widest = get(options.MAX_PARALLELISM)
         self._configuration.check()
+        mode = self._mode()
         settings = PlanSettings(
             name=job_name or get(options.PIPELINE_NAME) or DEFAULT_JOB_NAME,
             parallelism=self.get_parallelism(),
             max_parallelism=widest if widest > 0 else None,
             buffer_timeout_ms=self.get_buffer_timeout(),
             chaining=self.is_chaining_enabled(),
-            batch=get(options.RUNTIME_MODE).name == "BATCH",
-            configuration=self._configuration.to_dict(),
+            batch=mode is RuntimeExecutionMode.BATCH,
+            configuration={**self._configuration.to_dict(), **self._chosen(mode)},
             user_artifacts=tuple(self._cached_files),
             slot_resources=tuple(sorted(self._slot_resources.items())),
         )
@@ -393,6 +396,21 @@ class StreamExecutionEnvironment(FaultTolerance):
         if not get(options.AUTO_GENERATED_UIDS):
             refuse_missing_uids(plan)
         return plan
+
+    def _mode(self) -> RuntimeExecutionMode:
+        """The mode of the program as it is now: AUTOMATIC is BATCH where all sources end."""
+        wanted, endless = self._configuration.get(options.RUNTIME_MODE), endless_source(self._sinks)
+        if wanted is RuntimeExecutionMode.BATCH and endless is not None:
+            problem = f"source {endless.name!r} has no end, and {options.RUNTIME_MODE.key} is BATCH"
+            raise PlanError(problem, "set it to STREAMING or AUTOMATIC, or give the source an end", endless.call_site)
+        if wanted is RuntimeExecutionMode.AUTOMATIC:
+            return RuntimeExecutionMode.STREAMING if endless is not None else RuntimeExecutionMode.BATCH
+        return wanted
+
+    def _chosen(self, mode: RuntimeExecutionMode) -> dict[str, str]:
+        """What the tasks are told of the mode where it was left to us."""
+        is_open = self._configuration.get(options.RUNTIME_MODE) is RuntimeExecutionMode.AUTOMATIC
+        return {options.RUNTIME_MODE.key: mode.name} if is_open else {}
 
     def get_job_graph(self, job_name: str | None = None) -> JobGraph:
         """The graph of chained vertices that `execute` runs."""
@@ -443,7 +461,7 @@ class StreamExecutionEnvironment(FaultTolerance):
     def close(self) -> None:
         """Give up the records of all cached streams."""
         for transformation in self._cached_streams:
-            transformation.result.clear()
+            transformation.result.discard()
 
     def _results_to_keep(self, stream: StreamGraph) -> list[tuple[Any, int]]:
         """Cached results that the job writes, each with the parallelism of its writer."""

@@ -264,10 +264,11 @@ class DataStream(Step):
     def iterate(self, max_wait_time_millis: int = 0) -> IterativeStream:
         """A stream into which a later step feeds records back: `close_with` says which.
 
-        It ends when the stream has ended and no record is in the loop any more. Event time does not pass a loop before
-        its end. In batch mode the loop runs in supersteps: what is fed back in one is worked in the next, when all of
-        the one is done. A process function in the loop may have a method `on_superstep_end(superstep, ctx)`, giving
-        results; on keyed streams it is called for each key that had a record in the superstep.
+        It ends when the stream has ended and no record is in the loop any more. Where all sources of the program end,
+        event time waits for that, so that nothing that comes round is late; else it passes the loop. In batch mode the
+        loop runs in supersteps: what is fed back in one is worked in the next, when all of the one is done. A process
+        function in the loop may have a method `on_superstep_end(superstep, ctx)`, which gives results; on keyed streams
+        it is called for each key that had a record in the superstep.
 
         Args:
             max_wait_time_millis: accepted for Flink's sake.

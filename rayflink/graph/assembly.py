@@ -189,6 +189,7 @@ class _Assembly:
             network_outputs=tuple(outside),
             iteration=node.iteration,
             iteration_wait_ms=node.iteration_wait_ms,
+            is_endless=node.is_endless,
             factory=node.operator_factory,
             key_selectors=node.key_selectors,
             output_selectors=node.output_selectors,
@@ -219,6 +220,7 @@ class _Assembly:
             buffer_timeout_ms=-1 if blocking else self._graph.node(edge.source).buffer_timeout_ms,
             tag_id=edge.tag_id,
             not_chained_because=self._reasons[edge] or "",
+            iteration=edge.iteration,
         )
 
     def _partition_type(self, edge: StreamEdge) -> ResultPartitionType:

@@ -70,7 +70,7 @@ class ChainedOperator:
         factory: makes the operator of one subtask; None for head and tail of an iteration.
         key_selectors: one an input, None where the input is not keyed.
         output_selectors: record -> names, one for each split of its output.
-        iteration, iteration_wait_ms: as in `StreamNode`.
+        iteration, iteration_wait_ms, is_endless: as in `StreamNode`.
     """
 
     node_id: int
@@ -83,6 +83,7 @@ class ChainedOperator:
     network_outputs: tuple[NetworkOutput, ...] = ()
     iteration: int | None = None
     iteration_wait_ms: int = 0
+    is_endless: bool = False
     factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
     output_selectors: tuple[Callable[[Any], Any], ...] = field(default=(), compare=False, repr=False)
@@ -119,6 +120,7 @@ class JobEdge:
         input_index: of the target's first operator, 0 or 1; several gates may share one (union).
         buffer_timeout_ms: how long a batch may wait to be filled; 0: never, -1: until it is full.
         not_chained_because: why its two operators are not in one task.
+        iteration: number of the loop both ends stand in.
     """
 
     dataset_id: str
@@ -131,6 +133,7 @@ class JobEdge:
     buffer_timeout_ms: int = 100
     tag_id: str | None = None
     not_chained_because: str = ""
+    iteration: int | None = None
 
     @property
     def pattern(self) -> DistributionPattern:

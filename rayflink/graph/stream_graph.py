@@ -25,7 +25,8 @@ class StreamNode:
         max_parallelism: None until the job graph chooses.
         buffer_timeout_ms: of the batches it sends.
         iteration: number that head and tail of one iteration share, from 1, else None.
-        iteration_wait_ms: how long the head waits for feedback after its input has ended, 0 for ever.
+        iteration_wait_ms: accepted for Flink's sake.
+        is_endless: whether the input of the iteration may have no end.
         key_selectors: one an input, None where the input is not keyed.
         output_selectors: record -> names, one for each split of the operator's output.
         output_type: None where unknown.
@@ -48,6 +49,7 @@ class StreamNode:
     description: str | None = None
     iteration: int | None = None
     iteration_wait_ms: int = 0
+    is_endless: bool = False
     stoppable: bool = True
     operator_factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
@@ -75,6 +77,7 @@ class StreamEdge:
         ordinal: position among the edges into the target, from 0.
         tag_id: the side output it carries; None for the main output.
         selected_names: only records that a split gave one of these names; empty for all.
+        iteration: number of the loop both ends stand in.
     """
 
     source: int
@@ -85,6 +88,7 @@ class StreamEdge:
     tag_id: str | None = None
     selected_names: tuple[str, ...] = ()
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
+    iteration: int | None = None
 
     def __str__(self) -> str:
         return f"{self.source}->{self.target}"

@@ -16,6 +16,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.operators.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
+from .boundedness import endless_source
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
 from .loops import Loops, loops
 from .partitioners import Forward, Partitioner, Rebalance
@@ -117,10 +118,12 @@ class _Translation:
         self._edges: list[_Wanted] = []
         self._loops: list[Feedback | CoFeedback] = []
         self._iterations = 0
+        self._is_endless = False
 
     def graph(self, transformations: tuple[Transformation, ...]) -> StreamGraph:
         if not transformations:
             raise EmptyProgramError()
+        self._is_endless = endless_source(transformations) is not None
         for transformation in transformations:
             run_nested(self._translate(transformation))
         while self._loops:
@@ -137,7 +140,7 @@ class _Translation:
         return StreamGraph(
             name=settings.name,
             nodes=self._sorted_inputs(nodes, looping) if settings.batch else nodes,
-            edges=drawn if not settings.batch else tuple(_pipelined(edge, looping) for edge in drawn),
+            edges=tuple(_in_its_loop(edge, looping, settings.batch) for edge in drawn),
             chaining=settings.chaining,
             batch=settings.batch,
             max_parallelism=settings.max_parallelism,
@@ -309,6 +312,7 @@ class _Translation:
             chaining_strategy=ChainingStrategy.NEVER,
             iteration=self._iterations,
             iteration_wait_ms=of.wait_ms,
+            is_endless=self._is_endless,
             call_site=of.call_site,
         )
         self._nodes[head] = opened
@@ -372,7 +376,9 @@ class _Translation:
         )
 
 
-def _pipelined(edge: StreamEdge, looping: Loops) -> StreamEdge:
-    """In batch mode too, the steps of a loop run at the same time."""
-    inside = any(edge.source in nodes and edge.target in nodes for nodes in looping.values())
-    return replace(edge, exchange_mode=ExchangeMode.PIPELINED) if inside else edge
+def _in_its_loop(edge: StreamEdge, looping: Loops, batch: bool) -> StreamEdge:
+    """The edge with the loop it belongs to; in batch mode too the steps of a loop run at the same time."""
+    inside = [number for number, nodes in looping.items() if edge.source in nodes and edge.target in nodes]
+    if not inside:
+        return edge
+    return replace(edge, iteration=inside[0], exchange_mode=ExchangeMode.PIPELINED if batch else edge.exchange_mode)

@@ -17,13 +17,13 @@ import pickle
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
 import cloudpickle
 
 from ..common import options
-from ..common.batches import Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
+from ..common.batches import MAX_TIMESTAMP, Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
 from ..common.configuration import Configuration
 from .base import Operator, OperatorContext, SourceOperator
 from .user_code import list_of, timestamps_of
@@ -36,10 +36,11 @@ class FeedbackQueue:
 
     Args:
         memory_bytes: of pickled records in memory.
+        folder: of the file; None: the system's for temporary files.
     """
 
-    def __init__(self, memory_bytes: int) -> None:
-        self._memory_bytes, self._used = memory_bytes, 0
+    def __init__(self, memory_bytes: int, folder: str | None = None) -> None:
+        self._memory_bytes, self._used, self._folder = memory_bytes, 0, folder
         self._head: deque[bytes | EndOfSuperstep] = deque()
         self._file: IO[bytes] | None = None
         self._in_file, self._read_to = 0, 0
@@ -86,7 +87,7 @@ class FeedbackQueue:
     def _write(self, data: bytes | EndOfSuperstep) -> None:
         body = b"e" + pickle.dumps(data) if isinstance(data, EndOfSuperstep) else b"b" + data
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-")
+            self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder)
         self._file.seek(0, 2)
         self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
         self._in_file += 1
@@ -122,14 +123,18 @@ def _dumped(value: Any) -> bytes:
 _queues: dict[str, FeedbackQueue] = {}
 
 
-def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, memory_bytes: int = 0) -> FeedbackQueue:
+def feedback_queue(
+    job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]
+) -> FeedbackQueue:
     """The queue between tail and head of that index in this process."""
-    return _queues.setdefault(f"{job_id}/{iteration}/{subtask}/{attempt}", FeedbackQueue(memory_bytes))
+    get = Configuration.from_dict(config).get
+    folders = get(options.TMP_DIRS) or (None,)
+    made = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
+    return _queues.setdefault(f"{job_id}/{iteration}/{subtask}/{attempt}", made)
 
 
 def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
-    memory = Configuration.from_dict(ctx.config).get(options.FEEDBACK_MEMORY)
-    return feedback_queue(ctx.job_id, iteration, ctx.subtask, ctx.attempt, memory.bytes)
+    return feedback_queue(ctx.job_id, iteration, ctx.subtask, ctx.attempt, ctx.config)
 
 
 class IterationHead(SourceOperator):
@@ -137,12 +142,14 @@ class IterationHead(SourceOperator):
 
     Args:
         iteration: number of the iteration in its job.
+        is_endless: its input may have no end. Then event time passes the loop as if it were not there, as in Flink;
+            else it waits until the loop is empty, so that nothing that comes round is late.
     """
 
     ends_by_itself = True
 
-    def __init__(self, iteration: int) -> None:
-        self._iteration = iteration
+    def __init__(self, iteration: int, is_endless: bool = False) -> None:
+        self._iteration, self._is_endless = iteration, is_endless
         self._superstep = 0
         self._gave = False
 
@@ -151,7 +158,8 @@ class IterationHead(SourceOperator):
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
         if not self._superstep:
-            return self._next_superstep()
+            time = (Watermark(MAX_TIMESTAMP),) if self._is_endless else ()
+            return (*time, *self._next_superstep())
         element = self._queue.take()
         if element is None:
             return ()

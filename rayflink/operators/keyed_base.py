@@ -21,11 +21,13 @@ from rayflink.state.memory import HashMapBackend
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Watermark
 from ..common.errors import TypeMismatch
 from ..common.functions import KeyBy, KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
+from ..common.logs import get_logger
 from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from .user_code import FunctionOperator, UserCode, list_of
 
+log = get_logger(__name__)
 _WATERMARK_ENTRY = "_watermark"
 
 
@@ -124,12 +126,29 @@ class KeyedOperator(FunctionOperator):
         return self.keys_of(batch)
 
     def end_of_keys(self) -> Iterable[Element]:
-        """The keys worked so far will not come again: fire all their timers, then forget them; for batch mode."""
+        """The keys worked so far will not come again: fire all their timers, then forget them; for batch mode.
+
+        Timers that are set meanwhile would fire at once, again and again: they are counted and not set, as in Flink.
+        """
         self.watermark = MAX_TIMESTAMP
+        self.backend.refuse_timers()
         yield from self.on_event_time(MAX_TIMESTAMP)
         yield from self.on_processing_time(MAX_TIMESTAMP)
+        self._note_refused_timers(self.backend.refused_timers)
         self.backend.clear()
         self.watermark = MIN_TIMESTAMP
+
+    def _note_refused_timers(self, count: int) -> None:
+        if not count:
+            return
+        counter = self.ctx.metrics.counter("numTimersIgnored")
+        if not counter.get_count():
+            log.warning(
+                "%s sets timers while the last timers of a key fire; in batch mode nothing comes after them, and they "
+                "are ignored (numTimersIgnored counts them)",
+                self.ctx.operator_name,
+            )
+        counter.inc(count)
 
     def check_keys(self, keys: list[Any], batch: Batch) -> None:
         """Hold keys to the type the program declared, if it did; where they are the records', one is named.

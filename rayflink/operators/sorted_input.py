@@ -35,7 +35,7 @@ from .keyed_base import KeyedOperator
 from .user_code import list_of, timestamps_of
 
 CHUNK_ROWS = 4096
-"""Records of whole keys that are worked together; a larger key is worked in pieces of this size."""
+"""Most records that are worked together: of many keys where only their last results count, else of one key."""
 
 
 class SortedInput:
@@ -79,6 +79,7 @@ class SortedInputOperator(Operator):
         self._keyed.open()
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert not self._drained, "a record came after the end of event time"
         keyed, values = self._keyed, list_of(batch)
         keys = keyed.keys_of_input(batch, input_index)
         encoded = [encode_key(keyed.canonical(key, value)) for key, value in zip(keys, values, strict=True)]
@@ -113,7 +114,7 @@ class SortedInputOperator(Operator):
         if self._drained:
             return
         self._drained = True
-        for chunk, ends_keys in _chunks(self._sort.sorted()):
+        for chunk, ends_keys in _chunks(self._sort.sorted(), CHUNK_ROWS if self._keyed.gives_running_results else 1):
             yield from self._worked(chunk, ends_keys)
             if ends_keys:
                 yield from self._keyed.end_of_keys()
@@ -131,17 +132,17 @@ class SortedInputOperator(Operator):
                 yield from given
 
 
-def _chunks(entries: Iterator[Entry]) -> Iterator[tuple[list[Entry], bool]]:
-    """(entries, whether their last key ends with them): whole keys, or pieces of a large one."""
+def _chunks(entries: Iterator[Entry], least: int) -> Iterator[tuple[list[Entry], bool]]:
+    """(entries, whether their last key ends with them): whole keys, `least` rows at least, or pieces of a large one."""
     chunk: list[Entry] = []
     last_key_at = 0
     for entry in entries:
-        is_new = not chunk or entry[0] != chunk[-1][0]
-        if len(chunk) >= CHUNK_ROWS:
-            if is_new:
-                yield chunk, True
-                chunk = []
-            elif last_key_at:
+        is_new = bool(chunk) and entry[0] != chunk[-1][0]
+        if is_new and len(chunk) >= least:
+            yield chunk, True
+            chunk = []
+        elif len(chunk) >= CHUNK_ROWS:
+            if last_key_at:
                 yield chunk[:last_key_at], True
                 chunk, last_key_at = chunk[last_key_at:], 0
             else:

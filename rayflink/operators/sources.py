@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from ..common.batches import Element, WatermarkStatus
+from ..common.batches import Element, Watermark, WatermarkStatus
 from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
 from ..common.watermarks import WatermarkStrategy
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from .latency import LatencyMarks
 from .user_code import UserCode
-from .watermarks import TimestampsAndWatermarksOperator
+from .watermarks import TimestampsAndWatermarksOperator, is_progressive
 
 SPLITS_STATE = "source-splits"
 
@@ -47,6 +47,7 @@ class ReaderSourceOperator(SourceOperator):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._marks = LatencyMarks(ctx)
+        self._is_batch = not is_progressive(ctx.config)
         if self._timestamps is not None:
             self._timestamps.setup(ctx)
 
@@ -80,6 +81,8 @@ class ReaderSourceOperator(SourceOperator):
         if answer is PENDING:
             return ()
         element: Any = answer
+        if self._is_batch and isinstance(element, Watermark | WatermarkStatus):
+            return ()
         if self._timestamps is None:
             return (element,)
         if hasattr(element, "slice"):

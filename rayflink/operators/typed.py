@@ -11,7 +11,10 @@ from ..common.errors import TypeMismatch
 from ..common.type_base import TypeInformation
 from .base import Operator, UserCodeError, shortened
 
-EMITTING = ("process", "process_watermark", "on_processing_time", "end_input", "finish", "prepare_snapshot", "poll")
+EMITTING = (
+    "process", "process_watermark", "process_superstep", "on_processing_time", "end_input", "end_of_keys", "finish",
+    "prepare_snapshot", "poll",
+)  # fmt: skip
 """The methods by which an operator emits elements."""
 
 

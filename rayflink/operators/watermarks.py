@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import repeat
 from typing import Any
@@ -18,10 +18,15 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from ..common.options import AUTO_WATERMARK_INTERVAL
+from ..common.options import AUTO_WATERMARK_INTERVAL, RUNTIME_MODE
 from ..common.watermarks import Idleness, NoWatermarks, WatermarkOutput, WatermarkStrategy
 from .base import Operator, UserCodeError, ensure_all_taken, record_at, shortened
 from .user_code import UserCode, list_of, timestamps_of
+
+
+def is_progressive(config: Mapping[str, Any]) -> bool:
+    """Whether event time advances while records come; in batch mode it does so at the end of all input alone."""
+    return RUNTIME_MODE.read(config.get(RUNTIME_MODE.key, RUNTIME_MODE.default)).name != "BATCH"
 
 
 class TimestampsAndWatermarksOperator(Operator):
@@ -33,6 +38,7 @@ class TimestampsAndWatermarksOperator(Operator):
     - else between batches, when processing time reaches a multiple of `pipeline.auto-watermark-interval` milliseconds
       after `open` (0: never), in `on_processing_time`; the built-in strategies emit only so;
     - once more in `finish`.
+    In batch mode there is none but the last of all.
     So any division of the input into batches gives the same sequence, and what depends on time depends on the clock
     alone. A watermark not above the last one is dropped. Watermarks from upstream are replaced by the strategy's, all
     but the one that ends the stream; statuses from upstream likewise.
@@ -57,7 +63,9 @@ class TimestampsAndWatermarksOperator(Operator):
         if self._interval_ms is None:
             option = AUTO_WATERMARK_INTERVAL
             self._interval_ms = option.read(self.ctx.config.get(option.key, option.default)).to_millis()
-        self._next_ms = self.ctx.clock.now_ms() + self._interval_ms if self._interval_ms > 0 else None
+        self._is_progressive = is_progressive(self.ctx.config)
+        ticks = self._interval_ms > 0 and self._is_progressive
+        self._next_ms = self.ctx.clock.now_ms() + self._interval_ms if ticks else None
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if isinstance(batch, ArrowBatch) and self._extract is None and isinstance(self._generator, NoWatermarks):
@@ -68,6 +76,8 @@ class TimestampsAndWatermarksOperator(Operator):
         stamps = self._timestamps(values, timestamps_of(batch))
         if self._idleness is not None and values:
             self._idleness.active()
+        if not self._is_progressive:
+            return (RowBatch(values, stamps),)
         if self._on_batch is None:
             return self._event_by_event(values, stamps)
         if values:
@@ -97,7 +107,7 @@ class TimestampsAndWatermarksOperator(Operator):
         return self._periodic()
 
     def finish(self) -> Iterable[Element]:
-        return self._periodic()
+        return self._periodic() if self._is_progressive else ()
 
     def _periodic(self) -> list[Element]:
         with UserCode(self.ctx, "on_periodic_emit"):

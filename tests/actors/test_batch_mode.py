@@ -11,8 +11,11 @@ import pytest
 
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.states import ExecutionState
+from rayflink.common import PlanError, WatermarkStrategy
 from rayflink.common.errors import ConfigError
-from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.connectors.generator import DataGeneratorSource
+from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from rayflink.graph.job_graph import ScheduleMode
 from rayflink.launch import checked
 from rayflink.state.clock import SystemClock
 
@@ -102,3 +105,18 @@ def test_a_folder_for_spill_files_that_cannot_be_made_is_an_error_of_its_option(
     env.from_sequence(1, 10).key_by(lambda x: x).sum().print_to_err()
     with pytest.raises(ConfigError, match="option 'io.tmp.dirs': found .*/no folder' .Not a directory.*every node"):
         env.execute()
+
+
+def test_a_source_without_end_is_refused_and_the_mode_may_be_left_to_the_sources(tmp_path: Path) -> None:
+    env = batch_environment(tmp_path)
+    endless = env.from_source(DataGeneratorSource(str, None), WatermarkStrategy.no_watermarks(), "Forever")
+    endless.print()
+    with pytest.raises(PlanError, match=r"source 'Source: Forever' has no end.*AUTOMATIC.*test_batch_mode.py"):
+        env.get_job_graph()
+    env.set_runtime_mode(RuntimeExecutionMode.AUTOMATIC)
+    graph = env.get_job_graph()
+    assert graph.schedule_mode is ScheduleMode.EAGER
+    assert graph.configuration["execution.runtime-mode"] == "STREAMING"
+    bounded = batch_environment(tmp_path).set_runtime_mode(RuntimeExecutionMode.AUTOMATIC)
+    rows = list(bounded.from_collection([1, 2, 3]).key_by(lambda n: 0).sum().execute_and_collect())
+    assert rows == [6]

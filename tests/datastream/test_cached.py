@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import glob
+import os
 from pathlib import Path
 
 import pytest
 
 from rayflink.common import Duration, JobFailed, PlanError, WatermarkStrategy
+from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from tests.datastream.programs import environment
@@ -125,3 +127,17 @@ def _endless(env):
     from rayflink.datastream.connectors import SocketTextSource
 
     return env.from_source(SocketTextSource("localhost", 1))
+
+
+def test_giving_up_a_result_leaves_the_job_that_writes_it_alone():
+    env = environment()
+    kept = env.from_collection([1, 2, 3]).map(lambda n: n * n).cache()
+    kept.map(str).sink_to(CollectSink("texts"))
+    job = env.execute_async("writes")
+    kept.invalidate()
+    result = job.get_job_execution_result().result()
+    assert sorted(result.get_accumulator_result("texts")) == ["1", "4", "9"]
+    assert sorted(kept.execute_and_collect()) == [1, 4, 9]
+    folders = [store._folder for _, store in kept._result._given_up]
+    env.close()
+    assert not any(map(os.path.exists, folders))

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from rayflink.common import JobFailed, PlanError
+from rayflink.common.batches import MIN_TIMESTAMP
+from rayflink.common.source import Boundedness
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, ProcessFunction, RuntimeExecutionMode, StreamExecutionEnvironment
 from rayflink.datastream.state import ValueStateDescriptor
-from rayflink.testing import ROUGH_NETWORK, CancelJob, StopJob, simulate
+from rayflink.testing import ROUGH_NETWORK, CancelJob, Pause, ScriptedSource, StopJob, rec, simulate, wm
 
 MODES = [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH]
 
@@ -130,6 +132,39 @@ def test_a_function_that_fails_in_the_loop_fails_the_job() -> None:
 def test_iterations_may_follow_each_other() -> None:
     assert sorted(halving(halving(environment(2).from_collection(range(9)).map(int)).map(lambda n: 5 * n + 1)
                           ).execute_and_collect()) == [0, 0, *[1] * 7]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("meet", ["union", "connect"])
+def test_the_results_of_two_loops_may_meet(mode: Any, meet: str) -> None:
+    env = environment(2, mode)
+    first, second = (halving(env.from_collection(range(at, at + 9)).map(int)) for at in (0, 50))
+    both = first.union(second) if meet == "union" else first.connect(second).map((int, int))
+    assert sorted(both.rebalance().map(int).execute_and_collect()) == [0] * 2 + [1] * 16
+
+
+class Endless(ScriptedSource):
+    """Says that it has no end."""
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED
+
+
+class Time(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> Iterable[Any]:
+        yield value, ctx.timer_service().current_watermark()
+
+
+@pytest.mark.parametrize(("kind", "seen"), [(Endless, {MIN_TIMESTAMP, 100, 200}), (ScriptedSource, {MIN_TIMESTAMP})])
+def test_event_time_passes_the_loop_of_an_endless_stream_and_waits_for_that_of_another(kind: Any, seen: Any) -> None:
+    script = [rec(8, 100), wm(100), Pause(9_000), rec(9, 200), wm(200), Pause(9_000), rec(1, 300)]
+    env = environment()
+    loop = env.from_source(kind(script)).iterate()
+    loop.close_with(loop.map(lambda n: n // 2).filter(lambda n: n > 1))
+    loop.process(Time()).sink_to(CollectSink("out"))
+    collected = simulate(env.get_job_graph(), seed=1).collected("out")
+    assert {watermark for _, watermark in collected} == seen
 
 
 def test_iterations_within_each_other_are_refused() -> None:

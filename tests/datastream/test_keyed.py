@@ -338,7 +338,27 @@ def test_connected_keyed_map_functions_use_the_state_of_the_key():
     assert sorted(first.connect(second).flat_map(Repeated()).execute_and_collect()) == list("aaabbb")
 
 
-def test_a_keyed_stream_is_not_connected_with_one_that_is_not():
-    stream = environment().from_collection(PAIRS)
-    with pytest.raises(PlanError, match="a keyed stream was connected with one that is not"):
-        stream.key_by(0).connect(stream)
+def test_a_keyed_stream_connected_with_one_that_is_not_is_only_dealt_by_key():
+    class Dealt(CoMapFunction):
+        def open(self, runtime_context):
+            self.subtask = runtime_context.get_index_of_this_subtask()
+
+        def map1(self, value):
+            return value[0], self.subtask
+
+        def map2(self, value):
+            return "other", -1
+
+    stream = environment(2).from_collection(PAIRS * 3)
+    connected = stream.key_by(0).connect(stream)
+    found = list(connected.map(Dealt()).execute_and_collect())
+    assert len({pair for pair in found if pair[0] == "a"}) == 1 and found.count(("other", -1)) == 3 * len(PAIRS)
+    with pytest.raises(PlanError, match=r"KeyedCoProcessFunction Never on streams without keys; call key_by"):
+        connected.process(Never())
+
+
+class Never(KeyedCoProcessFunction):
+    def process_element1(self, value, ctx):
+        raise AssertionError("it is refused")
+
+    process_element2 = process_element1
