@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .arrow_losses import refuse_losses
 from .types import Row
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def rows_to_arrow(
         names: column names for records without any; None: those of the first record, else f0, f1, ...
 
     Raises:
-        ValueError: records differ in their number of fields.
+        ValueError: records differ in their number of fields, or a value would lose a part in a column of the schema.
     """
     import pyarrow
 
@@ -57,6 +58,9 @@ def rows_to_arrow(
     if len(names) != len(columns):
         raise ValueError(f"records have {len(columns)} fields, but {len(names)} columns are wanted: {names}")
     types = [None] * len(names) if schema is None else schema.types
+    if schema is not None:
+        for name, column, kind in zip(names, columns, types, strict=True):
+            refuse_losses(column, kind, name)
     arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
     return pyarrow.RecordBatch.from_arrays(arrays, names=names)
 

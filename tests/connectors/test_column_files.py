@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rayflink.common import Row, Types
+from rayflink.common.arrow_rows import rows_to_arrow
 from rayflink.common.batches import ArrowBatch, RowBatch
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.json_rows import JsonRowSerializationSchema
@@ -123,6 +125,55 @@ def test_a_record_that_does_not_fit_is_named_and_the_file_is_taken_away(tmp_path
         operator.process(RowBatch([ROWS[0], Row(n="x", t="", day=None, many=[])]), 0)
     operator.close()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("record", [(15.1, "t", None, []), Row(n=15.1, t="t", day=None, many=[])], ids=["tuple", "Row"])
+def test_a_number_with_a_fraction_is_refused_where_a_whole_one_is_declared(
+    tmp_path: Path, kind: str, record: Any
+) -> None:
+    sink = FileSink.for_bulk_format(str(tmp_path), KINDS[kind][0]).build()
+    operator = opened(SinkOperator(sink))
+    wanted = r"record .*15\.1.* does not fit the sink \(n: found float 15\.1, wanted int32; give whole .*make it so in a"
+    with pytest.raises(UserCodeError, match=wanted):
+        operator.process(RowBatch([record]), 0)
+    operator.close()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+WHOLE = pyarrow.int64()
+LOSSES = [
+    (WHOLE, Decimal("1.5"), "v: found Decimal"),
+    (pyarrow.list_(WHOLE), [1, 2.5], r"v\[\]: found float 2.5"),
+    (pyarrow.struct([("a", WHOLE)]), {"a": 1.5}, "v.a: found float"),
+    (pyarrow.struct([("a", WHOLE)]), (1.5,), "v.a: found float"),
+    (pyarrow.map_(WHOLE, WHOLE), {1: 1.5}, r"v\[\]: found float"),
+    (pyarrow.map_(WHOLE, WHOLE), [(1.5, 1)], "v.key: found float"),
+    (pyarrow.timestamp("ms"), datetime(2024, 1, 1, 0, 0, 0, 1_500), "declare a finer unit"),
+    (pyarrow.timestamp("us"), 1.5, "found float"),
+    (pyarrow.time32("s"), time(1, 2, 3, 4), "declare a finer unit"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "told"), LOSSES, ids=str)
+def test_no_part_of_a_value_is_lost_in_a_column(kind: Any, value: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        rows_to_arrow([(value,)], pyarrow.schema([("v", kind)]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (WHOLE, 2**40),
+        (pyarrow.float32(), 1.1),
+        (pyarrow.timestamp("ms"), datetime(2024, 1, 1, 0, 0, 0, 2_000)),
+        (pyarrow.map_(WHOLE, pyarrow.float64()), {1: 1.5}),
+        (pyarrow.decimal128(5, 2), Decimal("1.25")),
+    ],
+    ids=str,
+)
+def test_values_that_fit_a_column_are_taken(kind: Any, value: Any) -> None:
+    assert rows_to_arrow([(value,), (None,)], pyarrow.schema([("v", kind)])).num_rows == 2
 
 
 def test_row_groups_are_shared_out_over_readers_and_each_is_read_once(
