@@ -40,17 +40,21 @@ _BUILTIN_CALLS = (
 
 def holds_nothing(function: Callable[..., Any]) -> bool:
     """True when `function` provably keeps no mutable object between calls, so that each result is its own."""
-    return _Proof().harmless(function)
+    return _Proof().harmless(function, may_store=True)
 
 
 class _Proof:
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
-    def harmless(self, value: Any) -> bool:
-        """Whether code that reaches `value` gets no mutable object from it that outlives the call."""
+    def harmless(self, value: Any, may_store: bool = False) -> bool:
+        """Whether code that reaches `value` gets no mutable object from it that outlives the call.
+
+        Args:
+            may_store: attributes that the function itself sets are those of records, or are looked at elsewhere.
+        """
         if isinstance(value, types.FunctionType):
-            return self._function(value)
+            return (may_store or not _stores_anywhere(value)) and self._function(value)
         if isinstance(value, types.MethodType):
             return self._bound(value)
         if isinstance(value, type):
@@ -119,18 +123,21 @@ class _Proof:
             return False
         if not hasattr(owner, "__dict__"):
             return False
+        is_new = id(owner) not in self._seen  # it may keep a method of its own
+        self._seen.add(id(owner))
         return (
-            all(map(self.harmless, vars(owner).values()))
+            (not is_new or all(map(self.harmless, vars(owner).values())))
             and self._class(type(owner))
-            and self.harmless(method.__func__)
+            and self.harmless(method.__func__, may_store=True)
             and not any(_stores_attribute(code) for code in self._reached(method.__func__, type(owner)))
         )
 
     def _reached(self, function: types.FunctionType, owner: type) -> Iterator[types.CodeType]:
-        """Code of `function` and of the owner's methods that it names, directly or not."""
+        """Code of `function`, and of the owner's methods and the functions that it names, directly or not."""
         todo, done = [function], set()
         while todo:
-            code = todo.pop().__code__
+            at = todo.pop()
+            code = at.__code__
             if code in done:
                 continue
             done.add(code)
@@ -138,9 +145,10 @@ class _Proof:
                 yield part
                 for name in part.co_names:
                     target = inspect.getattr_static(owner, name, None)
-                    if isinstance(target, types.FunctionType):
-                        todo.append(target)
-                    elif isinstance(target, property) and isinstance(target.fget, types.FunctionType):
+                    if isinstance(target, staticmethod | classmethod):
+                        target = target.__func__
+                    todo += [it for it in (target, at.__globals__.get(name)) if isinstance(it, types.FunctionType)]
+                    if isinstance(target, property) and isinstance(target.fget, types.FunctionType):
                         todo.append(target.fget)
 
     def _class(self, kind: type) -> bool:
@@ -177,7 +185,7 @@ class _Proof:
             return self.harmless(value.__func__)
         if name in ("open", "close"):  # called outside the records; what they leave on the instance is looked at
             return isinstance(value, types.FunctionType)
-        return self.harmless(value)
+        return self.harmless(value, may_store=True)
 
 
 _UNKNOWN: list[Any] = []
@@ -202,3 +210,7 @@ def _all_nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _stores_attribute(code: types.CodeType) -> bool:
     return any(step.opname in ("STORE_ATTR", "DELETE_ATTR") for step in dis.get_instructions(code))
+
+
+def _stores_anywhere(function: types.FunctionType) -> bool:
+    return any(map(_stores_attribute, (function.__code__, *_all_nested(function.__code__))))

@@ -22,6 +22,8 @@ from typing import IO, Any
 
 import cloudpickle
 
+from rayflink.state.errors import RayflinkError
+
 from ..common import options
 from ..common.batches import MAX_TIMESTAMP, Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
 from ..common.configuration import Configuration
@@ -29,6 +31,20 @@ from .base import Operator, OperatorContext, SourceOperator
 from .user_code import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
+
+
+class FeedbackSpillError(RayflinkError):
+    """What is fed back has no room in memory, and none on disk."""
+
+    def __init__(self, folder: str, problem: str) -> None:
+        super().__init__(folder, problem)
+        self.folder, self.problem = folder, problem
+
+    def __str__(self) -> str:
+        return (
+            f"what an iteration feeds back cannot be written to {self.folder}: {self.problem}; free space there, set "
+            f"{options.TMP_DIRS.key} to a larger disk, or raise {options.FEEDBACK_MEMORY.key}"
+        )
 
 
 class FeedbackQueue:
@@ -86,10 +102,13 @@ class FeedbackQueue:
 
     def _write(self, data: bytes | EndOfSuperstep) -> None:
         body = b"e" + pickle.dumps(data) if isinstance(data, EndOfSuperstep) else b"b" + data
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder)
-        self._file.seek(0, 2)
-        self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder)
+            self._file.seek(0, 2)
+            self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+        except OSError as error:
+            raise FeedbackSpillError(self._folder or tempfile.gettempdir(), str(error)) from error
         self._in_file += 1
         self.spilled_bytes += len(body)
 
@@ -215,4 +234,4 @@ class IterationTail(Operator):
         return ()
 
 
-__all__ = ["FeedbackQueue", "IterationHead", "IterationTail", "feedback_queue"]
+__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "feedback_queue"]

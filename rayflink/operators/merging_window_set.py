@@ -78,8 +78,11 @@ class MergingWindowSet:
         if window in in_flight:
             return window
         noted = _Noted()
-        if in_flight:
-            self._assigner.merge_windows([*in_flight, window], noted)
+        near = list(in_flight)
+        if self._assigner.merges_touching_only:
+            near = [other for other in in_flight if other.start <= window.end and window.start <= other.end]
+        if near:
+            self._assigner.merge_windows([*near, window], noted)
         belongs_to, is_placed = window, False
         for result, group in noted.merges:
             among = set(group)

@@ -30,6 +30,8 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
     """Places each record into a window of its own, and says which windows of a key then become one."""
 
     MergeCallback = MergeCallback
+    merges_touching_only = False
+    """Whether only windows of time become one, and only those that touch: then others need not be looked at."""
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: _Callback[W]) -> None:
@@ -48,6 +50,7 @@ class _Sessions(MergingWindowAssigner[T, TimeWindow]):
     """A record opens [timestamp, timestamp + gap)."""
 
     _event_time: bool
+    merges_touching_only = True
 
     def merge_windows(self, windows: Iterable[TimeWindow], callback: _Callback[TimeWindow]) -> None:
         TimeWindow.merge_windows(windows, callback)

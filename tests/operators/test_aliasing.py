@@ -238,6 +238,55 @@ class _Storing(_Pure):
         return self.last
 
 
+def _keep(holder: Any, value: Any) -> None:
+    holder.kept = value
+
+
+def _tell(holder: Any, value: Any) -> None:
+    holder.remember(value)
+
+
+class _Keeping(_Pure):
+    """Leaves what it keeps to others."""
+
+    kept: Any = None
+
+    @classmethod
+    def note(cls, value: Any) -> None:
+        cls.kept = value
+
+    @staticmethod
+    def note_in(holder: Any, value: Any) -> None:
+        holder.kept = value
+
+    def remember(self, value: Any) -> None:
+        self.kept = value
+
+    def by_helper(self, value: str) -> Any:
+        _keep(self, [value])
+        return self.kept
+
+    def by_helper_and_method(self, value: str) -> Any:
+        _tell(self, [value])
+        return self.kept
+
+    def by_class_method(self, value: str) -> Any:
+        self.note([value])
+        return self.kept
+
+    def by_static_method(self, value: str) -> Any:
+        self.note_in(self, [value])
+        return self.kept
+
+
+class _KnowsItsMethod(_Pure):
+    def __init__(self, separator: str) -> None:
+        self.separator, self.split = separator, self._words
+
+    def flat_map(self, value: str) -> list[tuple[str, int]]:
+        return [(word, 1) for word in self.split(value)]
+
+
 @functools.lru_cache
 def _cached(value: int) -> list[int]:
     return [value]
@@ -246,12 +295,14 @@ def _cached(value: int) -> list[int]:
 PURE: list[Callable[..., Any]] = [
     lambda line: [(word, 1) for word in line.split()], lambda x: x + _LIMIT, lambda x: json.loads(x), json.loads, int,
     str.split, len, _Pure(" ").flat_map, lambda x: Track([x]), lambda x: Row(x, 1), _closure_over((1, "a")),
-    functools.partial(pow, 2), lambda r: r["a"], lambda r: {**r, "b": [1]},
+    functools.partial(pow, 2), lambda r: r["a"], lambda r: {**r, "b": [1]}, _KnowsItsMethod(" ").flat_map,
 ]  # fmt: skip
 IMPURE: list[Callable[..., Any]] = [
     lambda x: _GLOBAL_LIST, lambda x, kept=[]: kept, _closure_over([]), _closure_over(([],)), _nonlocal_counter(),
     _setting_global, lambda x: globals()["_GLOBAL_LIST"], _Storing(" ").flat_map, _Pure([]).flat_map, _cached,  # type: ignore[arg-type]
     lambda x: _cached(x), [].append, lambda x: _closure_over.__globals__, functools.partial(lambda kept, x: kept, []),
+    _Keeping(" ").by_helper, _Keeping(" ").by_helper_and_method, _Keeping(" ").by_class_method,
+    _Keeping(" ").by_static_method, lambda x: _keep(_Keeping, x), lambda x: _Keeping.note(x),
     lambda x: eval("_GLOBAL_LIST"), deque([1]).popleft, lambda x: undefined_name,  # type: ignore[name-defined] # noqa: F821
 ]  # fmt: skip
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.common.batches import EndOfSuperstep, RowBatch
-from rayflink.operators.feedback import FeedbackQueue, IterationHead, IterationTail
+from rayflink.operators.feedback import FeedbackQueue, FeedbackSpillError, IterationHead, IterationTail
 from rayflink.testing import OperatorHarness
 
 
@@ -79,3 +81,10 @@ def _noted(give: Any, noted: list[EndOfSuperstep]) -> Any:
         return given
 
     return giving
+
+
+def test_a_disk_without_room_is_named_with_the_remedy(tmp_path: Path) -> None:
+    queue = FeedbackQueue(0, str(tmp_path / "gone"))
+    queue.put(RowBatch([1]))
+    with pytest.raises(FeedbackSpillError, match=r"gone: .*No such file.*io.tmp.dirs to a larger disk"):
+        queue.put(RowBatch([2]))
