@@ -100,6 +100,11 @@ class TaskFailure:
     record: str = ""
     operator_id: str = ""
 
+    def told(self) -> str:
+        """The message, and below it the traceback unless that says no more."""
+        traceback = self.traceback.rstrip("\n")
+        return self.message if "\n" not in traceback else f"{self.message}\n{traceback}"
+
 
 # task -> coordinator
 

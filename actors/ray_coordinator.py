@@ -225,8 +225,8 @@ class Coordinator:
         """Leave the status for those who ask when this process is gone."""
         status = self._described()
         log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
-        for entry in status["exceptions"]:
-            log.error("%s: %s", entry["task"], entry["exception"])
+        for failed in self._job.exceptions:
+            log.error("%s: %s", failed.task, failed.failure.told())
         try:
             write_record(self._folder, status)
         except OSError as error:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 from typing import Any
 
-from rayflink.common.job_report import VERTEX_COLUMNS, late_records, moment, records_in, short, vertex_row, watermark
+from rayflink.common.job_report import VERTEX_COLUMNS, late_records, moment, records_in, vertex_row, watermark
 from rayflink.common.live_table import Progress
 from rayflink.common.metric_report import USER_METRIC_COLUMNS, identified, user_metrics
 from rayflink.common.text_table import table
 
 Status = Mapping[str, Any]
+FAILURE_WIDTH = 100
+"""Characters of a line of a failure."""
 
 
 def vertex_table(vertices: Iterable[Status]) -> str:
@@ -22,8 +25,12 @@ def vertex_table(vertices: Iterable[Status]) -> str:
 
 
 def exceptions_table(exceptions: Iterable[Status]) -> str:
-    """The failures of a job, oldest first."""
-    rows = [(moment(entry["timestamp"]), entry["task"], short(entry["exception"], 120)) for entry in exceptions]
+    """The failures of a job, oldest first and told whole, in lines of about `FAILURE_WIDTH` characters."""
+    rows = []
+    for entry in exceptions:
+        lines = wrap(entry["exception"], FAILURE_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+        rows.append((moment(entry["timestamp"]), entry["task"], lines[0]))
+        rows += [("", "", line) for line in lines[1:]]
     return table(("time", "task", "failure"), rows)
 
 

@@ -332,7 +332,7 @@ class _Translation:
                 raise PlanError(
                     f"feedback from {found.label} has parallelism {found.parallelism}, "
                     f"the iteration {opened.parallelism}",
-                    "give both one parallelism",
+                    _one_parallelism(found.parallelism, opened.parallelism),
                     loop.call_site,
                 )
         group = self._group(loop.slot_sharing_group, fed_back)
@@ -374,6 +374,17 @@ class _Translation:
         return StreamEdge(
             number[key], number[wanted.target], partitioner, wanted.input_index, ordinal, tag_id, names, mode
         )
+
+
+def _one_parallelism(found: int, wanted: int) -> str:
+    """How the step that is fed back and the iteration come to one parallelism."""
+    if found > wanted:
+        deal = ".rebalance().map(lambda value: value)"
+        return (
+            f"call set_parallelism({wanted}) on the step that is fed back; "
+            f"or, for {found} subtasks, put {deal} in front of iterate(), as iterate() has the parallelism of its input"
+        )
+    return f"call set_parallelism({wanted}) on the step that is fed back"
 
 
 def _in_its_loop(edge: StreamEdge, looping: Loops, batch: bool) -> StreamEdge:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, in_its_operator, is_out_of_memory
+from rayflink.actors.messages import TaskFailure
 from rayflink.actors.task import StreamTask
 from rayflink.common.errors import JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
@@ -197,3 +198,10 @@ def test_a_close_that_exits_fails_its_operator_and_the_others_are_closed_all_the
     failure = bench.failure
     assert (failure.kind, failure.operator, failure.call_site) == ("SystemExit", "Operator 1", "job.py:2")
     assert [line for line in log if line.endswith("close")] == ["head.close", "tail.close"]
+
+
+def test_a_failure_is_told_with_the_users_traceback_where_there_is_one() -> None:
+    told = describe_failure(caught(), DEPLOYMENT).told().splitlines()
+    assert "wanted 3" in told[0] and told[1] == "Traceback (most recent call last):"
+    assert "in broken" in "\n".join(told) and told[-1].endswith("wanted 3")
+    assert TaskFailure("TaskLost", "lost task", "lost task\n").told() == "lost task"

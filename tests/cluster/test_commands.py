@@ -136,3 +136,5 @@ def test_the_log_and_the_failure_of_a_job_are_there_when_it_has_ended(tmp_path: 
     assert "failing  " in shown and "  FAILED\n" in shown and "function of operator 'divided'" in shown
     log = said_by("logs", "failing")
     assert ": dividing by 1\n" in log and ": dividing by 0\n" in log and "coordinator: ERROR" in log
+    assert f'coordinator:   File "{script}", line ' in log and "coordinator: ZeroDivisionError: " in log
+    assert "ZeroDivisionError: " in shown

@@ -181,9 +181,25 @@ def test_what_is_fed_back_must_come_from_the_loop_and_have_its_width() -> None:
     with pytest.raises(PlanError, match="close_with was given 'Map', which does not come from this iteration"):
         loop.close_with(env.from_collection([1]).map(str))
     loop.close_with(loop.map(int).set_parallelism(1))
-    with pytest.raises(PlanError, match="has parallelism 1, the iteration 2"):
+    with pytest.raises(PlanError, match=r"has parallelism 1, the iteration 2.*call set_parallelism\(2\) on the step"):
         env.get_job_graph()
     env = environment()
     env.from_collection([1]).iterate().map(int).print()
     with pytest.raises(PlanError, match=r"does not have any feedback edges.*close_with\(\)"):
         env.get_job_graph()
+
+
+def test_an_iteration_over_a_collection_runs_in_parallel_as_its_refusal_says() -> None:
+    def looped(numbers: Any) -> Any:
+        loop = numbers.iterate()
+        step = loop.map(lambda number: number - 1)
+        loop.close_with(step.filter(lambda number: number > 0))
+        return step
+
+    env = environment(2)
+    looped(env.from_collection([3, 2])).print()
+    with pytest.raises(PlanError, match=r"put \.rebalance\(\)\.map\(lambda value: value\) in front of iterate\(\)"):
+        env.get_job_graph()
+    env = environment(2)
+    with looped(env.from_collection([3, 2]).rebalance().map(lambda value: value)).execute_and_collect() as found:
+        assert sorted(found) == [0, 0, 1, 1, 2]
