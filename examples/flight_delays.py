@@ -141,7 +141,7 @@ def main() -> None:
     worst = sorted(lines, key=lambda line: (-float(line[3]), line[1]))[:10]
     shown = [(airport, hour, int(n), float(mean), int(p95), int(top)) for airport, hour, n, mean, p95, top in worst]
     print(f"\nThe ten worst of {len(lines):,} hours, delays in minutes:\n{table(RESULT, shown)}")
-    print(f"\n{vertex_table(result.vertices)}\n\n{result}; the results are in {chosen.out}/delays")
+    print(f"\n{vertex_table(result.vertices)}\n\n{result}The results are in {chosen.out}/delays.")
 
 
 if __name__ == "__main__":

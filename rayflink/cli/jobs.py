@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,15 @@ from rayflink.common.job_report import short
 from rayflink.common.job_status import JobStatus
 
 from .given_options import configuration_of
-from .script import FAILED, OK, USAGE
+from .script import FAILED, OK, TERMINATED, USAGE
 
 if TYPE_CHECKING:
     from rayflink.actors.task_log import LogLine
 
+NO_SHARED_CLUSTER = (
+    "jobs are seen on a running cluster alone (`ray start --head`, or RAY_ADDRESS); "
+    "a program without one starts a Ray of its own, which no other terminal sees"
+)
 FOLLOW_EVERY_S = 0.5
 """How often `logs --follow` looks for lines."""
 LOST = "LOST"
@@ -63,7 +69,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     if found:
         print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
-        none = "none runs there (`rayflink list -a` has those that ended), or there is no cluster (see RAY_ADDRESS)"
+        none = f"none runs there (`rayflink list -a` has those that ended); {NO_SHARED_CLUSTER}"
         where = f"; there are:{known}" if known else f"; {none}"
         print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
     return None
@@ -106,14 +112,29 @@ def show_log(chosen: argparse.Namespace) -> int:
     configuration = configuration_of(chosen)
     log = launch.job_log(found["jid"], configuration)
     parallelism = {vertex["name"]: vertex["parallelism"] for vertex in found["vertices"]}
-    while True:
-        goes_on = chosen.follow and any(job["jid"] == found["jid"] for job in running_jobs(chosen))
-        for line in _chosen(log.read(), chosen.vertex, chosen.subtask):
-            print(_shown(line, parallelism))
-        sys.stdout.flush()
-        if not goes_on:
-            return OK
-        time.sleep(FOLLOW_EVERY_S)
+    with _ended_by_sigterm():
+        while True:
+            goes_on = chosen.follow and any(job["jid"] == found["jid"] for job in running_jobs(chosen))
+            for line in _chosen(log.read(), chosen.vertex, chosen.subtask):
+                print(_shown(line, parallelism))
+            sys.stdout.flush()
+            if not goes_on:
+                return OK
+            time.sleep(FOLLOW_EVERY_S)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the command without a word; Ray, which is joined by now, would print the frames of its own code."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _coordinated_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
@@ -148,4 +169,4 @@ def _shown(line: LogLine, parallelism: dict[str, int]) -> str:
     return f"{at} {line.stream} {who}: {line.text}"
 
 
-__all__ = ["LOST", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]
+__all__ = ["LOST", "NO_SHARED_CLUSTER", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]

@@ -14,7 +14,7 @@ from rayflink.common.errors import ConfigError, RayflinkError
 
 from . import programs
 from .given_options import options_file, show_options
-from .jobs import all_jobs, end_job, one_job, running_jobs, show_log
+from .jobs import NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
 
 _ENDED = "What is known of a job that has ended, `list -a`, `status` and `logs` show while its nodes are there."
@@ -23,7 +23,12 @@ _ENDED = "What is known of a job that has ended, `list -a`, `status` and `logs` 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted or cancelled."""
     given, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
-    chosen = _parser().parse_args(given)
+    parser = _parser()
+    chosen, unknown = parser.parse_known_args(given)
+    if unknown:
+        takes_program = chosen.command in (programs.run, programs.explain)
+        remedy = "; arguments of the program that begin with a dash stand behind --" if takes_program else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
     chosen.script_arguments = script_arguments
     try:
         with options_file(chosen.config):
@@ -145,6 +150,8 @@ def _list(chosen: argparse.Namespace) -> int:
         (job["jid"], job["name"], job["state"], moment(min(job["timestamps"].values(), default=None))) for job in jobs
     ]
     print(table(("id", "name", "state", "since"), rows) if rows else "no jobs")
+    if not rows:
+        print(f"rayflink: {NO_SHARED_CLUSTER}", file=sys.stderr)
     return OK
 
 

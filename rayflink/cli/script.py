@@ -16,8 +16,8 @@ from rayflink.common.errors import JobCancelled, JobFailed, NotSerializable, Ray
 from rayflink.common.option_sources import COMMAND_LINE_VARIABLE, as_words
 from rayflink.common.tracebacks import users_traceback
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all went well; the program or its job failed; the command line is wrong; Ctrl-C or a cancelled job."""
+OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit codes: all went well; program or job failed; the command line is wrong; Ctrl-C or a cancelled job; SIGTERM."""
 
 
 def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str], is_module: bool = False) -> int:
@@ -134,4 +134,4 @@ def _is_script(tb: TracebackType, path: str) -> bool:
     return os.path.abspath(tb.tb_frame.f_code.co_filename) == os.path.abspath(path)
 
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "module_file", "print_error", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "USAGE", "module_file", "print_error", "run_script"]

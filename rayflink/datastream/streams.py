@@ -112,7 +112,9 @@ class DataStream(Step):
         return self._one_input("Projection", Factory(ProjectOperator, *field_indexes))
 
     def map_batches(self, func: Any, form: str | None = None, timestamp_column: str | None = None) -> DataStream:
-        """A function on whole batches of columns, as Arrow, polars or pandas.
+        """A function on batches of columns, as Arrow, polars or pandas.
+
+        How many rows a batch has depends on what is at hand; what the function sums up of one is a part of the whole.
 
         Args:
             func: takes and returns a pyarrow RecordBatch or Table, or a polars or pandas DataFrame.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 from xml.etree import ElementTree
 
@@ -312,7 +313,30 @@ def test_list_all_shows_those_that_ended_too(cluster, capsys):
 def test_list_without_jobs_says_so(monkeypatch, capsys):
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: [])
     assert main(["list"]) == 0
-    assert capsys.readouterr().out == "no jobs\n"
+    said = capsys.readouterr()
+    assert said.out == "no jobs\n"
+    assert "`ray start --head`" in said.err and "starts a Ray of its own, which no other terminal sees" in said.err
+
+
+def test_sigterm_ends_the_following_of_a_log_without_a_word(cluster, monkeypatch, capsys):
+    class Log:
+        def __init__(self, job_id, configuration):
+            self.read = lambda: os.kill(os.getpid(), signal.SIGTERM) or []
+
+    monkeypatch.setattr(launch, "job_log", Log)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        main(["logs", JOB, "--follow"])
+    assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) == before
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("command", "told"), [("run", True), ("explain", True), ("list", False)])
+def test_arguments_of_the_program_with_a_dash_are_told_where_to_stand(script, capsys, command, told):
+    with pytest.raises(SystemExit):
+        main([command, *([script("x = 1\n")] if told else []), "-x"])
+    said = capsys.readouterr().err
+    assert "unrecognized arguments: -x" in said and ("begin with a dash stand behind --" in said) == told
 
 
 @pytest.mark.parametrize("wanted", [JOB, "ab", "counts"])

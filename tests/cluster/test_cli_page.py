@@ -16,21 +16,6 @@ from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
-ENDLESS = """
-from rayflink.connectors.generator import DataGeneratorSource
-from rayflink.datastream import StreamExecutionEnvironment
-
-def loud(number):
-    if number % 100 == 0:
-        print("saw", number)
-    return number
-
-env = StreamExecutionEnvironment.get_execution_environment()
-numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
-numbers.map(loud).name("loud").add_sink(lambda number: None)
-env.execute("endless")
-"""
-
 
 def tells(said: str, wanted: str) -> bool:
     """Whether each line of the page is there; between them may be other tests' jobs, with longer names."""
@@ -39,7 +24,8 @@ def tells(said: str, wanted: str) -> bool:
 
 
 def test_a_command_prints_what_the_page_says(tmp_path: Path) -> None:
-    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    [endless] = blocks("python", "cluster")
+    (tmp_path / "endless.py").write_text(endless, encoding="utf-8")
     [block] = blocks("console", "cluster")
     given = commands(block)
     assert [arguments[0] for arguments, _ in given] == ["run", "list", "status", "logs", "stop", "list"]
