@@ -48,17 +48,31 @@ class _LinesWriter(BulkWriter):
             return
         if self._names is None:
             self._names = _names_of(batch)
-        text = io.StringIO()
-        writer = csv.writer(text, delimiter=self._form.delimiter, lineterminator="\n")
         header = self._form.header or self._names
-        if self._fresh and header:
-            writer.writerow(header)
+        records: list[Sequence[Any]] = [header] if self._fresh and header else []
         self._fresh = False
-        writer.writerows(_fields_of(batch, self._names))
-        self._file.write(text.getvalue().encode("utf-8"))
+        records += _fields_of(batch, self._names)
+        self._file.write(_lines_of(records, self._form.delimiter).encode("utf-8"))
 
     def finish(self) -> None:
         pass  # every batch is in the file already
+
+
+def _lines_of(records: Sequence[Sequence[Any]], delimiter: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(records)
+    if "\r" not in text.getvalue():
+        return text.getvalue()
+    text = _LineFeeds()  # csv quotes only those line ends that it writes itself
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerows(records)
+    return text.getvalue()
+
+
+class _LineFeeds(io.StringIO):
+    """Text that is written line by line, `\\n` in place of the `\\r\\n` at the end of each."""
+
+    def write(self, line: str, /) -> int:
+        return super().write(line.removesuffix("\r\n") + "\n")
 
 
 def _names_of(batch: Batch) -> list[str] | None:
