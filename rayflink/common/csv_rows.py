@@ -12,6 +12,7 @@ from typing import Any
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from .errors import InvalidTypesError, shorten
+from .number_texts import decimal_number, real_number, whole_number
 from .serialization import DeserializationSchema, SerializationSchema
 from .type_base import TypeInformation
 from .types import Row, _create_row
@@ -111,8 +112,6 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
 
 
 def _basic(text: str, basic: BasicType) -> Any:
-    from decimal import Decimal
-
     if basic in (BasicType.STRING, BasicType.CHAR):
         return text
     text = text.strip()
@@ -121,8 +120,8 @@ def _basic(text: str, basic: BasicType) -> Any:
             raise ValueError(f"{text!r} is no truth value, true or false is wanted")
         return text.lower() in ("true", "1")
     if basic in (BasicType.FLOAT, BasicType.DOUBLE):
-        return float(text)
-    return Decimal(text) if basic is BasicType.BIG_DEC else int(text)
+        return real_number(text)
+    return decimal_number(text) if basic is BasicType.BIG_DEC else whole_number(text)
 
 
 class CsvRowDeserializationSchema(DeserializationSchema):

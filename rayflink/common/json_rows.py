@@ -13,6 +13,7 @@ from typing import Any
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from .errors import InvalidTypesError, TypeMismatch, shorten
+from .number_texts import decimal_number, real_number, whole_number, whole_or_real
 from .serialization import DeserializationSchema, SerializationSchema
 from .time import Instant
 from .type_base import TypeInformation
@@ -53,7 +54,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         try:
             found = json.loads(message, parse_float=Decimal)
             row: Row = self._reader(found, "")
-        except (ValueError, TypeError, ArithmeticError, TypeMismatch) as error:
+        except (ValueError, TypeError, ArithmeticError, RecursionError, TypeMismatch) as error:
             if self._lenient:
                 return None
             text = shorten(bytes(message).decode("utf-8", "replace"), 200)
@@ -227,7 +228,11 @@ def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
 def _simple_reader(kind: TypeInformation) -> _Reader:
     def read(found: Any, at: str) -> Any:
         if isinstance(kind, BasicTypeInfo):
-            return kind.convert(_basic(found, kind._basic_type), f"field {at}")
+            try:
+                value = _basic(found, kind._basic_type)
+            except ValueError as error:
+                raise ValueError(f"field {at}: {error}") from error
+            return kind.convert(value, f"field {at}")
         if isinstance(found, str):
             if isinstance(kind, DateTypeInfo):
                 return date.fromisoformat(found)
@@ -249,15 +254,17 @@ def _basic(found: Any, basic: BasicType) -> Any:
         moment = datetime.fromisoformat(found.removesuffix("Z"))
         moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         return Instant(math.floor(moment.timestamp()), moment.microsecond * 1000)
-    if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal) and not isinstance(found, bool):
-        return Decimal(found)
+    if basic is BasicType.BOOLEAN:
+        return found
+    if isinstance(found, bool):
+        raise ValueError(f"{_dumped(found)} is a truth value, {basic.value} is wanted")
+    if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal):
+        return decimal_number(found) if isinstance(found, str) else Decimal(found)
     if basic in _NUMBERS and isinstance(found, Decimal | str):
-        return float(found)
+        return real_number(found) if isinstance(found, str) else float(found)
     if isinstance(found, Decimal):
-        return int(found) if found == found.to_integral_value() else float(found)
-    if isinstance(found, str) and basic is not BasicType.BOOLEAN:
-        return int(found)
-    return found
+        return whole_or_real(found)
+    return whole_number(found) if isinstance(found, str) else found
 
 
 def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:

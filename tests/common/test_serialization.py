@@ -100,6 +100,51 @@ def test_json_fields_that_are_missing_or_more_or_wrong() -> None:
         JsonRowSerializationSchema(Types.INT())
 
 
+NUMBERS = Types.ROW_NAMED(
+    ["long", "double", "big", "decimal"], [Types.LONG(), Types.DOUBLE(), Types.BIG_INT(), Types.BIG_DEC()]
+)
+
+
+@pytest.mark.parametrize("name", NUMBERS.get_field_names())
+@pytest.mark.parametrize("text", ["true", "false", '"1_0"', '"\u0663"', '"1 0"', '""', '"0x1"', '"1,5"'])
+def test_json_that_is_no_number_is_refused_where_one_is_declared(name: str, text: str) -> None:
+    line = f'{{"{name}": {text}}}'.encode()
+    with pytest.raises(ValueError, match=rf"does not fit .*field {name}: .* is (no|a truth value)"):
+        JsonRowDeserializationSchema(NUMBERS).deserialize(line)
+    assert JsonRowDeserializationSchema(NUMBERS, ignore_parse_errors=True).deserialize(line) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("long", '" +12 "', 12), ("long", "1e3", 1000), ("long", '"-7"', -7), ("double", '"1.5E-3"', 0.0015),
+        ("double", '".5"', 0.5), ("double", '"-Infinity"', float("-inf")), ("double", "3", 3.0),
+        ("big", "1e30", 10**30), ("decimal", '"1.50"', Decimal("1.50")), ("decimal", "0.1", Decimal("0.1")),
+    ],
+)  # fmt: skip
+def test_json_numbers_may_be_texts_and_have_exponents(name: str, text: str, value: Any) -> None:
+    assert JsonRowDeserializationSchema(NUMBERS).deserialize(f'{{"{name}": {text}}}'.encode())[name] == value  # type: ignore[index]
+
+
+def test_a_json_number_that_would_fill_the_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="field big: .* is too large, at most 4300 digits"):
+        JsonRowDeserializationSchema(NUMBERS).deserialize(b'{"big": 1e999999999}')
+
+
+def test_json_that_lies_too_deep_does_not_fit_or_is_left_out() -> None:
+    with pytest.raises(ValueError, match="does not fit .*recursion"):
+        JsonRowDeserializationSchema(NUMBERS).deserialize(b"[" * 100_000)
+    assert JsonRowDeserializationSchema(NUMBERS, ignore_parse_errors=True).deserialize(b"[" * 100_000) is None
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0663", "0x1", "true"])
+@pytest.mark.parametrize("kind", [Types.LONG(), Types.DOUBLE(), Types.BIG_DEC()])
+def test_csv_that_is_no_number_is_refused_where_one_is_declared(kind: Any, text: str) -> None:
+    reader = CsvRowDeserializationSchema.Builder(Types.ROW_NAMED(["n"], [kind])).build()
+    with pytest.raises(ValueError, match="field n: .* is no .*number; ASCII digits are wanted"):
+        reader.deserialize(text.encode())
+
+
 def test_a_json_schema_names_the_types() -> None:
     schema = {"type": "object", "properties": {
         "n": {"type": "integer"}, "t": {"type": ["string", "null"]}, "at": {"type": "string", "format": "date-time"},

@@ -1,0 +1,65 @@
+"""Texts of numbers, by the ASCII forms alone: Python also takes `1_0` and digits of other scripts."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"(?ai)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
+_MOST_DIGITS = 4300
+"""Python's own limit for whole numbers in a text; a larger power of ten would fill the memory."""
+
+
+def whole_number(text: str) -> int:
+    """The whole number a text stands for.
+
+    >>> whole_number(" -12 ")
+    -12
+
+    Raises:
+        ValueError: it stands for none.
+    """
+    return int(_checked(text, _WHOLE, "whole number"))
+
+
+def real_number(text: str) -> float:
+    """The number a text stands for; `NaN` and `Infinity` are numbers.
+
+    >>> real_number("1.5e3")
+    1500.0
+
+    Raises:
+        ValueError: it stands for none.
+    """
+    return float(_checked(text, _REAL, "number"))
+
+
+def decimal_number(text: str) -> Decimal:
+    """The decimal a text stands for, with all its digits.
+
+    >>> decimal_number("1.50")
+    Decimal('1.50')
+
+    Raises:
+        ValueError: it stands for none.
+    """
+    return Decimal(_checked(text, _REAL, "number"))
+
+
+def whole_or_real(number: Decimal) -> int | float:
+    """A whole number where it is one, else a float.
+
+    Raises:
+        ValueError: a whole number has more than 4,300 digits.
+    """
+    if number and number.adjusted() >= _MOST_DIGITS:
+        raise ValueError(f"{number:.3e} is too large, at most {_MOST_DIGITS} digits are wanted")
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _checked(text: str, form: re.Pattern[str], called: str) -> str:
+    text = text.strip()
+    if not form.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} is no {called}; ASCII digits are wanted, without separators")
+    return text
