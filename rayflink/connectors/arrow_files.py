@@ -45,9 +45,10 @@ class ArrowFormat(BulkFormat):
         try:
             reader = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(source)
             names = self._shape.names_in(reader.schema.names, path)
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OSError) as error:
             source.close()
-            raise ValueError(f"{path!r} is no whole Arrow file or stream ({error}); write it anew") from error
+            found = f"{path!r} is no whole Arrow file or stream ({str(error).strip()})"
+            raise ValueError(f"{found}; write it anew") from error
         except ValueError:
             source.close()
             raise

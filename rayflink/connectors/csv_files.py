@@ -14,7 +14,7 @@ from ..common.source import ReaderContext, SourceReader
 from ..common.split_reader import SplitCursor
 from .compression import open_bytes
 from .csv_dialect import NO_VALUE_TEXTS, CsvDialect
-from .file_blocks import BLOCK_BYTES, FileSplit, LineBlocks, find_files, line_number
+from .file_blocks import BLOCK_BYTES, MARK_BYTES, FileSplit, LineBlocks, find_files, line_number
 from .file_source import FileSource, StreamFormat
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class _CsvCursor:
                     header = file.readline()
                 body = file.tell()
             if split.offset is None and split.start < body:
-                split = replace(split, offset=body) if split.stop > body else replace(split, offset=split.stop)
+                split = replace(split, offset=min(body, split.stop), mark=b"")
         self._split = split
         self._types: dict[str, Any] = {}
         self._names: list[str] = []
@@ -233,7 +233,7 @@ class _CsvCursor:
             self._names = form.names_in(header, split.path)
             self._types = dict(zip(form.schema.names, form.schema.types, strict=True))
         self._blocks = LineBlocks(split) if form.divisible else _RecordBlocks(split, form.dialect)
-        self._offset = self._blocks.offset
+        self._offset, self._mark = self._blocks.offset, b""
         self._data: Any = None
         self._given, self._skip = 0, split.skip
 
@@ -241,6 +241,7 @@ class _CsvCursor:
         while self._data is None or self._given >= self._data.num_rows:
             self._offset = self._blocks.offset
             block = self._blocks.next()
+            self._mark = block[:MARK_BYTES]
             self._given, self._skip = self._skip, 0
             if not block:
                 self._data = None
@@ -253,7 +254,7 @@ class _CsvCursor:
         return self._format.emitted(part)
 
     def position(self) -> FileSplit:
-        return replace(self._split, offset=self._offset, skip=self._given)
+        return replace(self._split, offset=self._offset, skip=self._given, mark=self._mark)
 
     def close(self) -> None:
         self._blocks.close()

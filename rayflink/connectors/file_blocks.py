@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ SPLIT_BYTES = 16 << 20
 """Largest split of a file; a file is cut smaller so that every reader gets a part, but not below a block."""
 TO_THE_END = 2**63 - 1
 """The stop of a split that goes on to the end of its file, wherever that is."""
+MARK_BYTES = 64
+"""By so many bytes at its beginning a split is known again."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class FileSplit:
         path: of the file.
         offset: where reading goes on, as the format counts: for lines the first byte of one; None: not begun.
         skip: records from `offset` on that were given out already.
+        mark: the first bytes there were at `offset`, or at `start` where reading has not begun; empty: not known.
     """
 
     path: str
@@ -32,6 +36,7 @@ class FileSplit:
     stop: int
     offset: int | None = None
     skip: int = 0
+    mark: bytes = b""
 
 
 def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
@@ -92,7 +97,11 @@ def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) ->
             splits.append(FileSplit(path, 0, TO_THE_END))
             continue
         width = max(BLOCK_BYTES, min(SPLIT_BYTES, -(-size // parallelism)))
-        splits += [FileSplit(path, start, min(start + width, size)) for start in range(0, size, width)]
+        with open_bytes(path) as file:
+            for start in range(0, size, width):
+                file.seek(start)
+                stop = min(start + width, size)
+                splits.append(FileSplit(path, start, stop, mark=file.read(min(MARK_BYTES, stop - start))))
     return splits
 
 
@@ -106,38 +115,51 @@ def line_number(path: str, offset: int) -> int:
     return lines
 
 
+_LEAVE = "leave files as they are until the job has read them, and put new content into new files"
+
+
 class LineBlocks:
     """Reads a split in blocks of whole lines.
 
+    A file may grow meanwhile, which is not looked at. One that is written anew in place is found out at the end of the
+    split, where time or size have changed and what was read is no longer there; packed files have checksums instead.
+
     Raises:
         FileNotFoundError: the file is gone.
-        ValueError: it cannot be unpacked.
+        ValueError: it cannot be unpacked, or was written anew since it was listed.
     """
 
     def __init__(self, split: FileSplit, block_bytes: int = BLOCK_BYTES) -> None:
         self._path = split.path
         self._file = open_bytes(split.path)
         self._stop, self._block_bytes = split.stop, block_bytes
+        self._is_packed, self._checksum = is_compressed(split.path), 0
         try:
+            self._state = self._state_now()
+            self._refuse_other_content(split)
             if split.offset is not None:
                 self._file.seek(split.offset)
             elif split.start:
                 self._file.seek(split.start - 1)  # a line that begins exactly at start is this split's
                 self._file.readline()
-            self.offset = self._file.tell()
+            self._first = self.offset = self._file.tell()
             """Position of the next block."""
         except UNPACK_ERRORS as error:
             self._file.close()
             raise self._unpackable(error) from error
+        except ValueError:
+            self._file.close()
+            raise
 
     def next(self) -> bytes:
         """The next whole lines, about a block of them; empty at the end of the split.
 
         Raises:
-            ValueError: the file has become shorter, or cannot be unpacked.
+            ValueError: the file has become shorter, was written anew, or cannot be unpacked.
         """
         wanted = min(self._block_bytes, self._stop - self.offset)
         if wanted <= 0:
+            self._refuse_rewritten()
             return b""
         try:
             block = self._file.read(wanted)
@@ -147,9 +169,47 @@ class LineBlocks:
             raise self._unpackable(error) from error
         if not block and self._stop != TO_THE_END:
             found = f"{self._path!r} ends at byte {self.offset}, it had {self._stop} bytes when it was listed"
-            raise ValueError(f"{found}; leave files as they are until the job has read them")
+            raise ValueError(f"{found}; {_LEAVE}")
+        if not block:
+            self._refuse_rewritten()
+        elif not self._is_packed:
+            self._checksum = zlib.crc32(block, self._checksum)
         self.offset += len(block)
         return block
+
+    def _state_now(self) -> tuple[int, int] | None:
+        """Size and time of the last change; None for packed files."""
+        if self._is_packed:
+            return None
+        found = os.fstat(self._file.fileno())
+        return found.st_size, found.st_mtime_ns
+
+    def _refuse_other_content(self, split: FileSplit) -> None:
+        """Check that the split begins as it did when it was listed or its position was saved."""
+        if self._is_packed or not split.mark:
+            return
+        at = split.start if split.offset is None else split.offset
+        self._file.seek(at)
+        found = self._file.read(len(split.mark))
+        is_cut = self._stop != TO_THE_END and split.mark.startswith(found)  # then next() tells where the file ends
+        if found != split.mark and not is_cut:
+            raise ValueError(f"{self._path!r} has other bytes at {at} than when it was listed or last read; {_LEAVE}")
+        self._file.seek(0)
+
+    def _refuse_rewritten(self) -> None:
+        """Check that what was read is still there, if the file has changed since."""
+        state = self._state_now()
+        if state == self._state:
+            return
+        checksum, left = 0, self.offset - self._first
+        self._file.seek(self._first)
+        while left > 0 and (block := self._file.read(min(BLOCK_BYTES, left))):
+            checksum = zlib.crc32(block, checksum)
+            left -= len(block)
+        if left or checksum != self._checksum:
+            found = f"bytes {self._first} to {self.offset} are not those that were read"
+            raise ValueError(f"{self._path!r} was written anew while it was read: {found}; {_LEAVE}")
+        self._state = state
 
     def _unpackable(self, error: BaseException) -> ValueError:
         ending = os.path.splitext(self._path)[1]

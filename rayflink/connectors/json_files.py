@@ -16,7 +16,7 @@ from ..common.serialization import Encoder, SerializationSchema
 from ..common.split_reader import SplitCursor
 from ..common.type_base import TypeInformation
 from ..common.types import Row
-from .file_blocks import FileSplit, LineBlocks, line_number
+from .file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from .file_source import StreamFormat
 
 
@@ -53,6 +53,7 @@ class JsonLinesFormat(StreamFormat):
 
         Raises:
             ValueError: there is none in it.
+            RecursionError: its lists or objects lie too deep in each other.
         """
         return json.loads(line) if self._rows is None else self._rows.deserialize(line)
 
@@ -68,7 +69,7 @@ class JsonLinesFormat(StreamFormat):
                 continue
             try:
                 records.append(self.value_of(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if self._lenient:
                     continue
                 place = f"{path!r}, line {line_number(path, offset) + at}"
@@ -84,7 +85,7 @@ class _JsonCursor:
     def __init__(self, split: FileSplit, form: JsonLinesFormat) -> None:
         self._split, self._format = split, form
         self._blocks = LineBlocks(split)
-        self._offset = self._blocks.offset
+        self._offset, self._mark = self._blocks.offset, b""
         self._records: Batch = RowBatch([])
         self._given, self._skip = 0, split.skip
 
@@ -92,6 +93,7 @@ class _JsonCursor:
         while self._given >= len(self._records):
             self._offset = self._blocks.offset
             block = self._blocks.next()
+            self._mark = block[:MARK_BYTES]
             self._given, self._skip = self._skip, 0
             if not block:
                 self._records = RowBatch([])
@@ -127,7 +129,7 @@ class _JsonCursor:
         return ArrowBatch(table.combine_chunks().to_batches()[0])
 
     def position(self) -> FileSplit:
-        return replace(self._split, offset=self._offset, skip=self._given)
+        return replace(self._split, offset=self._offset, skip=self._given, mark=self._mark)
 
     def close(self) -> None:
         self._blocks.close()

@@ -43,7 +43,7 @@ class OrcFormat(BulkFormat):
             names = self._shape.names_in(file.schema.names, split.path)
         except (pyarrow.ArrowException, OSError) as error:
             raw.close()
-            raise ValueError(f"{split.path!r} is no whole ORC file ({error}); write it anew") from error
+            raise ValueError(f"{split.path!r} is no whole ORC file ({str(error).strip()}); write it anew") from error
         except ValueError:
             raw.close()
             raise

@@ -51,9 +51,10 @@ class ParquetFormat(BulkFormat):
         try:
             file = parquet.ParquetFile(raw)
             names = self._shape.names_in(file.schema_arrow.names, split.path)
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OSError) as error:
             raw.close()
-            raise ValueError(f"{split.path!r} is no whole Parquet file ({error}); write it anew") from error
+            found = f"{split.path!r} is no whole Parquet file ({str(error).strip()})"
+            raise ValueError(f"{found}; write it anew") from error
         except ValueError:
             raw.close()
             raise

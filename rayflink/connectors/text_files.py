@@ -11,7 +11,7 @@ from ..common.batches import RowBatch
 from ..common.charsets import charset
 from ..common.split_reader import SplitCursor
 from .compression import open_bytes
-from .file_blocks import FileSplit, LineBlocks, line_number
+from .file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from .file_source import FileSource, StreamFormat
 
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
@@ -60,7 +60,7 @@ class _TextCursor:
     def __init__(self, split: FileSplit, encoding: str) -> None:
         self._split, self._encoding = split, encoding
         self._blocks = LineBlocks(split)
-        self._offset = self._blocks.offset
+        self._offset, self._mark = self._blocks.offset, b""
         self._lines: Sequence[str] = ()
         self._given = 0
         self._skip = split.skip
@@ -69,6 +69,7 @@ class _TextCursor:
         while self._given >= len(self._lines):
             self._offset = self._blocks.offset
             block = self._blocks.next()
+            self._mark = block[:MARK_BYTES]
             self._given, self._skip = self._skip, 0
             if not block:
                 self._lines = ()
@@ -97,7 +98,7 @@ class _TextCursor:
         return lines
 
     def position(self) -> FileSplit:
-        return replace(self._split, offset=self._offset, skip=self._given)
+        return replace(self._split, offset=self._offset, skip=self._given, mark=self._mark)
 
     def close(self) -> None:
         self._blocks.close()

@@ -116,6 +116,15 @@ def test_a_file_of_columns_that_is_none_or_lacks_a_column_is_an_error(tmp_path: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("magic", [b"PAR1", b"ARROW1", b"ORC"])
+def test_a_file_of_columns_with_a_broken_end_is_named_with_the_remedy(tmp_path: Path, kind: str, magic: bytes) -> None:
+    path = tmp_path / "broken"
+    path.write_bytes(magic + bytes(100) + magic)
+    with pytest.raises(ValueError, match=r"broken' is no whole \w+ file.*[^\n]\); write it anew"):
+        read(_source(KINDS[kind][1](), path))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_record_that_does_not_fit_is_named_and_the_file_is_taken_away(tmp_path: Path, kind: str) -> None:
     factory, _ = KINDS[kind]
     sink = FileSink.for_bulk_format(str(tmp_path / "out"), factory).build()
@@ -276,6 +285,14 @@ def test_a_line_that_is_no_json_is_an_error_with_its_number_or_left_out(tmp_path
     (tmp_path / "g").write_text('{"n": "x"}\n')
     with pytest.raises(ValueError, match="g', at or after line 1: .*; declare types"):
         read(_source(JsonLinesFormat(schema), tmp_path / "g"))
+
+
+@pytest.mark.parametrize("row_type", [None, JSON_OF])
+def test_json_that_lies_too_deep_is_an_error_with_its_line_or_left_out(tmp_path: Path, row_type: Any) -> None:
+    (tmp_path / "f").write_text('{"n": 1, "t": "a"}\n' + "[" * 100_000 + '\n{"n": 3, "t": "c"}\n')
+    with pytest.raises(ValueError, match=r"f', line 2: .*recursion.*; correct the line, or pass ignore_parse_errors"):
+        read(_source(JsonLinesFormat(row_type), tmp_path / "f"))
+    assert len(read(_source(JsonLinesFormat(row_type, True), tmp_path / "f"))) == 2
 
 
 def test_json_lines_are_written_with_and_without_a_type() -> None:

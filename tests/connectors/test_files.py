@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import io
 import os
 import pickle
 from pathlib import Path
@@ -118,6 +120,78 @@ def test_splits_are_at_most_16_mb_and_smaller_for_more_readers(tmp_path: Path) -
     assert splits_of([str(tmp_path / "empty")], 1) == []
 
 
+REWRITES = {
+    TextFileSource: ("".join(f"line {n}\n" for n in range(100)), "".join(f"LINE-longer {n}\n" for n in range(100))),
+    CsvFileSource: ("n\n" + "".join(f"{n}\n" for n in range(100)), "n\n" + "".join(f"{n}{n}\n" for n in range(100))),
+}
+
+
+def _touched(path: Path, seconds: int) -> None:
+    """Give the file another time, however coarse the clock of its file system is."""
+    os.utime(path, (seconds, seconds))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("kind", REWRITES)
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_a_file_written_anew_in_place_while_it_is_read_is_an_error(tmp_path: Path, kind: Any, parallelism: int) -> None:
+    before, after = REWRITES[kind]
+    path = tmp_path / "f"
+    path.write_text(before)
+    _touched(path, 1000)
+    coordinator = Coordinator(kind(path), parallelism)
+    assert len(coordinator.poll(0, 2)) == 2
+    path.write_text(after)
+    with pytest.raises(ValueError, match="f' (was written anew|has other bytes at).*; leave files as they are"):
+        coordinator.read_all()
+    coordinator.close()
+
+
+def test_a_small_file_of_one_split_written_anew_while_it_is_read_is_an_error_at_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\n" * (1 << 18))
+    _touched(path, 1000)
+    blocks = LineBlocks(splits_of([str(path)], 1)[0], 1 << 18)
+    assert blocks.next() == b"a\n" * (1 << 17)
+    path.write_text("xyz\n" * (1 << 18))
+    blocks.next()
+    found = "was written anew while it was read: bytes 0 to 524288 are not those that were read"
+    with pytest.raises(ValueError, match=f"f' {found}; leave files as they are"):
+        blocks.next()
+    blocks.close()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_file_that_only_grows_or_is_touched_is_read_as_it_was_listed(tmp_path: Path) -> None:
+    lines = [f"line {n}" for n in range(100)]
+    path = tmp_path / "f"
+    path.write_text("\n".join(lines) + "\n")
+    _touched(path, 1000)
+    coordinator = Coordinator(TextFileSource(path), 3)
+    found = list(coordinator.poll(0, 2).values)
+    with path.open("a") as file:
+        file.write("more\n" * 1000)
+    _touched(path, 2000)
+    found += [line for part in coordinator.read_all() for line in part]
+    assert sorted(found) == sorted(lines)
+
+
+def test_a_job_does_not_go_on_in_a_file_that_was_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\nb\nc\n")
+    source = TextFileSource(path)
+    first = Coordinator(source)
+    assert first.poll(0, 2).values == ["a", "b"]
+    splits, state = first.readers[0].snapshot_state(), first.enumerator.snapshot_state()
+    first.close()
+    path.write_text("aa\nbb\ncc\n")
+    second = Coordinator(source, state=state)
+    second.readers[0].add_splits(splits)
+    with pytest.raises(ValueError, match="f' has other bytes at 0 than when it was listed or last read; leave files"):
+        second.poll()
+    second.close()
+
+
 def test_text_in_another_encoding_is_an_error_with_place_and_remedy(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"ab\xff\n")
     with pytest.raises(ValueError, match="byte 2 of .*, in line 1, is no utf-8 text .* pass the file's encoding="):
@@ -230,6 +304,17 @@ def test_csv_part_files_hold_header_and_quoted_values(tmp_path: Path) -> None:
         "part-2-0.csv": "z\n1\n",
         "part-3-0.csv": "a,b\n1,2\n4,3\n",
     }
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.text(st.sampled_from('a\r\n",é'))), min_size=1))
+def test_csv_files_give_back_every_text_whatever_line_ends_it_holds(
+    tmp_path_factory: Any, records: list[tuple[int, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("csv")
+    _write(csv_file_sink(folder, header=["n", "t"]), RowBatch(records))
+    content = (folder / "part-0-0.csv").read_bytes().decode()
+    assert list(csv.reader(io.StringIO(content, newline="")))[1:] == [[str(n), text] for n, text in records]
+    assert content.startswith("n,t\n") and content.endswith("\n") and not content.endswith("\r\n")
 
 
 def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_what_a_dead_one_left(tmp_path: Path) -> None:
