@@ -156,3 +156,11 @@ def test_the_site_is_built_strictly_and_without_network(tmp_path):
     ends = {name.rpartition(".")[2] for name in described}
     missing = [name for name in names if "(" not in name and name.rpartition(".")[2] not in ends]
     assert not missing, "public names without a place in the API reference"
+    of_contexts = {
+        "KeyedProcessFunction.Context": ("get_current_key", "timer_service", "timestamp"),
+        "KeyedProcessFunction.OnTimerContext": ("get_current_key", "timer_service", "timestamp", "time_domain"),
+        "ProcessWindowFunction.Context": ("window", "window_state", "global_state", "current_watermark"),
+    }
+    places = {".".join(name.split(".")[-3:]) for name in described}
+    wanted = {f"{context}.{method}" for context, methods in of_contexts.items() for method in methods}
+    assert not wanted - places, "methods of contexts that the API reference does not show"

@@ -1,8 +1,13 @@
-"""Turns docstrings into what the site's reader expects: examples fenced, one-line sections as sections."""
+"""Turns docstrings into what the site's reader expects: examples fenced, one-line sections as sections.
+
+Classes show the public methods that they have from private bases, which have no place of their own.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import griffe
@@ -77,3 +82,26 @@ class ReadableDocstrings(griffe.Extension):
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
             obj.docstring.value = readable(obj.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        """Give each public class what its private bases have."""
+        for owner in _classes(pkg):
+            for base in owner.mro():
+                if base.name.startswith("_"):
+                    _take_over(owner, base)
+
+
+def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
+    """The public classes below, at any depth."""
+    for member in list(parent.members.values()):
+        if member.is_alias or not (member.is_module or member.is_class) or member.name.startswith("_"):
+            continue
+        if isinstance(member, griffe.Class):
+            yield member
+        yield from _classes(member)
+
+
+def _take_over(owner: griffe.Class, base: griffe.Class) -> None:
+    for name, member in base.members.items():
+        if not name.startswith("_") and not member.is_alias and name not in owner.members:
+            owner.set_member(name, copy.copy(member))
