@@ -105,6 +105,11 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
         try:
             assert follower.stdout is not None
             seen = [next(follower.stdout) for _ in range(4)]
+            with subprocess.Popen(following, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as other:
+                assert other.stdout is not None
+                next(other.stdout)
+                other.terminate()
+                assert (other.communicate(timeout=20)[1], other.returncode) == ("", 143)
             assert said_by("stop", job[:10]) == f"detached  {job}  FINISHED\n"
             rest = follower.stdout.read()  # to its end: communicate() would lose what is buffered
         finally:
