@@ -91,6 +91,11 @@ class InProcessCluster:
         return SlotMemory(self.job.graph.configuration, "the process")
 
     @property
+    def has_started(self) -> bool:
+        """Whether the job has been scheduled."""
+        return self._started
+
+    @property
     def result(self) -> JobResult | None:
         """The job's result once it has ended."""
         return self.job.result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -32,6 +33,7 @@ from rayflink.state.clock import SystemClock
 
 if TYPE_CHECKING:
     from rayflink.actors.commands import JobResult
+    from rayflink.actors.in_process import InProcessCluster
     from rayflink.actors.ray_cache import RayBlocks
     from rayflink.actors.ray_cluster import JobHandle, RayJob
     from rayflink.actors.task_log import LogLine
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 TURN_S = 0.05
 """How long a local job goes on when somebody asks how it stands."""
+LEFT_TIMEOUT_S = 10.0
+"""How long the end of the program waits for a thread that still lets a local job run."""
 
 
 class SubmittedJob(JobClient):
@@ -71,7 +75,7 @@ class SubmittedJob(JobClient):
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Nobody will draw any more: let a job that runs by itself be cancelled, without waiting."""
+        """Nobody will draw any more: let the job be cancelled, on Ray without waiting."""
 
     def _poll(self, timeout_s: float) -> JobResult | None:
         raise NotImplementedError
@@ -120,6 +124,9 @@ class LocalJobClient(SubmittedJob):
 
         self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
         self._rows = _LocalRows()
+        self._turning = threading.RLock()
+        """Held by the thread that lets the job run."""
+        self._left = weakref.finalize(self, _end_left, self._cluster, self._rows, self._turning, os.getpid())
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         """Where the job stands; it then goes on for a moment, so that a program which asks again sees it move."""
@@ -137,20 +144,22 @@ class LocalJobClient(SubmittedJob):
                 last = time.monotonic()
                 on_progress(self.status())
 
-        with _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+        with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
             return self._cluster.run(tell)
 
     def draw(self) -> list[Any] | None:
-        with _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+        self._unasked.detach()
+        with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
             while not self._rows and self._cluster.result is None:
                 if not self._cluster.turn():
                     self._cluster.pause()
-        if self._cluster.result is not None:
-            self._unasked.detach()
         if self._rows:
             return self._rows.taken()
         self._ask_result(None)
         return None
+
+    def abandon(self) -> None:
+        self._left()
 
     def detach(self) -> JobExecutionResult:
         self._cancel()
@@ -159,9 +168,13 @@ class LocalJobClient(SubmittedJob):
 
     def _poll(self, timeout_s: float) -> JobResult | None:
         until = time.monotonic() + max(timeout_s, TURN_S)
-        with rows_go_to(self._rows):
-            while self._cluster.result is None and time.monotonic() < until and self._cluster.turn():
-                pass
+        if self._turning.acquire(timeout=max(timeout_s, 0)):  # else another thread lets it run
+            try:
+                with rows_go_to(self._rows):
+                    while self._cluster.result is None and time.monotonic() < until and self._cluster.turn():
+                        pass
+            finally:
+                self._turning.release()
         if self._cluster.result is not None:
             self._unasked.detach()
         return self._cluster.result
@@ -463,6 +476,28 @@ def _tell_unasked(job: str) -> None:
     remedy = "call get_job_execution_result().result() of the client, or execute() instead of execute_async()"
     why = "a local job runs while somebody waits for it"
     print(f"job {job!r} did not run to its end: {why}; {remedy}", file=sys.stderr)
+
+
+def _end_left(cluster: InProcessCluster, rows: _LocalRows, turning: threading.RLock, process: int) -> None:
+    """Cancel a job that has begun and that nobody will let run on, so that its functions close and its files go.
+
+    Args:
+        turning: held by the thread that lets the job run; one that still does so at exit ends the job itself.
+        process: that of the job; a fork of it leaves the job alone.
+    """
+    if cluster.result is not None or not cluster.has_started or os.getpid() != process:
+        return
+    cluster.cancel("the end of those who had a hold of it")
+    if not turning.acquire(timeout=LEFT_TIMEOUT_S):
+        print("a local job that another thread runs did not end with the program", file=sys.stderr)
+        return
+    try:
+        with rows_go_to(rows):
+            cluster.run()
+    finally:
+        for attempt in list(cluster.tasks):  # an error on the way left them
+            cluster.kill(attempt, "its job was left")
+        turning.release()
 
 
 def _sleep(milliseconds: float) -> None:

@@ -20,7 +20,7 @@ class DrawnJob(Protocol):
         """Ask for cancellation."""
 
     def abandon(self) -> None:
-        """Nobody will draw any more: let a job that runs by itself be cancelled, without waiting."""
+        """Nobody will draw any more: let the job be cancelled, on a cluster without waiting."""
 
     def get_job_execution_result(self) -> Any:
         """A future of the job's end."""
