@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import ray
+from ray import exceptions
 
 from rayflink.common.errors import TaskLost
 
 CACHE = "cache"
+ANSWER_TIMEOUT_S = 10.0
+"""How long an actor that does not answer may be busy with blocks before it counts as there."""
 _actors: dict[str, Any] = {}
 
 
@@ -23,6 +28,10 @@ class CacheActor:
         """Put a block behind those that the partition has."""
         self._blocks.setdefault(partition, []).append(ray.put(block))
 
+    def process(self) -> int:
+        """The id of its process; that it answers says that it lives."""
+        return os.getpid()
+
     def read(self, partition: int, position: int) -> bytes | None:
         """The block at a position; None behind the last."""
         blocks = self._blocks.get(partition, [])
@@ -32,26 +41,35 @@ class CacheActor:
 class RayBlocks:
     """Blocks in the object store of the cluster, found by the name of the actor that keeps them.
 
+    It takes the classes of the script whose job wrote the blocks to those that read them: records name their class, and
+    the program that reads them need not mention it.
+
     Args:
         namespace: Ray namespace of the actor.
     """
 
     def __init__(self, namespace: str) -> None:
         self._name, self._namespace = f"{os.urandom(16).hex()}/{CACHE}", namespace
+        self._classes: dict[str, type] = {}
 
-    def open(self) -> None:
-        """Make the actor, which ends with this process or with `clear`."""
+    def open(self, classes: Mapping[str, type] = MappingProxyType({})) -> None:
+        """Make the actor, which ends with this process or with `clear`.
+
+        Args:
+            classes: of the job's script, by their names.
+        """
+        self._classes = dict(classes)
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0}
         blueprint = ray.remote(**options)(CacheActor)
         _actors[self._name] = blueprint.options(name=self._name, namespace=self._namespace).remote()
 
     def append(self, partition: int, block: bytes) -> None:
         """Put a block behind those that the partition has."""
-        ray.get(self._actor().append.remote(partition, block))
+        self._ask("append", partition, block)
 
     def read(self, partition: int, position: int) -> tuple[bytes, int] | None:
         """The block at a position, which is 0 for the first, and the position behind it; None behind the last."""
-        block = ray.get(self._actor().read.remote(partition, position))
+        block = self._ask("read", partition, position)
         return None if block is None else (block, position + 1)
 
     def clear(self) -> None:
@@ -65,8 +83,25 @@ class RayBlocks:
         """Whether the actor still lives, asked where it was made."""
         if self._name not in _actors or not ray.is_initialized():
             return False
-        named = ray.util.list_named_actors(all_namespaces=True)
-        return any(actor["name"] == self._name for actor in named)
+        try:
+            ray.get(_actors[self._name].process.remote(), timeout=ANSWER_TIMEOUT_S)
+        except exceptions.GetTimeoutError:
+            return True
+        except exceptions.RayActorError:
+            return False
+        return True
+
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        try:
+            return ray.get(getattr(self._actor(), what).remote(*arguments))
+        except exceptions.RayActorError as error:
+            gone = "the process that keeps its records has died, or its program has invalidated it"
+            raise TaskLost("cached result", self._name, 0, gone) from error
+        except exceptions.ObjectLostError as error:
+            raise TaskLost("cached result", self._name, 0, "records of it were on a node that is gone") from error
+        except (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError) as error:
+            remedy = "free space in Ray's folder for spilled objects, start Ray with a larger one, or cache less"
+            raise OSError(f"cached result {self._name} cannot be written (no space is left); {remedy}") from error
 
     def _actor(self) -> Any:
         if self._name not in _actors:

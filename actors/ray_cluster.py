@@ -23,7 +23,7 @@ from .ray_python_files import runtime_env_with
 from .scheduling import cpus_of
 from .screen import Screen
 from .terminal import News
-from .user_code import from_bytes, pack
+from .user_code import from_bytes, pack_with_classes
 
 if TYPE_CHECKING:
     from .commands import JobResult
@@ -164,11 +164,11 @@ class RayJob(JobHandle):
         stores: Sequence[RayBlocks] = (),
     ) -> None:
         self.graph = graph
-        program = pack(graph, f"job {graph.name!r}")
+        program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         namespace = options.namespace
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         for store in stores:
-            store.open()
+            store.open(classes)
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}",
             namespace=namespace,

@@ -44,6 +44,15 @@ def pack(program: Any, what: str = "the program") -> bytes:
     Raises:
         NotSerializable: something in it cannot be sent to another process; it names the way there.
     """
+    return pack_with_classes(program, what)[0]
+
+
+def pack_with_classes(program: Any, what: str) -> tuple[bytes, dict[str, type]]:
+    """What `pack` gives, and the classes of the job's script that are in it, by their qualified names.
+
+    Raises:
+        NotSerializable: something in it cannot be sent to another process; it names the way there.
+    """
     file = io.BytesIO()
     pickler = _Pickler(file)
     try:
@@ -53,7 +62,7 @@ def pack(program: Any, what: str = "the program") -> bytes:
     # both in one pickle, so that a class met in both is one class on arrival
     whole = io.BytesIO()
     cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
-    return whole.getvalue()
+    return whole.getvalue(), pickler.main_classes
 
 
 def not_serializable(program: Any, what: str, error: Exception) -> NotSerializable:

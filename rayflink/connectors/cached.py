@@ -8,7 +8,10 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..common.batches import ArrowBatch, Batch, RowBatch
+import cloudpickle
+
+from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
+from ..common.errors import NotSerializable, shorten
 from ..common.sink import Sink, SinkWriter, WriterContext
 from ..common.source import (
     Boundedness,
@@ -20,6 +23,7 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from ..common.unsendable import cause, failure_of
 
 BLOCK_BYTES = 1 << 20
 """About the size of one block."""
@@ -49,9 +53,18 @@ class FileBlocks:
         self._folder = folder
 
     def append(self, partition: int, block: bytes) -> None:
-        """Put a block behind those that the partition has."""
-        with open(self._path(partition), "ab") as file:
-            file.write(len(block).to_bytes(8, "little") + block)
+        """Put a block behind those that the partition has.
+
+        Raises:
+            OSError: the file cannot be written; names it and the remedy.
+        """
+        path = self._path(partition)
+        try:
+            with open(path, "ab") as file:
+                file.write(len(block).to_bytes(8, "little") + block)
+        except OSError as error:
+            remedy = "free space there, or set io.tmp.dirs to a larger disk"
+            raise OSError(f"cached result {path} cannot be written ({error}); {remedy}") from error
 
     def read(self, partition: int, position: int) -> tuple[bytes, int] | None:
         """The block at a position, which is 0 for the first, and the position behind it; None behind the last."""
@@ -118,7 +131,7 @@ class _CacheWriter(SinkWriter):
             plain: Batch = RowBatch(list(batch.values), None if stamps is None else list(stamps))
         else:
             plain = ArrowBatch(batch.data, stamps)
-        self._held.append(pickle.dumps(plain, protocol=5))
+        self._held.append(_dumped(plain))
         if sum(map(len, self._held)) >= BLOCK_BYTES:
             self.flush(False)
 
@@ -129,6 +142,26 @@ class _CacheWriter(SinkWriter):
 
     def close(self) -> None:
         self._held = []
+
+
+def _dumped(batch: Batch) -> bytes:
+    """The batch with classes by name, so that there is one of each in a process; by value where a name finds none.
+
+    Raises:
+        NotSerializable: a record cannot be pickled.
+    """
+    try:
+        return pickle.dumps(batch, protocol=5)
+    except Exception:  # a class that has no name to be found by, or what __reduce__ of a user's class raises
+        try:
+            return bytes(cloudpickle.dumps(batch, protocol=5))
+        except Exception as error:
+            for record in rows_of(batch):
+                failure = failure_of(record)
+                if failure is not None:
+                    what = f"a record of a cached stream, {shorten(record)}"
+                    raise NotSerializable(what, cause(record, failure)) from error
+            raise NotSerializable("records of a cached stream", cause(batch, error)) from error
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from rayflink.common import Duration, JobFailed, PlanError, WatermarkStrategy
+from rayflink.connectors.cached import FileBlocks
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
@@ -141,3 +143,46 @@ def test_giving_up_a_result_leaves_the_job_that_writes_it_alone():
     folders = [store._folder for _, store in kept._result._given_up]
     env.close()
     assert not any(map(os.path.exists, folders))
+
+
+def test_records_of_a_class_within_a_function_are_kept():
+    class Reading:
+        def __init__(self, value):
+            self.value = value
+
+    env = environment()
+    kept = env.from_collection([1, 2]).map(Reading).cache()
+    for _ in range(2):
+        found = list(kept.execute_and_collect())
+        assert [type(reading) for reading in found] == [Reading, Reading]
+        assert [reading.value for reading in found] == [1, 2]
+    env.close()
+
+
+class Locked:
+    """Can be copied, and cannot be pickled."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __deepcopy__(self, memo):
+        return Locked()
+
+    def __repr__(self):
+        return "Locked()"
+
+
+def test_a_record_that_cannot_be_kept_is_named():
+    env = environment()
+    kept = env.from_collection([1, 2]).map(lambda n: (n, Locked()) if n == 2 else (n, None)).cache()
+    said = r"serialize a record of a cached stream, \(2, Locked\(\)\): Locked.lock, a lock: .*cannot pickle"
+    with pytest.raises(JobFailed, match=said):
+        list(kept.execute_and_collect())
+    env.close()
+
+
+def test_a_full_disk_is_named_with_the_remedy(tmp_path):
+    os.symlink("/dev/full", tmp_path / "0.blocks")
+    said = r"cached result .*0\.blocks cannot be written \(.*No space left on device\); free space there, or set io.tmp"
+    with pytest.raises(OSError, match=said):
+        FileBlocks(str(tmp_path)).append(0, b"x")
