@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.common.batches import ArrowBatch, RowBatch
@@ -306,6 +306,7 @@ def test_csv_part_files_hold_header_and_quoted_values(tmp_path: Path) -> None:
     }
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(st.sampled_from('a\r\n",é'))), min_size=1))
 def test_csv_files_give_back_every_text_whatever_line_ends_it_holds(
     tmp_path_factory: Any, records: list[tuple[int, str]]
