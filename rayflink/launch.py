@@ -491,9 +491,14 @@ def _end_left(cluster: InProcessCluster, rows: _LocalRows, turning: threading.RL
     if not turning.acquire(timeout=LEFT_TIMEOUT_S):
         print("a local job that another thread runs did not end with the program", file=sys.stderr)
         return
+    until = time.monotonic() + LEFT_TIMEOUT_S
     try:
         with rows_go_to(rows):
-            cluster.run()
+            while cluster.result is None and time.monotonic() < until:
+                if not cluster.turn():
+                    if not cluster.tasks:  # an error on the way left none that could answer
+                        break
+                    cluster.pause()
     finally:
         for attempt in list(cluster.tasks):  # an error on the way left them
             cluster.kill(attempt, "its job was left")

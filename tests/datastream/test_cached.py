@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,22 @@ def _endless(env):
     from rayflink.datastream.connectors import SocketTextSource
 
     return env.from_source(SocketTextSource("localhost", 1))
+
+
+def test_a_local_job_that_could_not_be_deployed_is_left_at_once(tmp_path):
+    taken = tmp_path / "taken"
+    taken.touch()
+    env = StreamExecutionEnvironment(
+        {"execution.target": "local", "execution.runtime-mode": "BATCH", "io.tmp.dirs": str(taken)}
+    )
+    env.from_collection([1]).key_by(lambda n: n).sum().print()
+    job = env.execute_async("undeployed")
+    with pytest.raises(Exception, match="io.tmp.dirs"):
+        job.get_job_execution_result().result()
+    began = time.monotonic()
+    del job
+    gc.collect()
+    assert time.monotonic() - began < 5
 
 
 def test_giving_up_a_result_leaves_the_job_that_writes_it_alone():
