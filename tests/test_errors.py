@@ -7,6 +7,7 @@ import pickle
 import resource
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,7 @@ SAMPLES = [
 
 
 def test_there_is_a_sample_of_every_error():
-    defined = {
-        value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, RayflinkError)
-    }
+    defined = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, RayflinkError)}
     assert {type(sample) for sample in SAMPLES} == defined - {RayflinkError}
 
 
@@ -150,33 +149,39 @@ def test_a_timestamp_before_1970_is_one():
     assert list(sums) == [("a", -1_005), ("a", -5)]
 
 
-@pytest.fixture
+@contextmanager
 def full_disk() -> Iterator[None]:
-    """No file takes more than 1,000 bytes, as on a disk without room."""
+    """No file of this process takes more than 1,000 bytes, as on a disk without room; that is its log's limit too."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_under_a_file_sink_names_the_folder_and_leaves_no_unfinished_file(tmp_path: Path):
     env = environment()
     sink = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build()
     env.from_sequence(1, 1_000).map(str).sink_to(sink)
-    with pytest.raises(JobFailed, match="cannot write below '.*/out': .*File too large; free space there, or choose"):
+    with (
+        pytest.raises(JobFailed, match="cannot write below '.*/out': .*File too large; free space there, or choose"),
+        full_disk(),
+    ):
         env.execute()
     assert [file for _, _, files in os.walk(tmp_path) for file in files] == []
 
 
-@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("kept, what", [("32 kb", "spill file"), ("64 mb", "sorted input")])
 def test_a_full_disk_under_spilled_data_names_the_option_and_leaves_nothing(tmp_path: Path, kept: str, what: str):
     options = {"io.tmp.dirs": str(tmp_path), "rayflink.blocking-partition.memory": kept}
     batch = {"execution.runtime-mode": "BATCH", "execution.sorted-inputs.memory": "32 kb"}
     env = environment(**options, **batch)
     env.from_sequence(1, 30_000).key_by(lambda n: n % 3).process(Passing()).print()
-    with pytest.raises(JobFailed, match=f"{what} .* cannot be written .*File too large.*set io.tmp.dirs to a larger"):
+    with (
+        pytest.raises(JobFailed, match=f"{what} .* cannot be written .*File too large.*set io.tmp.dirs to a larger"),
+        full_disk(),
+    ):
         env.execute()
     assert list(tmp_path.iterdir()) == []
 
