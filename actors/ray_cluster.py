@@ -14,6 +14,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
+from rayflink.common.value_bytes import from_bytes
 from rayflink.graph.job_graph import JobGraph
 
 from .coordinator_actor import Submission, coordinator_class
@@ -23,7 +24,7 @@ from .ray_python_files import runtime_env_with
 from .scheduling import cpus_of
 from .screen import Screen
 from .terminal import News
-from .user_code import from_bytes, pack_with_classes
+from .user_code import pack_with_classes
 
 if TYPE_CHECKING:
     from .commands import JobResult

@@ -23,6 +23,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from rayflink.common.errors import described
 from rayflink.common.logs import bind, get_logger, keep_logs
+from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
 
 from .acceptance import Appointment, TaskSubmissionError, without_code
@@ -62,7 +63,7 @@ from .slot_actor import actor_class
 from .states import JobStatus
 from .task_log import TaskLog, log_of_runtime_goes_to
 from .terminal import News, Terminal, Text
-from .user_code import to_bytes, unpack
+from .user_code import unpack
 
 log = get_logger(__name__)
 

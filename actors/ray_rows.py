@@ -7,7 +7,7 @@ from typing import Any
 
 import ray
 
-from .user_code import to_bytes
+from rayflink.common.value_bytes import to_bytes
 
 
 class RowCalls:

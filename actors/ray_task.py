@@ -17,6 +17,7 @@ from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.logs import bind, get_logger, spoken_by
+from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
 
@@ -33,7 +34,6 @@ from .slot_memory import SlotMemory
 from .states import ExecutionState
 from .task import Progress, StreamTask
 from .terminal import Printed
-from .user_code import from_bytes
 from .wiring import wake_at_feedback
 
 log = get_logger(__name__)

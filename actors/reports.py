@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rayflink.common.errors import NotSerializable, described
+from rayflink.common.value_bytes import from_bytes, to_bytes
 
 from .exchange.frames import TaskAddress
 from .messages import TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
 from .states import ExecutionState
-from .user_code import from_bytes, to_bytes
 
 _Packed = tuple[TaskAddress, bytes, dict[str, bytes]]
 """The attempt, its report, and name -> accumulator of one that has finished."""

@@ -94,25 +94,3 @@ def unpack(data: bytes, main: ModuleType | None = None) -> Any:
         if "." not in name:
             setattr(home, name, cls)
     return program
-
-
-def to_bytes(value: Any) -> bytes:
-    """A value between processes of one job: classes by name, so that there is one of each in a process.
-
-    Ray's own serializer would send a class of the job's script by value with each value, and make another class of it.
-
-    Raises:
-        NotSerializable: something in it cannot be sent to another process.
-    """
-    try:
-        return pickle.dumps(value, protocol=5)
-    except Exception:  # a class or function that has no name to be found by: by value, if it can be
-        try:
-            return bytes(cloudpickle.dumps(value, protocol=5))
-        except Exception as error:
-            raise NotSerializable(f"a {type(value).__name__}", cause(value, error)) from error
-
-
-def from_bytes(data: bytes) -> Any:
-    """The value that `to_bytes` wrote."""
-    return pickle.loads(data)

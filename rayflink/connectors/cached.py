@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 from dataclasses import dataclass, replace
 from typing import Protocol
-
-import cloudpickle
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
 from ..common.errors import NotSerializable, shorten
@@ -24,6 +21,7 @@ from ..common.source import (
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
 from ..common.unsendable import cause, failure_of
+from ..common.value_bytes import from_bytes, to_bytes
 
 BLOCK_BYTES = 1 << 20
 """About the size of one block."""
@@ -137,7 +135,7 @@ class _CacheWriter(SinkWriter):
 
     def flush(self, end_of_input: bool) -> None:
         if self._held:
-            self._store.append(self._partition, pickle.dumps(self._held, protocol=5))
+            self._store.append(self._partition, to_bytes(self._held))
             self._held = []
 
     def close(self) -> None:
@@ -145,23 +143,20 @@ class _CacheWriter(SinkWriter):
 
 
 def _dumped(batch: Batch) -> bytes:
-    """The batch with classes by name, so that there is one of each in a process; by value where a name finds none.
+    """The batch as bytes.
 
     Raises:
-        NotSerializable: a record cannot be pickled.
+        NotSerializable: a record cannot be pickled; names it.
     """
     try:
-        return pickle.dumps(batch, protocol=5)
-    except Exception:  # a class that has no name to be found by, or what __reduce__ of a user's class raises
-        try:
-            return bytes(cloudpickle.dumps(batch, protocol=5))
-        except Exception as error:
-            for record in rows_of(batch):
-                failure = failure_of(record)
-                if failure is not None:
-                    what = f"a record of a cached stream, {shorten(record)}"
-                    raise NotSerializable(what, cause(record, failure)) from error
-            raise NotSerializable("records of a cached stream", cause(batch, error)) from error
+        return to_bytes(batch)
+    except NotSerializable as error:
+        for record in rows_of(batch):
+            failure = failure_of(record)
+            if failure is not None:
+                what = f"a record of a cached stream, {shorten(record)}"
+                raise NotSerializable(what, cause(record, failure)) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -225,13 +220,13 @@ class _CacheCursor:
                 found = self._store.read(split.partition, split.position)
                 if found is None:
                     return None
-                self._block = pickle.loads(found[0]), found[1]
+                self._block = from_bytes(found[0]), found[1]
             batches, behind = self._block
             if split.batches == len(batches):
                 self._block, self._split = None, CacheSplit(split.partition, behind)
                 continue
             if self._batch is None:
-                self._batch = pickle.loads(batches[split.batches])
+                self._batch = from_bytes(batches[split.batches])
             if split.records >= len(self._batch):
                 self._batch, self._split = None, replace(split, batches=split.batches + 1, records=0)
                 continue

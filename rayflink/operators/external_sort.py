@@ -13,9 +13,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import cloudpickle
-
 from ..common.managed_memory import Allowance
+from ..common.value_bytes import to_bytes
 
 Entry = tuple[bytes, int, int, Any]
 """(sort key, then this, order of arrival, payload)."""
@@ -98,7 +97,7 @@ class ExternalSort:
 
     def _estimate(self, payloads: list[Any]) -> int:
         sample = payloads[:: max(1, len(payloads) // _SAMPLE)]
-        pickled = len(_dumped(sample)) if sample else 0
+        pickled = len(to_bytes(sample)) if sample else 0
         return len(payloads) * (_ENTRY_BYTES + _GROWN * pickled // max(1, len(sample)))
 
     def _has_room_for(self, size: int) -> bool:
@@ -125,7 +124,7 @@ class ExternalSort:
             self._folder.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
                 while block := list(islice(rest, BLOCK_ROWS)):
-                    file.write(_dumped(block))
+                    file.write(to_bytes(block))
                 self.spilled_bytes += file.tell()
         except OSError as error:
             path.unlink(missing_ok=True)
@@ -146,13 +145,6 @@ class ExternalSort:
                     self._open.remove(file)
                     return
                 yield from block
-
-
-def _dumped(values: list[Any]) -> bytes:
-    try:
-        return pickle.dumps(values, protocol=5)
-    except (pickle.PicklingError, AttributeError, TypeError):  # a class that has no name to be found by
-        return bytes(cloudpickle.dumps(values, protocol=5))
 
 
 __all__ = ["BLOCK_ROWS", "Entry", "ExternalSort"]

@@ -20,13 +20,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
-import cloudpickle
-
 from rayflink.state.errors import RayflinkError
 
 from ..common import options
 from ..common.batches import MAX_TIMESTAMP, Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
 from ..common.configuration import Configuration
+from ..common.value_bytes import from_bytes, to_bytes
 from .base import Operator, OperatorContext, SourceOperator
 from .user_code import list_of, timestamps_of
 
@@ -66,7 +65,7 @@ class FeedbackQueue:
 
     def put(self, element: Batch | EndOfSuperstep) -> None:
         """Take a batch, or the end of a superstep; may be called by any thread."""
-        data = element if isinstance(element, EndOfSuperstep) else _dumped((list_of(element), timestamps_of(element)))
+        data = element if isinstance(element, EndOfSuperstep) else to_bytes((list_of(element), timestamps_of(element)))
         size = 0 if isinstance(data, EndOfSuperstep) else len(data)
         with self._changing:
             if self._in_file or (self._head and self._used + size > self._memory_bytes):
@@ -86,7 +85,7 @@ class FeedbackQueue:
                 data = self._read()
             else:
                 return None
-        return data if isinstance(data, EndOfSuperstep) else RowBatch(*pickle.loads(data))
+        return data if isinstance(data, EndOfSuperstep) else RowBatch(*from_bytes(data))
 
     def __bool__(self) -> bool:
         return bool(self._head or self._in_file)
@@ -130,13 +129,6 @@ class FeedbackQueue:
 
 def _nobody() -> None:
     pass
-
-
-def _dumped(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, protocol=5)
-    except (pickle.PicklingError, AttributeError, TypeError):  # a class that has no name to be found by
-        return bytes(cloudpickle.dumps(value, protocol=5))
 
 
 _queues: dict[str, FeedbackQueue] = {}

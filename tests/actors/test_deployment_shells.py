@@ -30,8 +30,9 @@ from rayflink.actors.messages import (
 from rayflink.actors.reports import read_reports
 from rayflink.actors.scheduling import Slot
 from rayflink.actors.settings import JobSettings
-from rayflink.actors.user_code import pack, to_bytes
+from rayflink.actors.user_code import pack
 from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.value_bytes import to_bytes
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from tests.actors.job_events import Job, three_vertices

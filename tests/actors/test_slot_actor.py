@@ -126,7 +126,7 @@ def test_what_comes_before_its_task_waits_for_it(actor: Any) -> None:
 
 def test_a_command_reaches_the_task_it_is_for(actor: Any) -> None:
     from rayflink.actors.messages import CancelTask
-    from rayflink.actors.user_code import to_bytes
+    from rayflink.common.value_bytes import to_bytes
 
     first, second = submit(actor, ME), submit(actor, MATE)
     first._unseal()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.user_code import pack, to_bytes
+from rayflink.actors.user_code import pack
 from rayflink.common.errors import NotSerializable
 from rayflink.common.unsendable import cause
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
@@ -111,8 +111,3 @@ def test_a_value_that_fails_as_a_whole_is_its_own_cause() -> None:
 
 def test_attributes_in_slots_are_found() -> None:
     assert cause(Slotted(), TypeError("x")).startswith("Slotted.lock, a lock")
-
-
-def test_a_value_between_processes_of_a_job_names_its_way_too() -> None:
-    with pytest.raises(NotSerializable, match="serialize a list: \\[1\\] -> Held.lock, a lock"):
-        to_bytes([0, Held()])
