@@ -109,8 +109,14 @@ class KeyedTable(Protocol):
         """(key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
         ...
 
-    def places(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of all entries; nothing may change meanwhile."""
+    def walk(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the entries, lazily, in any order; the table may change in every way meanwhile.
+
+        Each entry that is there from the first step to the last is given, once or more; what comes or goes meanwhile
+        may be given or not, also after it has gone. The walk ends, however much is added to the table. It holds a small
+        part of the places, and may be left or kept unfinished for any time at no cost: a store that would keep old
+        files for an open cursor opens it anew for each part.
+        """
         ...
 
     def __len__(self) -> int:
@@ -149,8 +155,8 @@ class MapEntries(Protocol):
 class KeyedMapTable(MapEntries, Protocol):
     """The entries of one named map state."""
 
-    def places(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of all maps; nothing may change meanwhile."""
+    def walk(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the maps, as `KeyedTable.walk` gives those of entries."""
         ...
 
 

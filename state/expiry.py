@@ -9,8 +9,9 @@ Source: apache/flink TtlValueState, TtlListState, TtlMapState, TtlIncrementalCle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from .backend import Entries, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
@@ -68,30 +69,28 @@ def expiring_map_table(
 class _Expiring:
     """What the tables share: the clock, and the walk over all keys that forgets what nobody reads any more."""
 
-    __slots__ = ("_ahead", "_expiry", "_now_ms")
+    __slots__ = ("_expiry", "_now_ms", "_walk")
 
     def __init__(self, expiry: Expiry, now_ms: Callable[[], int]) -> None:
         self._expiry = expiry
         self._now_ms = now_ms
-        self._ahead: list[tuple[Any, Any]] = []
+        self._walk: Iterator[tuple[Any, Any]] = iter(())
 
     def _is_over(self, entry: _Entry, now_ms: int) -> bool:
         return entry[0] + self._expiry.ttl_ms <= now_ms
 
     def _look_around(self) -> None:
         """Look at the next few keys of the walk; after the last one it begins anew."""
-        left = self._expiry.looked_at
-        if not left:
+        if not self._expiry.looked_at:
             return
-        if not self._ahead:
-            self._ahead = list(self._places())
-        now_ms = self._now_ms()
-        while left and self._ahead:
-            key, namespace = self._ahead.pop()
+        now_ms, ended = self._now_ms(), True
+        for key, namespace in islice(self._walk, self._expiry.looked_at):
             self._tidy(key, namespace, now_ms)
-            left -= 1
+            ended = False
+        if ended:
+            self._walk = self._begin_walk()
 
-    def _places(self) -> Iterable[tuple[Any, Any]]:
+    def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
         raise NotImplementedError
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
@@ -145,8 +144,8 @@ class ExpiringTable(_Expiring):
         """What a snapshot keeps of a stored entry; None for nothing."""
         return None if self._is_over(entry, self._now_ms()) else entry
 
-    def _places(self) -> Iterable[tuple[Any, Any]]:
-        return self._table.places()
+    def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
+        return self._table.walk()
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
         entry = self._table.get(key, namespace)
@@ -267,8 +266,8 @@ class ExpiringMapTable(_Expiring):
             self._table.put(key, map_key, (now_ms, entry[1]), namespace)
         return True
 
-    def _places(self) -> Iterable[tuple[Any, Any]]:
-        return self._table.places()
+    def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
+        return self._table.walk()
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
         for at, entry in self._table.items(key, namespace):

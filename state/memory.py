@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -18,6 +19,9 @@ from .timers import TimerQueue
 SNAPSHOT_FORMAT = 1
 """Version of the bytes of one key group; their first byte."""
 
+_PART = 1024
+"""The fewest keys that a walk takes at a time."""
+
 Rows = list[tuple[int, Any, Any, Any]]
 """(position, namespace, key, value); the position is that of the entry among all entries of the subtask's table."""
 
@@ -29,13 +33,15 @@ class HashMapTable:
         groups_of: keys -> their key groups.
     """
 
-    __slots__ = ("_groups_of", "_spaces")
+    __slots__ = ("_groups_of", "_releases", "_removals", "_spaces")
 
     tracks_changes = False
 
     def __init__(self, groups_of: Callable[[list[Any]], list[int]]) -> None:
         self._groups_of = groups_of
         self._spaces: dict[Any, dict[Any, Any]] = {}
+        self._removals = 0  # entries ever removed one by one
+        self._releases = 0  # namespaces ever released
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
         """All entries of the namespace; `keys` is not looked at."""
@@ -69,10 +75,13 @@ class HashMapTable:
         space = self._spaces.get(namespace)
         if space is None:
             return
+        before = len(space)
         for key in keys:
             space.pop(key, None)
+        self._removals += before - len(space)
         if not space:
             del self._spaces[namespace]
+            self._releases += 1
 
     def rows(self) -> Iterator[tuple[Any, Any, Any]]:
         """(key, namespace, value) of all entries: by namespace, in each the oldest first."""
@@ -87,10 +96,10 @@ class HashMapTable:
             if group in groups:
                 yield row
 
-    def places(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of all entries."""
-        for namespace, space in self._spaces.items():
-            for key in space:
+    def walk(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the entries, also while they change."""
+        for namespace in _steady(self._spaces, lambda: self._releases):
+            for key in _steady(self._spaces.get(namespace, {}), lambda: self._removals):
                 yield key, namespace
 
     def clear(self) -> None:
@@ -138,9 +147,9 @@ class HashMapMapTable:
         """Delete the whole map of one key."""
         self.table.remove(key, namespace)
 
-    def places(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of all maps."""
-        return self.table.places()
+    def walk(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the maps, also while they change."""
+        return self.table.walk()
 
 
 class HashMapBackend:
@@ -288,3 +297,24 @@ class HashMapBackend:
             raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", self._operator_uid)
         content: dict[str, Any] = pickle.loads(memoryview(data)[1:])
         return content
+
+
+def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[Any]:
+    """The keys of a dict that may change meanwhile; those that are there all the time once or more.
+
+    A dict keeps its order and adds at the end, so n removals bring a key forward by n places at most. The keys
+    sought are the first ones, as many as there are now. A part is a sixteenth of the keys, since finding the place
+    to go on costs a step over each key before it; it grows where removals push the walk back, and so it ends.
+    """
+    position, part, end = 0, _PART, len(entries)
+    while position < end:
+        part = max(part, len(entries) // 16)
+        given = list(islice(entries, position, position + part))
+        before, reached = removals(), position + part
+        yield from given
+        if reached >= end:
+            return
+        gone = removals() - before
+        if gone > part // 2:
+            part *= 2
+        position = max(0, reached - gone)

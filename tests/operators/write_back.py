@@ -75,8 +75,8 @@ class WriteBackMapTable:
     def clear(self, key: Any, namespace: Any = None) -> None:
         self._table.remove(key, namespace)
 
-    def places(self) -> Any:
-        return self._table.places()
+    def walk(self) -> Any:
+        return self._table.walk()
 
 
 class WriteBackBackend(HashMapBackend):
