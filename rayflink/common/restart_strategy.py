@@ -7,9 +7,7 @@ from typing import Any
 
 from . import options
 from .configuration import Configuration
-from .time import Duration, Time, to_millis
-
-Length = Duration | Time | timedelta | int
+from .time import Length, to_millis
 
 
 def _length(value: Any, what: str) -> timedelta:

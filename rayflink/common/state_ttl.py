@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from enum import Enum
 
 from rayflink.state.expiry import Expiry
 
-from .time import Duration, Time, to_millis
-
-Length = Duration | Time | timedelta | int
+from .time import Duration, Length, to_millis
 
 
 class TtlCleanupStrategy:

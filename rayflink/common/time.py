@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from functools import total_ordering
 
-__all__ = ["Duration", "Instant", "Time", "to_millis"]
+__all__ = ["Duration", "Instant", "Length", "Time", "to_millis"]
 
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000
@@ -102,7 +102,7 @@ class Duration:
         return f"Duration<{self}>"
 
 
-def to_millis(amount: Duration | Time | timedelta | int) -> int:
+def to_millis(amount: Length) -> int:
     """Milliseconds of any way to give a length of time; an int is milliseconds already.
 
     Raises: TypeError: `amount` is none of Duration, Time, timedelta, int.
@@ -211,3 +211,7 @@ class Time:
 
     def __str__(self) -> str:
         return f"{self._milliseconds} ms"
+
+
+Length = Duration | Time | timedelta | int
+"""What is taken for a length of time; a plain number is milliseconds."""

@@ -6,18 +6,15 @@ warning.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import CheckpointingMode, ExternalizedCheckpointRetention
-from rayflink.common.time import Duration, Time, to_millis
+from rayflink.common.time import Duration, Length, to_millis
 
 from .checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage, checkpoint_storage_of
 
 ExternalizedCheckpointCleanup = ExternalizedCheckpointRetention
 _UNLIMITED_FAILURES = 2**31 - 1
-Length = Duration | Time | timedelta | int
 
 
 class CheckpointConfig:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TypeVar
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import CheckpointingMode
 from rayflink.common.restart_strategy import RestartStrategyConfiguration, restart_strategy_of
-from rayflink.common.time import Duration, Time
+from rayflink.common.time import Length
 from rayflink.graph.attributes import ResourceSpec
 from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
@@ -46,9 +45,7 @@ class FaultTolerance:
                 raise PlanError(problem, "give each group its resources once", call_site())
         return self
 
-    def enable_checkpointing(
-        self: E, interval: Duration | Time | timedelta | int, mode: CheckpointingMode | None = None
-    ) -> E:
+    def enable_checkpointing(self: E, interval: Length, mode: CheckpointingMode | None = None) -> E:
         """Take a checkpoint every so many milliseconds, or every duration; above 0.
 
         Args:

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from rayflink.common.functions import NullByteKeySelector
 from rayflink.common.output_tag import OutputTag
-from rayflink.common.time import to_millis
+from rayflink.common.time import Length, to_millis
 from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
-from rayflink.operators.assigners import Length, WindowAssigner
+from rayflink.operators.assigners import WindowAssigner
 from rayflink.operators.evictors import Evictor
 from rayflink.operators.factory import Factory
 from rayflink.operators.session_windows import MergingWindowAssigner

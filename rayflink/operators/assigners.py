@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from ..common.time import Duration, Time, to_millis
+from ..common.time import Length, to_millis
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from .window import TimeWindow
 
 T = TypeVar("T")
 W = TypeVar("W")
-Length = Duration | Time | timedelta | int
 
 
 class WindowAssignerContext(ABC):

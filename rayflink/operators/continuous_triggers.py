@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from rayflink.state.descriptors import ReducingStateDescriptor
 
 from ..common.batches import MAX_TIMESTAMP
-from ..common.time import Duration, Time, to_millis
+from ..common.time import Length, to_millis
 from .triggers import OnMergeContext, Trigger, TriggerContext, TriggerResult
 
 T = TypeVar("T")
-Length = Duration | Time | timedelta | int
 
 
 class _Continuous(Trigger[T, Any]):

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from ..common.time import Duration, Time, to_millis
-from .assigners import Length, WindowAssigner, WindowAssignerContext
+from ..common.time import Duration, Length, Time, to_millis
+from .assigners import WindowAssigner, WindowAssignerContext
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from .window import TimeWindow
 
