@@ -30,6 +30,7 @@ from .base import Operator, OperatorContext, SourceOperator
 from .user_code import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
+_FILE_BYTES = 64 << 20
 
 
 class FeedbackSpillError(RayflinkError):
@@ -47,18 +48,20 @@ class FeedbackSpillError(RayflinkError):
 
 
 class FeedbackQueue:
-    """First in, first out, without a bound: the oldest in memory, what has no room there in a file.
+    """First in, first out, without a bound: the oldest in memory, what has no room there in files.
 
     Args:
         memory_bytes: of pickled records in memory.
-        folder: of the file; None: the system's for temporary files.
+        folder: of the files; None: the system's for temporary files.
+        file_bytes: about the size of one file; one that has been read goes.
     """
 
-    def __init__(self, memory_bytes: int, folder: str | None = None) -> None:
+    def __init__(self, memory_bytes: int, folder: str | None = None, file_bytes: int = _FILE_BYTES) -> None:
         self._memory_bytes, self._used, self._folder = memory_bytes, 0, folder
         self._head: deque[bytes | EndOfSuperstep] = deque()
-        self._file: IO[bytes] | None = None
-        self._in_file, self._read_to = 0, 0
+        self._file_bytes = file_bytes
+        self._files: deque[IO[bytes]] = deque()
+        self._in_files, self._written_to, self._read_to = 0, 0, 0
         self._changing = threading.Lock()
         self.on_put: Callable[[], None] = _nobody
         self.spilled_bytes = 0
@@ -68,7 +71,7 @@ class FeedbackQueue:
         data = element if isinstance(element, EndOfSuperstep) else to_bytes((list_of(element), timestamps_of(element)))
         size = 0 if isinstance(data, EndOfSuperstep) else len(data)
         with self._changing:
-            if self._in_file or (self._head and self._used + size > self._memory_bytes):
+            if self._in_files or (self._head and self._used + size > self._memory_bytes):
                 self._write(data)
             else:
                 self._head.append(data)
@@ -81,57 +84,64 @@ class FeedbackQueue:
             if self._head:
                 data = self._head.popleft()
                 self._used -= 0 if isinstance(data, EndOfSuperstep) else len(data)
-            elif self._in_file:
+            elif self._in_files:
                 data = self._read()
             else:
                 return None
         return data if isinstance(data, EndOfSuperstep) else RowBatch(*from_bytes(data))
 
     def __bool__(self) -> bool:
-        return bool(self._head or self._in_file)
+        return bool(self._head or self._in_files)
 
     def close(self) -> None:
         """Forget everything."""
         with self._changing:
             self._head.clear()
-            self._in_file = 0
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+            self._used = self._in_files = 0
+            while self._files:
+                self._drop_file()
 
     def _write(self, data: bytes | EndOfSuperstep) -> None:
         body = b"e" + pickle.dumps(data) if isinstance(data, EndOfSuperstep) else b"b" + data
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder)
-            self._file.seek(0, 2)
-            self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+            if not self._files or self._written_to >= self._file_bytes:
+                self._files.append(tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder))
+                self._written_to = 0
+            file = self._files[-1]
+            file.seek(self._written_to)
+            file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+            file.flush()
         except OSError as error:
             raise FeedbackSpillError(self._folder or tempfile.gettempdir(), str(error)) from error
-        self._in_file += 1
+        self._written_to += _LENGTH_BYTES + len(body)
+        self._in_files += 1
         self.spilled_bytes += len(body)
 
     def _read(self) -> bytes | EndOfSuperstep:
-        assert self._file is not None
-        self._file.seek(self._read_to)
-        size = int.from_bytes(self._file.read(_LENGTH_BYTES), "big")
-        kind, body = self._file.read(1), self._file.read(size - 1)
+        file = self._files[0]
+        file.seek(self._read_to)
+        size = int.from_bytes(file.read(_LENGTH_BYTES), "big")
+        kind, body = file.read(1), file.read(size - 1)
         self._read_to += _LENGTH_BYTES + size
-        self._in_file -= 1
-        if not self._in_file:
-            self._file.close()
-            self._file, self._read_to = None, 0
+        self._in_files -= 1
+        if not self._in_files or (len(self._files) > 1 and self._read_to >= self._file_bytes):
+            self._drop_file()
         if kind == b"b":
             return body
         end: EndOfSuperstep = pickle.loads(body)
         return end
+
+    def _drop_file(self) -> None:
+        self._files.popleft().close()
+        self._read_to = 0
 
 
 def _nobody() -> None:
     pass
 
 
-_queues: dict[str, FeedbackQueue] = {}
+_queues: dict[tuple[str, int, int, int], FeedbackQueue] = {}
+"""By job, iteration, subtask and attempt number."""
 
 
 def feedback_queue(
@@ -141,11 +151,18 @@ def feedback_queue(
     get = Configuration.from_dict(config).get
     folders = get(options.TMP_DIRS) or (None,)
     made = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
-    return _queues.setdefault(f"{job_id}/{iteration}/{subtask}/{attempt}", made)
+    return _queues.setdefault((job_id, iteration, subtask, attempt), made)
 
 
 def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
     return feedback_queue(ctx.job_id, iteration, ctx.subtask, ctx.attempt, ctx.config)
+
+
+def _forget(ctx: OperatorContext, iteration: int) -> None:
+    """Both ends do, for an end that opens when the other has closed finds no queue and makes one."""
+    queue = _queues.pop((ctx.job_id, iteration, ctx.subtask, ctx.attempt), None)
+    if queue is not None:
+        queue.close()
 
 
 class IterationHead(SourceOperator):
@@ -186,10 +203,7 @@ class IterationHead(SourceOperator):
         return int(self.ctx.clock.now_ms()) if ready else None
 
     def close(self) -> None:
-        ctx = self.ctx
-        queue = _queues.pop(f"{ctx.job_id}/{self._iteration}/{ctx.subtask}/{ctx.attempt}", None)
-        if queue is not None:
-            queue.close()
+        _forget(self.ctx, self._iteration)
 
     def _next_superstep(self) -> Iterable[Element]:
         self._superstep += 1
@@ -224,6 +238,9 @@ class IterationTail(Operator):
         if end.iteration == self._iteration:
             self._queue.put(end)
         return ()
+
+    def close(self) -> None:
+        _forget(self.ctx, self._iteration)
 
 
 __all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "feedback_queue"]

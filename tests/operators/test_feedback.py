@@ -17,7 +17,7 @@ from rayflink.testing import OperatorHarness
 @given(st.lists(st.one_of(st.none(), st.integers(1, 50), st.just("end"))), st.sampled_from([0, 100, 10_000]))
 @settings(max_examples=80, deadline=None)
 def test_what_is_put_comes_out_in_order(moves: list[Any], memory: int) -> None:
-    queue, put, taken = FeedbackQueue(memory), [], []
+    queue, put, taken = FeedbackQueue(memory, file_bytes=300), [], []
     for number, move in enumerate(moves):
         if move is None:
             taken.append(queue.take())
@@ -43,6 +43,43 @@ def test_what_has_no_room_in_memory_is_on_disk() -> None:
     queue.put(RowBatch([1]))
     assert queue.take() == RowBatch([1])
     queue.close()
+
+
+def test_files_that_have_been_read_go_while_others_wait() -> None:
+    queue = FeedbackQueue(0, file_bytes=1000)
+    for number in range(4):
+        queue.put(RowBatch([number] * 200))
+    for number in range(4, 100):
+        queue.put(RowBatch([number] * 200))
+        assert queue.take() == RowBatch([number - 4] * 200)
+        assert len(queue._files) < 5
+    queue.close()
+    assert not queue and not queue._files
+
+
+def test_no_queue_is_left_when_both_ends_have_closed_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    queues: dict[Any, FeedbackQueue] = {}
+    monkeypatch.setattr("rayflink.operators.feedback._queues", queues)
+
+    def head() -> OperatorHarness:
+        return OperatorHarness(lambda: IterationHead(1))
+
+    def tail() -> OperatorHarness:
+        return OperatorHarness(lambda: IterationTail(1))
+
+    with head():
+        with tail():
+            assert len(queues) == 1
+    assert not queues
+    with tail():
+        with head():
+            assert len(queues) == 1
+    assert not queues
+    with head():
+        pass
+    with tail():
+        assert len(queues) == 1, "the head has gone, and so has the queue it had"
+    assert not queues
 
 
 def test_records_that_come_round_are_not_the_objects_that_were_fed_back() -> None:
