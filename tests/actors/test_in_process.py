@@ -14,12 +14,24 @@ from rayflink.common.errors import JobFailed
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.discard import DiscardingSink
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.state.clock import ManualClock, SystemClock
+from rayflink.state.clock import ManualClock
 from rayflink.testing import Pause, ScriptedSource
 
 
 def local() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+
+
+def by_hand(env: StreamExecutionEnvironment, waits: list[float] | None = None) -> InProcessCluster:
+    """The job on a clock that a wait moves on; `waits` takes how long each is."""
+    clock = ManualClock(1_000_000)
+
+    def wait(ms: float) -> None:
+        if waits is not None:
+            waits.append(ms)
+        clock.advance(max(int(ms), 1))
+
+    return InProcessCluster(env.get_job_graph(), clock, wait)
 
 
 def test_user_code_runs_in_the_calling_thread():
@@ -54,15 +66,9 @@ def test_a_failure_shows_the_users_traceback_record_operator_and_line():
 
 def test_the_runner_waits_no_longer_than_until_the_next_thing_to_do():
     waits: list[float] = []
-    clock = ManualClock(1_000_000)
-
-    def wait(ms: float) -> None:
-        waits.append(ms)
-        clock.advance(max(int(ms), 1))
-
     env = local()
     env.from_source(ScriptedSource([1, Pause(1_300), 2])).sink_to(CollectSink("out"))
-    result = InProcessCluster(env.get_job_graph(), clock, wait).run()
+    result = by_hand(env, waits).run()
     assert result.accumulators == {"out": [1, 2]}
     assert 1_300 <= sum(waits) < 1_400
     assert max(waits) <= 500, "reports go out every 500 ms"
@@ -73,7 +79,7 @@ def test_a_cancel_from_another_thread_ends_the_job():
     env.from_sequence(0, 2**62).map(lambda n: n).rebalance().map(lambda n: n).set_parallelism(2).sink_to(
         DiscardingSink()
     )
-    cluster = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: time.sleep(ms / 1000))
+    cluster = by_hand(env)
     steps = 0
 
     def cancel() -> None:
@@ -90,7 +96,7 @@ def test_a_cancel_from_another_thread_ends_the_job():
 def test_counters_of_the_end_are_in_the_result():
     env = local()
     env.from_collection(range(10)).rebalance().filter(lambda n: n % 2).name("odd").sink_to(CollectSink("out"))
-    result = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: time.sleep(ms / 1000)).run()
+    result = by_hand(env).run()
     (vertex,) = [v for v in result.vertices if "odd" in v["name"]] or [result.vertices[-1]]
     assert vertex["numRecordsIn"] == 10
     assert vertex["states"] == {"FINISHED": vertex["parallelism"]}

@@ -71,7 +71,7 @@ def plain_python(options: dict[str, Any]) -> tuple[list[int], list[int]]:
 
     async def ticks() -> AsyncIterator[int]:
         for number in range(5):
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
             yield number
 
     env = StreamExecutionEnvironment(options)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from rayflink.actors.in_process import InProcessCluster
-from rayflink.state.clock import SystemClock
+from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
@@ -55,7 +53,8 @@ def test_it_gives_its_answer_as_a_batch_job(job, tmp_path):
 @every_job
 @pytest.mark.parametrize("options", [{}, {"pipeline.operator-chaining.enabled": "false"}], ids=["chained", "apart"])
 def test_it_gives_its_answer_in_process(job, options):
-    cluster = InProcessCluster(job.graph(options), SystemClock(), lambda ms: time.sleep(ms / 1000))
+    clock = ManualClock(1_000_000)
+    cluster = InProcessCluster(job.graph(options), clock, lambda ms: clock.advance(max(int(ms), 1)))
     rounds = 0
 
     def cancel_midway() -> None:
