@@ -36,6 +36,16 @@ class SourceFile:
         """The syntax tree of the file."""
         return _parse(self.path)
 
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, as `ast.walk` gives them."""
+        return _nodes(self.path)
+
+    @property
+    def imports(self) -> tuple[Import, ...]:
+        """All imports of the file."""
+        return _imports(self)
+
     def text(self) -> str:
         """The file's content."""
         return self.path.read_text(encoding="utf-8")
@@ -53,6 +63,16 @@ class Import:
 @cache
 def _parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(_parse(path)))
+
+
+@cache
+def _imports(file: SourceFile) -> tuple[Import, ...]:
+    return tuple(imports_of(file.tree, file.package))
 
 
 @cache

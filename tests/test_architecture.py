@@ -92,11 +92,11 @@ def is_ray(name: str) -> bool:
 
 def product_imports() -> Iterator[tuple[SourceFile, list[Import]]]:
     for file in source_files(PRODUCT):
-        yield file, list(imports_of(file.tree, file.package))
+        yield file, list(file.imports)
 
 
 def functions(file: SourceFile) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
 
@@ -173,7 +173,7 @@ def test_the_folders_at_the_root_are_imported_through_rayflink_only():
     broken = [
         f"{file.name}:{node.lineno}"
         for file in source_files(EVERYTHING)
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         for name in (
             [alias.name for alias in node.names]
             if isinstance(node, ast.Import)
@@ -190,7 +190,7 @@ def test_imports_are_relative_inside_a_root_folder_and_absolute_across():
     broken = []
     for file in source_files(PRODUCT):
         folder = file.name.split("/")[0]
-        for node in ast.walk(file.tree):
+        for node in file.nodes:
             if not isinstance(node, ast.ImportFrom) or not node.level:
                 continue
             depth = len(file.package.split(".")) - (2 if folder != "rayflink" else 1)
@@ -253,7 +253,7 @@ def test_no_exception_is_swallowed_whole():
     broken = [
         f"{file.name}:{node.lineno}"
         for file in source_files(EVERYTHING)
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
         and all(isinstance(statement, ast.Pass) for statement in node.body)

@@ -59,13 +59,13 @@ def test_what_is_fed_back_may_be_more_than_memory_holds(mode: Any) -> None:
 
 def test_a_loop_that_feeds_back_more_than_all_buffers_hold_does_not_stand_still() -> None:
     env = environment(2, **{"rayflink.batch.max-rows": "1", "taskmanager.network.memory.buffers-per-channel": "1"})
-    loop = env.from_collection([(n, 7) for n in range(5)]).rebalance().map(lambda pair: pair).iterate()
+    loop = env.from_collection([(n, 6) for n in range(4)]).rebalance().map(lambda pair: pair).iterate()
     more = loop.key_by(lambda pair: pair[0]).flat_map(lambda p: [(p[0] + 1, p[1] - 1)] * 2 if p[1] else [])
     loop.close_with(more)
     more.sink_to(CollectSink("out"))
     job = env.get_job_graph()
     for seed in range(2):
-        assert len(simulate(job, seed, ROUGH_NETWORK).collected("out")) == 5 * (2**8 - 2)
+        assert len(simulate(job, seed, ROUGH_NETWORK).collected("out")) == 4 * (2**7 - 2)
 
 
 class Levels(KeyedProcessFunction):

@@ -66,7 +66,6 @@ uniform = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_row_reaches_the_channel_of_its_key_unchanged(data: Any) -> None:
     width = data.draw(st.integers(1, 3))
