@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..common.arrow_types import to_arrow_schema
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.split_reader import SplitCursor
-from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter
+from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter, opening, reading
 from .compression import is_compressed, open_bytes
 from .file_blocks import FileSplit
 from .file_source import BulkFormat
@@ -42,16 +42,9 @@ class ArrowFormat(BulkFormat):
                 source = pyarrow.BufferReader(packed.read())
         else:
             source = pyarrow.OSFile(path)  # no map: a file that is cut while it is read would end the process
-        try:
+        with opening(path, "Arrow file or stream", source.close):
             reader = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(source)
             names = self._shape.names_in(reader.schema.names, path)
-        except (pyarrow.ArrowException, OSError) as error:
-            source.close()
-            found = f"{path!r} is no whole Arrow file or stream ({str(error).strip()})"
-            raise ValueError(f"{found}; write it anew") from error
-        except ValueError:
-            source.close()
-            raise
         emitted = partial(self._shape.emitted, names=names, path=path)
         if is_file:
             blocks, read = list(range(reader.num_record_batches)), partial(_batch_of_file, reader, path)
@@ -61,21 +54,13 @@ class ArrowFormat(BulkFormat):
 
 
 def _batch_of_file(reader: Any, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
-    import pyarrow
-
-    try:
+    with reading(path, f"record batch {number}"):
         yield reader.get_batch(number)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path!r}: record batch {number} cannot be read ({error}); write the file anew") from error
 
 
 def _batches_of_stream(reader: Any, path: str, _: int) -> Iterator[pyarrow.RecordBatch]:
-    import pyarrow
-
-    try:
+    with reading(path, "the stream of batches"):
         yield from reader
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path!r}: the stream of batches cannot be read ({error}); write the file anew") from error
 
 
 class ArrowBulkWriters:
@@ -100,15 +85,4 @@ class _ArrowWriter(ColumnWriter):
     def __init__(self, file: IO[bytes], schema: pyarrow.Schema) -> None:
         import pyarrow
 
-        super().__init__(schema)
-        self._writer = pyarrow.ipc.new_file(file, schema)
-
-    def write_block(self, table: pyarrow.Table) -> None:
-        self._writer.write_table(table)
-
-    def finish(self) -> None:
-        self.flush()
-        self._writer.close()
-
-    def abandon(self) -> None:
-        self._writer.close()
+        super().__init__(schema, pyarrow.ipc.new_file(file, schema))

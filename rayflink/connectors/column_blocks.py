@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,16 +128,17 @@ class ColumnWriter(BulkWriter):
 
     Args:
         schema: of the file.
+        writer: Arrow's, of the file.
     """
 
-    def __init__(self, schema: pyarrow.Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: pyarrow.Schema, writer: Any) -> None:
+        self._schema, self._writer = schema, writer
         self._batches: list[Any] = []
         self._rows = 0
 
-    @abstractmethod
     def write_block(self, table: pyarrow.Table) -> None:
         """Append a block to the file."""
+        self._writer.write_table(table)
 
     def add_element(self, element: Any) -> None:
         self.add_batch(RowBatch([element]))
@@ -154,6 +155,51 @@ class ColumnWriter(BulkWriter):
         if self._rows:
             batches, self._batches, self._rows = self._batches, [], 0
             self.write_block(pyarrow.Table.from_batches(batches, self._schema).combine_chunks())
+
+
+    def finish(self) -> None:
+        self.flush()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.close()
+
+
+@contextmanager
+def opening(path: str, kind: str, close: Callable[[], None]) -> Iterator[None]:
+    """Around looking at the head of a file; when that fails, the file is closed.
+
+    Args:
+        kind: what the file should be, with its format's name.
+
+    Raises:
+        ValueError: it is none, or does not have what is wanted of it.
+    """
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        close()
+        raise ValueError(f"{path!r} is no whole {kind} ({str(error).strip()}); write it anew") from error
+    except ValueError:
+        close()
+        raise
+
+
+@contextmanager
+def reading(path: str, part: str) -> Iterator[None]:
+    """Around reading `part` of a file.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{path!r}: {part} cannot be read ({error}); write the file anew") from error
 
 
 def as_schema(batch: Batch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:

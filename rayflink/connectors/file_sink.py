@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -163,9 +164,11 @@ class FileSink(Sink):
             form: how records become bytes.
         """
 
+        _first_rolling: Callable[[], RollingPolicy] = staticmethod(RollingPolicy.default_rolling_policy)
+
         def __init__(self, base_path: str, form: Encoder | BulkWriterFactory) -> None:
             self._base_path, self._form = base_path, form
-            self._settings = FileSinkSettings()
+            self._settings = FileSinkSettings(rolling=self._first_rolling())
 
         def with_bucket_check_interval(self, interval: Any) -> Any:
             """Look for files that are due to end at this interval: a Duration, or milliseconds.
@@ -220,9 +223,7 @@ class FileSink(Sink):
     class BulkFormatBuilder(BaseBuilder):
         """Of a sink that writes blocks."""
 
-        def __init__(self, base_path: str, form: Encoder | BulkWriterFactory) -> None:
-            super().__init__(base_path, form)
-            self._settings = replace(self._settings, rolling=OnCheckpointRollingPolicy())
+        _first_rolling: Callable[[], RollingPolicy] = OnCheckpointRollingPolicy
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
             """At checkpoints, which is the default already.
@@ -255,9 +256,7 @@ class StreamingFileSink(FileSink):
     class DefaultBulkFormatBuilder(BaseBuilder):
         """Of a sink that writes blocks."""
 
-        def __init__(self, base_path: str, form: Encoder | BulkWriterFactory) -> None:
-            super().__init__(base_path, form)
-            self._settings = replace(self._settings, rolling=OnCheckpointRollingPolicy())
+        _first_rolling: Callable[[], RollingPolicy] = OnCheckpointRollingPolicy
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> Any:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..common.arrow_types import to_arrow_schema
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.split_reader import SplitCursor
-from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter
+from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter, opening, reading
 from .compression import open_bytes
 from .file_blocks import FileSplit
 from .file_source import BulkFormat
@@ -34,31 +34,20 @@ class OrcFormat(BulkFormat):
         self._shape = ColumnShape(None if row_type is None else to_arrow_schema(row_type), rows)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
-        import pyarrow
         from pyarrow import orc
 
         raw = open_bytes(split.path)
-        try:
+        with opening(split.path, "ORC file", raw.close):
             file = orc.ORCFile(raw)
             names = self._shape.names_in(file.schema.names, split.path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raw.close()
-            raise ValueError(f"{split.path!r} is no whole ORC file ({str(error).strip()}); write it anew") from error
-        except ValueError:
-            raw.close()
-            raise
         emitted = partial(self._shape.emitted, names=names, path=split.path)
         read = partial(_stripe, file, names, split.path)
         return ColumnCursor(split, list(range(file.nstripes)), read, emitted, raw.close)
 
 
 def _stripe(file: Any, names: list[str] | None, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
-    import pyarrow
-
-    try:
+    with reading(path, f"stripe {number}"):
         yield file.read_stripe(number, columns=names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path!r}: stripe {number} cannot be read ({error}); write the file anew") from error
 
 
 class OrcBulkWriters:
@@ -100,19 +89,14 @@ class _OrcWriter(ColumnWriter):
     def __init__(self, file: IO[bytes], schema: pyarrow.Schema, codec: str) -> None:
         from pyarrow import orc
 
-        super().__init__(schema)
-        self._writer: Any = orc.ORCWriter(file, compression=codec)
+        super().__init__(schema, orc.ORCWriter(file, compression=codec))
         self._empty = True
 
     def write_block(self, table: pyarrow.Table) -> None:
         self._writer.write(table)
         self._empty = False
 
-    def finish(self) -> None:
-        self.flush()
-        self._writer.close()
-
     def abandon(self) -> None:
         if self._empty:
             self._writer.write(self._schema.empty_table())
-        self._writer.close()
+        super().abandon()

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..common.arrow_types import to_arrow_schema
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.split_reader import SplitCursor
-from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter
+from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter, opening, reading
 from .compression import open_bytes
 from .file_blocks import FileSplit
 from .file_source import BulkFormat
@@ -44,31 +44,19 @@ class ParquetFormat(BulkFormat):
         self._shape, self._batch_size = ColumnShape(schema, rows, is_case_sensitive), batch_size
 
     def open_split(self, split: FileSplit) -> SplitCursor:
-        import pyarrow
         from pyarrow import parquet
 
         raw = open_bytes(split.path)
-        try:
+        with opening(split.path, "Parquet file", raw.close):
             file = parquet.ParquetFile(raw)
             names = self._shape.names_in(file.schema_arrow.names, split.path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raw.close()
-            found = f"{split.path!r} is no whole Parquet file ({str(error).strip()})"
-            raise ValueError(f"{found}; write it anew") from error
-        except ValueError:
-            raw.close()
-            raise
         groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
         emitted = partial(self._shape.emitted, names=names, path=split.path)
         return ColumnCursor(split, groups, partial(self._group, file, names, split.path), emitted, raw.close)
 
     def _group(self, file: Any, names: list[str] | None, path: str, group: int) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        try:
+        with reading(path, f"row group {group}"):
             yield from file.iter_batches(self._batch_size, row_groups=[group], columns=names)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{path!r}: row group {group} cannot be read ({error}); write the file anew") from error
 
 
 class ParquetColumnarRowInputFormat(ParquetFormat):
@@ -123,18 +111,7 @@ class _ParquetWriter(ColumnWriter):
     def __init__(self, file: IO[bytes], schema: pyarrow.Schema) -> None:
         from pyarrow import parquet
 
-        super().__init__(schema)
-        self._writer = parquet.ParquetWriter(file, schema)
-
-    def write_block(self, table: pyarrow.Table) -> None:
-        self._writer.write_table(table)
-
-    def finish(self) -> None:
-        self.flush()
-        self._writer.close()
-
-    def abandon(self) -> None:
-        self._writer.close()
+        super().__init__(schema, parquet.ParquetWriter(file, schema))
 
 
 def refuse_hadoop(hadoop_config: object) -> None:

@@ -134,16 +134,22 @@ class Source(Transformation):
 
 
 @dataclass(eq=False)
-class OneInput(Transformation):
-    """One operator on one stream; `key_selector` when it keeps keyed state."""
+class _FromOne(Transformation):
+    """A step behind one other."""
 
     input: Transformation = field(repr=False)
-    operator_factory: OperatorFactory | None
-    key_selector: KeySelector | None = None
 
     @property
     def inputs(self) -> tuple[Transformation, ...]:
         return (self.input,)
+
+
+@dataclass(eq=False)
+class OneInput(_FromOne):
+    """One operator on one stream; `key_selector` when it keeps keyed state."""
+
+    operator_factory: OperatorFactory | None
+    key_selector: KeySelector | None = None
 
 
 @dataclass(eq=False)
@@ -162,16 +168,11 @@ class TwoInput(Transformation):
 
 
 @dataclass(eq=False)
-class Sink(Transformation):
+class Sink(_FromOne):
     """Records to outside; `key_selector` when it keeps keyed state."""
 
-    input: Transformation = field(repr=False)
     operator_factory: OperatorFactory | None
     key_selector: KeySelector | None = None
-
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
 
 
 @dataclass(eq=False)
@@ -195,34 +196,24 @@ class Union(Transformation):
 
 
 @dataclass(eq=False)
-class Partition(Transformation):
+class Partition(_FromOne):
     """How the records of a stream reach their next operator."""
 
-    input: Transformation = field(repr=False)
     partitioner: Partitioner
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
     name: str = field(default="Partition", kw_only=True)
 
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
-
 
 @dataclass(eq=False)
-class SideOutput(Transformation):
+class SideOutput(_FromOne):
     """The records an operator gave to the side output `tag_id`."""
 
-    input: Transformation = field(repr=False)
     tag_id: str
     name: str = field(default="SideOutput", kw_only=True)
 
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
-
 
 @dataclass(eq=False)
-class Cached(Transformation):
+class Cached(_FromOne):
     """A stream that one job computes and keeps, and later ones read.
 
     Args:
@@ -230,57 +221,37 @@ class Cached(Transformation):
             `rayflink.datastream.cached.CachedResult`.
     """
 
-    input: Transformation = field(repr=False)
     result: Any
     name: str = field(default="Cache", kw_only=True)
 
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
-
 
 @dataclass(eq=False)
-class Split(Transformation):
+class Split(_FromOne):
     """Names for each record of a stream, by which `Select` picks; `selector` is record -> iterable of names."""
 
-    input: Transformation = field(repr=False)
     selector: Callable[[Any], Any]
     name: str = field(default="Split", kw_only=True)
 
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
-
 
 @dataclass(eq=False)
-class Select(Transformation):
+class Select(_FromOne):
     """The records of a split stream that bear one of `selected_names`; a later selection replaces an earlier one."""
 
-    input: Transformation = field(repr=False)
     selected_names: tuple[str, ...]
     name: str = field(default="Select", kw_only=True)
 
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
-
 
 @dataclass(eq=False)
-class Feedback(Transformation):
+class Feedback(_FromOne):
     """A stream together with what later steps feed back into it.
 
     Args:
         wait_ms: how long the head waits for feedback after the input has ended, 0 for ever.
     """
 
-    input: Transformation = field(repr=False)
     wait_ms: int = 0
     name: str = field(default="Feedback", kw_only=True)
     feedback_edges: list[Transformation] = field(default_factory=list, kw_only=True, repr=False)
-
-    @property
-    def inputs(self) -> tuple[Transformation, ...]:
-        return (self.input,)
 
     def add_feedback_edge(self, edge: Transformation) -> None:
         """Feed the records of `edge` back."""
