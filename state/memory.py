@@ -287,7 +287,8 @@ class HashMapBackend:
         try:
             return bytes((SNAPSHOT_FORMAT,)) + pickle.dumps(content, protocol=5)
         except Exception as error:  # a user's class may raise anything while it is pickled
-            found = f"a value ({type(error).__name__}: {error})"
+            where, failure = _not_picklable(content) or ("its state", error)
+            found = f"{where} ({type(failure).__name__}: {failure})"
             remedy = "keep in state only values that can be pickled"
             raise SerializationError("the hashmap backend", found, remedy) from error
 
@@ -318,3 +319,14 @@ def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[An
         if gone > part // 2:
             part *= 2
         position = max(0, reached - gone)
+
+
+def _not_picklable(content: Mapping[str, Any]) -> tuple[str, Exception] | None:
+    """Which state, of which key, a key group cannot be written for, and why."""
+    for name, (_, rows) in content["tables"].items():
+        for _, _, key, value in rows:
+            try:
+                pickle.dumps(value, protocol=5)
+            except Exception as error:  # as in `_encode`
+                return f"a value of state {name!r} of key {key!r:.100}", error
+    return None

@@ -1,5 +1,6 @@
-"""The test kit: operators under every hardship, and whole jobs from a seed. See docs/testing.md."""
+"""The test kit: operators under every hardship, whole jobs from a seed, laws of backends. See docs/testing.md."""
 
+from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from .elements import active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
     ROUGH_NETWORK,
@@ -24,8 +25,10 @@ from .sources import CRASH, PAUSE, Crash, Pause, ScriptedCrash, ScriptedSource
 from .story import Happening, Story
 
 __all__ = [
+    "BACKEND_LAWS",
     "CRASH",
     "HARDSHIPS",
+    "LONG_BACKEND_LAWS",
     "PAUSE",
     "ROUGH_NETWORK",
     "CancelJob",
@@ -52,6 +55,7 @@ __all__ = [
     "TriggerCheckpoint",
     "active",
     "at",
+    "check_backend",
     "columns",
     "end",
     "idle",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rayflink.operators.base import OperatorContext
+from rayflink.state.errors import SerializationError
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.keys import canonical_key
 from rayflink.state.memory import HashMapBackend, HashMapTable
@@ -15,13 +16,14 @@ from rayflink.state.memory import HashMapBackend, HashMapTable
 class WriteBackTable(HashMapTable):
     """Stores pickled values; a loaded dict is a copy."""
 
-    __slots__ = ("_loaded",)
+    __slots__ = ("_loaded", "name")
 
     tracks_changes = True
 
     def __init__(self, groups_of: Any) -> None:
         super().__init__(groups_of)
         self._loaded: dict[Any, dict[Any, Any]] = {}
+        self.name = ""
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
         space = self._spaces.get(namespace, {})
@@ -33,17 +35,23 @@ class WriteBackTable(HashMapTable):
         space = self._spaces.setdefault(namespace, {})
         for key in map(canonical_key, keys):
             if key in self._loaded[namespace]:
-                space[key] = pickle.dumps(self._loaded[namespace][key])
+                space[key] = self._pickled(self._loaded[namespace][key])
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
         data = super().get(key, namespace)
         return default if data is None else pickle.loads(data)
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
-        self._spaces.setdefault(namespace, {})[key] = pickle.dumps(value)
+        self._spaces.setdefault(namespace, {})[key] = self._pickled(value)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         self.put(key, [*self.get(key, namespace, ()), value], namespace)
+
+    def _pickled(self, value: Any) -> bytes:
+        try:
+            return pickle.dumps(value)
+        except Exception as error:
+            raise SerializationError("the backend", f"a value of state {self.name!r}", "keep others") from error
 
     def rows(self) -> Any:
         for key, namespace, data in super().rows():
@@ -84,8 +92,14 @@ class WriteBackBackend(HashMapBackend):
 
     create_table = WriteBackTable
 
+    def _table(self, name: str, kind: str) -> WriteBackTable:
+        table = super()._table(name, kind)
+        assert isinstance(table, WriteBackTable)
+        table.name = name
+        return table
+
     def map_table(self, descriptor: Any) -> Any:
-        return WriteBackMapTable(self._table(descriptor.name, descriptor.stored_kind))  # type: ignore[arg-type]
+        return WriteBackMapTable(self._table(descriptor.name, descriptor.stored_kind))
 
 
 def write_back_backend(ctx: OperatorContext) -> WriteBackBackend:

@@ -1,0 +1,113 @@
+"""The backend that is held to the laws, and how a law says what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Protocol
+
+from rayflink.state.backend import KeyContext, KeyedBackend, KeyedTable
+from rayflink.state.handles import StateStore
+from rayflink.state.key_groups import key_group_range
+from rayflink.state.memory import HashMapBackend
+
+MAX_PARALLELISM = 128
+OPERATOR_UID = "uid-1"
+
+
+class MakeBackend(Protocol):
+    """Makes a new, empty backend of its own."""
+
+    def __call__(self, key_groups: range, max_parallelism: int, operator_uid: str) -> KeyedBackend: ...
+
+
+class Subject:
+    """Makes the backends that a law asks for, and closes them behind it.
+
+    Args:
+        make_backend: makes the backend under test.
+    """
+
+    def __init__(self, make_backend: MakeBackend) -> None:
+        self._make = make_backend
+        self._made: list[KeyedBackend] = []
+
+    def backend(self, *snapshots: Mapping[int, bytes], subtask: int = 0, parallelism: int = 1) -> KeyedBackend:
+        """A new backend under test, with what the snapshots hold of this subtask's keys."""
+        return self._started(self._make, snapshots, key_group_range(subtask, parallelism, MAX_PARALLELISM))
+
+    def hashmap(self, *snapshots: Mapping[int, bytes]) -> KeyedBackend:
+        """A new hashmap backend, with what the snapshots hold."""
+        return self._started(HashMapBackend, snapshots, range(MAX_PARALLELISM))
+
+    def store(self, now_ms: Callable[[], int] | None = None, scoped: bool = False) -> tuple[StateStore, KeyContext]:
+        """The handles of a new backend, and the context that tells them the key; that is "k" at first."""
+        return self.store_of(self.backend(), now_ms, scoped)
+
+    def store_of(
+        self, backend: KeyedBackend, now_ms: Callable[[], int] | None = None, scoped: bool = False
+    ) -> tuple[StateStore, KeyContext]:
+        """The handles of this backend."""
+        context = KeyContext() if now_ms is None else KeyContext(now_ms)
+        context.key = "k"
+        return StateStore(backend, context, OPERATOR_UID, scoped), context
+
+    def close(self, backend: KeyedBackend) -> None:
+        """Close one of the backends."""
+        self._made.remove(backend)
+        backend.close()
+
+    def _started(self, make: MakeBackend, snapshots: Iterable[Mapping[int, bytes]], groups: range) -> KeyedBackend:
+        made = make(groups, MAX_PARALLELISM, OPERATOR_UID)
+        self._made.append(made)
+        made.restore(snapshots)
+        return made
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._made:
+            self._made.pop().close()
+
+
+Law = Callable[[Subject], None]
+"""Raises an AssertionError where the backend does not keep it."""
+
+
+def same(what: str, found: Any, expected: Any) -> None:
+    """Hold `found` to be equal to `expected`."""
+    if found != expected:
+        raise AssertionError(f"{what}: expected {expected!r:.1000}, found {found!r:.1000}")
+
+
+def same_bag(what: str, found: Iterable[Any], expected: Iterable[Any]) -> None:
+    """Hold two collections of hashable things to be equal but for the order."""
+    mine, wanted = list(found), list(expected)
+    if len(mine) != len(wanted) or set(mine) != set(wanted):
+        missing, more = set(wanted) - set(mine), set(mine) - set(wanted)
+        counts = f"{len(wanted)} expected, {len(mine)} found"
+        raise AssertionError(f"{what}: {counts}; missing {missing!r:.500}, not expected {more!r:.500}")
+
+
+def refused(what: str, error: type[Exception], said: str, action: Callable[[], object]) -> None:
+    """Hold `action` to raise `error` with these words in its text."""
+    try:
+        action()
+    except error as raised:
+        if said not in str(raised):
+            raise AssertionError(f"{what}: the error should say {said!r}, and says {str(raised)!r}") from raised
+    else:
+        raise AssertionError(f"{what}: {error.__name__} is to be raised, and is not")
+
+
+def content_of(table: KeyedTable) -> dict[tuple[Any, Any], Any]:
+    """(key, namespace) -> value of all entries, each of which must be there once, as `len` and `walk` have it."""
+    rows = list(table.entries(range(MAX_PARALLELISM)))
+    content = {(key, namespace): value for key, namespace, value in rows}
+    same("each entry is given once; entries given", len(rows), len(content))
+    same("len(table)", len(table), len(content))
+    same_bag("the places that walk() gives", set(table.walk()), content)
+    return content
