@@ -44,6 +44,16 @@ def aggregation(kind: str, position: Position = 0) -> Combine:
     raise ValueError(f"there is no aggregation {kind!r}; use sum, min, max, min_by or max_by")
 
 
+def orders(kind: str, position: Position) -> Callable[[Any, Any], bool]:
+    """Of min_by or max_by: whether the first record wins over the second; of equal ones none does.
+
+    Raises:
+        TypeError: a record has no such field, or they cannot be compared.
+    """
+    precedes = lt if kind == "min_by" else gt
+    return lambda record, other: precedes(field_of(record, position), field_of(other, position))
+
+
 def field_of(record: Any, position: Position) -> Any:
     """The field of a record at an index or name; the record itself where it has no fields and the position is 0.
 

@@ -28,6 +28,7 @@ class WindowContents:
         merge: two accumulators -> one with the records of both; may change the first.
         result: accumulator -> result; None: the accumulator is the result.
         function: whose life cycle is kept, or None.
+        built_in: kind and field of a built-in aggregation, or None.
     """
 
     name: str
@@ -38,6 +39,7 @@ class WindowContents:
     merge: Callable[[Any, Any], Any]
     result: Callable[[Any], Any] | None = None
     function: Any = None
+    built_in: tuple[str, Position] | None = None
 
 
 def reducing(function: Any) -> WindowContents:
@@ -54,7 +56,7 @@ def built_in(kind: str, position: Position = 0) -> WindowContents:
         field_of(value, position)  # is not combined; it must have the field too
         return isolated(value)
 
-    return WindowContents(name, "reducing", kind, first, combine, combine)
+    return WindowContents(name, "reducing", kind, first, combine, combine, built_in=(kind, position))
 
 
 def aggregating(function: Any) -> WindowContents:

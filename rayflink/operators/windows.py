@@ -79,14 +79,19 @@ def window_operator(
     chosen = rules or WindowRules()
     lateness, late_tag = chosen.allowed_lateness_ms, chosen.late_tag_id
     if chosen.trigger is None and chosen.evictor is None and is_plainly_aligned(assigner):
-        return WindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
+        from .pane_contents import can_share
+        from .pane_windows import PaneWindowOperator
+
+        shares = assigner.size_ms > assigner.slide_ms and can_share(contents)  # type: ignore[attr-defined]
+        kind = PaneWindowOperator if shares else WindowOperator
+        return kind(key_selector, assigner, contents, evaluation, lateness, late_tag)
     trigger = chosen.trigger or assigner.get_default_trigger(None)
     if chosen.evictor is not None:
         from .evicting_windows import EvictingMergingWindowOperator, EvictingWindowOperator
 
         merges = isinstance(assigner, MergingWindowAssigner)
-        kind = EvictingMergingWindowOperator if merges else EvictingWindowOperator
-        return kind(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger, chosen.evictor)
+        evicts = EvictingMergingWindowOperator if merges else EvictingWindowOperator
+        return evicts(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger, chosen.evictor)
     if isinstance(assigner, MergingWindowAssigner):
         from .merging_windows import MergingWindowOperator
 
@@ -153,19 +158,21 @@ class BaseWindowOperator(KeyedOperator):
         return repr(self._assigner.get_default_trigger(None))
 
     def declare_state(self) -> None:
-        kind, name = self._stored.kind, "window-contents"
-        if kind == "list":
-            descriptor: Any = ListStateDescriptor(name)
-        elif kind == "reducing":
-            descriptor = ReducingStateDescriptor(name, self._stored.add)
-        else:
-            descriptor = AggregatingStateDescriptor(name, self._stored.function)
-        self._table = self.backend.table(descriptor)
+        self._table = self.backend.table(self.contents_descriptor("window-contents"))
         self._event_timers = self.backend.timers("window-timers/event")
         self._processing_timers = self.backend.timers("window-timers/processing")
         self._window_store = StateStore(self.backend, self.context, self.ctx.operator_id, scoped=True)
         self._key_store = StateStore(self.backend, self.context, self.ctx.operator_id)
         self._window_context = _EvaluationContext(self)
+
+    def contents_descriptor(self, name: str) -> Any:
+        """What the contents of windows are as state."""
+        kind = self._stored.kind
+        if kind == "list":
+            return ListStateDescriptor(name)
+        if kind == "reducing":
+            return ReducingStateDescriptor(name, self._stored.add)
+        return AggregatingStateDescriptor(name, self._stored.function)
 
     def evaluation_state(self) -> Any:
         """The store of a window function's state by key and window."""
@@ -247,6 +254,10 @@ class BaseWindowOperator(KeyedOperator):
                 with UserCode(self.ctx, "clear"):
                     self._evaluation.clear(self._window_context)
                 yield
+        self.drop(keys, window)
+
+    def drop(self, keys: list[Any], window: Any) -> None:
+        """Delete what is kept of these keys for a window that is over."""
         self._table.remove_all(keys, window)
 
     def emit_late(self, value: Any, stamp: int | None, out: Emission) -> None:
