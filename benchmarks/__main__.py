@@ -21,6 +21,7 @@ _ABOUT = {
     "latency": "latency over one shuffle, and of the control plane under load",
     "startup": "from execute() to the first record",
     "scaling": "throughput by parallelism and by channels a task",
+    "windows": "tumbling counts, sliding sums at several ratios, open sessions; records a CPU-second of the window",
 }
 
 

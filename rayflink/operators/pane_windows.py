@@ -22,7 +22,7 @@ from rayflink.state.isolation import isolated
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from ..common.configuration import Configuration
 from ..common.options import SHARE_PANES
-from .base import OperatorContext, OperatorSnapshot, UserCodeError, shortened
+from .base import OperatorContext, OperatorSnapshot, UserCodeError
 from .emission import Emission
 from .pacing import FIRING_RECORDS
 from .pane_contents import Arrivals, Entry, pane_contents
