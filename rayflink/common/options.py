@@ -454,7 +454,7 @@ PLACEMENT_STRATEGY = _option(_R, "rayflink.ray.placement-strategy", enum_type(Pl
                              PlacementStrategy.PACK,
                              "How Ray lays the slots of a job on nodes; STRICT_SPREAD gives each a node of its own.")
 SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
-                      "Sliding windows add a record of an aggregation to one pane, and join panes when they fire; false "
+                      "Sliding windows add a record of an aggregation to one pane, and join panes to fire; false "
                       "adds it to each of its windows, for functions to which the order of records counts that come "
                       "out of order. State of the one is not restored as that of the other.")
 KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536,
