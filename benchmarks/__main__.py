@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from . import machine, report
-from .contestants import W1_PEERS, Contestant, ours
+from .contestants import W1_PEERS, Contestant, flink_state_large, ours
 from .environments import cache_directory
 from .rounds import Record, measure
 from .words import WORDS_A_LINE, word_file
@@ -22,7 +22,14 @@ _ABOUT = {
     "startup": "from execute() to the first record",
     "scaling": "throughput by parallelism and by channels a task",
     "windows": "tumbling counts, sliding sums at several ratios, open sessions; records a CPU-second of the window",
+    "state_count": "counts of 1 M keys in a ValueState by a Python KeyedProcessFunction, a CPU second of its task",
+    "state_large": "updates of 50 M preloaded counts on RocksDB, file pages and managed memory capped alike",
 }
+_SMALL: dict[str, dict[str, float]] = {
+    "state_count": {"keys": 100_000, "records": 400_000},
+    "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
+}
+"""Benchmark -> what `--small` gives to `run`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,12 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     before = machine.describe()
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    records = _w1(asked) if asked.name == "w1" else _ours_alone(asked)
+    records = _MEASURED.get(asked.name, _ours_alone)(asked)
     noted = {**before, "load_1min_after": machine.load()}
     print(f"{asked.name}: {_ABOUT[asked.name]}; {asked.runs} runs, interleaved\n")
     print(machine.show(noted) + "\n")
     if any(record.results for record in records):
-        print(report.rates_table(records) if asked.name == "w1" else report.numbers_table(records[0]))
+        print(_SHOWN.get(asked.name, report.numbers_table)(records))
     for record in records:
         if record.missing:
             print(f"\nnot measured: {record.contestant.name}: {record.missing}")
@@ -49,9 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=_ABOUT, help="the benchmark")
-    parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="of w1: comma-separated, '' for none")
+    parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="comma-separated, '' for none")
     parser.add_argument("--runs", type=_positive, default=5, help="rounds; a round runs each contestant once")
     parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1: slow peers get a part")
+    parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
 
@@ -78,8 +86,25 @@ def _w1(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _state_large(asked: argparse.Namespace) -> list[Record]:
+    params = _params(asked)
+    contestants: list[Contestant] = [ours(asked.name, params)]
+    if "flink" in asked.peers:
+        contestants.append(flink_state_large(**params))
+    return measure([(way, None, None) for way in contestants], asked.runs, cache_directory(), _say)
+
+
 def _ours_alone(asked: argparse.Namespace) -> list[Record]:
-    return measure([(ours(asked.name, {}), None, None)], asked.runs, cache_directory(), _say)
+    return measure([(ours(asked.name, _params(asked)), None, None)], asked.runs, cache_directory(), _say)
+
+
+def _params(asked: argparse.Namespace) -> dict[str, float]:
+    return _SMALL.get(asked.name, {}) if asked.small else {}
+
+
+_MEASURED = {"w1": _w1, "state_large": _state_large}
+"""Benchmarks that have peers; the others are ours alone."""
+_SHOWN = {"w1": report.rates_table, "state_large": report.side_by_side}
 
 
 def _say(line: str) -> None:

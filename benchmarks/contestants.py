@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from . import state_large
 from .environments import Environment, Unavailable
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +22,7 @@ _FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=F
 _PYFLINK = Environment("pyflink", ("apache-flink==2.3.0",))
 _BYTEWAX = Environment("bytewax", ("bytewax==0.21.1",))
 _PATHWAY = Environment("pathway", ("pathway==0.33.0",))
+_STATE_HEAP_MB = 1024
 _OPENED = ("lang", "net", "io", "nio", "text", "time", "util", "util.concurrent")
 
 
@@ -58,28 +60,44 @@ class PythonModule:
 
 @dataclass(frozen=True)
 class FlinkJvm:
-    """`flink/WordCount.java` on a local cluster in one JVM; the jobs after the first are warm."""
+    """A program of `flink/` on a local cluster in one JVM.
+
+    Args:
+        program: `flink/<program>.java`, whose class has this name.
+        arguments: of the program, behind the data file where there is one.
+        heap_mb: most of the heap; None leaves it to the JVM.
+        page_cache_bytes: see `page_cache`; None for no bound.
+        folder: a directory under the cache that the program gets as its last argument; None for none.
+    """
 
     name: str
     about: str
-    source: str
-    jobs: int = 4
+    program: str
+    arguments: tuple[str, ...] = ()
     divisor: int = 1
+    heap_mb: int | None = None
+    page_cache_bytes: int | None = None
+    folder: str | None = None
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
         java, javac = _jdk_tool("java"), _jdk_tool("javac")
         jars = f"{_FLINK.site_packages(cache) / 'pyflink' / 'lib'}/*"
-        program = Path(__file__).parent / "flink" / "WordCount.java"
+        program = Path(__file__).parent / "flink" / f"{self.program}.java"
         classes = cache / f"classes-{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}"
-        if not (classes / "WordCount.class").exists():
+        if not (classes / f"{self.program}.class").exists():
             compiled = subprocess.run(
                 [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(program)], capture_output=True, text=True
             )
             if compiled.returncode:
                 raise Unavailable(f"javac refused {program.name}: {compiled.stderr.strip()[-400:]}")
         opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
-        arguments = [str(data), self.source, str(self.jobs)]
-        return [java, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}", "WordCount", *arguments]
+        heap = [] if self.heap_mb is None else [f"-Xmx{self.heap_mb}m"]
+        arguments = [*([str(data)] if data else []), *self.arguments]
+        arguments += [str(cache / self.folder)] if self.folder else []
+        run = [java, *heap, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}", self.program, *arguments]
+        if self.page_cache_bytes is None:
+            return run
+        return [sys.executable, "-m", "benchmarks.page_cache", str(self.page_cache_bytes), *run]
 
 
 def _jdk_tool(tool: str) -> str:
@@ -100,10 +118,27 @@ def _bytewax(name: str, about: str, workers: int) -> PythonModule:
     return PythonModule(name, about, "benchmarks.peers.w1_bytewax", _BYTEWAX, {"workers": workers}, divisor=4)
 
 
+def flink_state_large(
+    keys: int = state_large.KEYS,
+    warm_seconds: float = state_large.WARM_SECONDS,
+    window_seconds: float = state_large.WINDOW_SECONDS,
+) -> FlinkJvm:
+    """The peer of `state_large`, with the same caps."""
+    return FlinkJvm(
+        "flink",
+        "Flink 2.3 JVM",
+        "StateCount",
+        (str(keys), str(warm_seconds), str(window_seconds), str(state_large.MANAGED_MB)),
+        heap_mb=_STATE_HEAP_MB,
+        page_cache_bytes=state_large.PAGE_CACHE_MB << 20,
+        folder="flink-state",
+    )
+
+
 W1_PEERS: dict[str, tuple[Contestant, ...]] = {
     "flink": (
-        FlinkJvm("flink", "Flink 2.3 JVM, warm; FileSource: one reader a file", "file-source"),
-        FlinkJvm("flink-split", "Flink 2.3 JVM, warm; readFile: both subtasks read", "read-file"),
+        FlinkJvm("flink", "Flink 2.3 JVM, warm; FileSource: one reader a file", "WordCount", ("file-source", "4")),
+        FlinkJvm("flink-split", "Flink 2.3 JVM, warm; readFile: both subtasks read", "WordCount", ("read-file", "4")),
     ),
     "pyflink": (
         PythonModule("pyflink", "PyFlink 2.3, thread mode", "benchmarks.peers.w1_pyflink", _PYFLINK, divisor=16),
@@ -112,8 +147,6 @@ W1_PEERS: dict[str, tuple[Contestant, ...]] = {
         _bytewax("bytewax", "Bytewax 0.21.1, 1 worker", workers=1),
         _bytewax("bytewax-2", "Bytewax 0.21.1, 2 workers", workers=2),
     ),
-    "pathway": (
-        PythonModule("pathway", "Pathway 0.33, 1 thread", "benchmarks.peers.w1_pathway", _PATHWAY, divisor=4),
-    ),
+    "pathway": (PythonModule("pathway", "Pathway 0.33, 1 thread", "benchmarks.peers.w1_pathway", _PATHWAY, divisor=4),),
 }
 """Peers of W1 by the name that `--peers` takes; one peer may have several ways to run."""

@@ -63,24 +63,50 @@ def rates_table(records: Sequence[Record]) -> str:
     rows, startups = [], []
     for record in (record for record in records if record.results):
         results = record.results
-        rows.append((
-            record.contestant.about,
-            f"{record.words:,}",
-            str(len(results)),
-            Spread.of([rate(result) / 1e6 for result in results]).show(3),
-            Spread.of([whole_rate(result) / 1e6 for result in results]).show(3),
-            ratios(base, record).show(),
-        ))
+        rows.append(
+            (
+                record.contestant.about,
+                f"{record.words:,}",
+                str(len(results)),
+                Spread.of([rate(result) / 1e6 for result in results]).show(3),
+                Spread.of([whole_rate(result) / 1e6 for result in results]).show(3),
+                ratios(base, record).show(),
+            )
+        )
         startup = Spread.of([result["seconds_startup"] for result in results])
         startups.append((record.contestant.about, startup.show()))
     return table(head, rows) + "\n\n" + table(("contestant", "process start to first record, s"), startups)
 
 
-def numbers_table(record: Record) -> str:
-    """Markdown: a line a number that the runs of one contestant reported."""
+def numbers_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a number that the runs of the one contestant reported."""
+    record = records[0]
     names = [name for name, value in record.results[0].items() if isinstance(value, (int, float))]
     rows = [(name, Spread.of([result[name] for result in record.results]).show(3)) for name in names]
     return table(("number", "median (min to max)"), rows)
+
+
+def side_by_side(records: Sequence[Record]) -> str:
+    """Markdown: a line a number, a column a contestant that ran, and the first one's numbers over each other's.
+
+    The ratios are taken round by round; there is none where a number was 0.
+    """
+    ran = [record for record in records if record.results]
+    base, *others = ran
+    head = ["number", *(record.contestant.about for record in ran)]
+    head += [f"{base.contestant.name} / {record.contestant.name}" for record in others]
+    rows = []
+    for name in dict.fromkeys(name for record in ran for name in record.results[0]):
+        cells = [_spread_of([result[name] for result in record.results if name in result]) for record in ran]
+        for other in others:
+            pairs = zip(base.results, other.results, strict=False)
+            cells.append(_spread_of([a[name] / b[name] for a, b in pairs if a.get(name) and b.get(name)]))
+        rows.append([name, *cells])
+    return table(head, rows)
+
+
+def _spread_of(values: Sequence[float]) -> str:
+    return Spread.of(values).show() if values else "-"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

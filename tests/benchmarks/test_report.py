@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.contestants import PythonModule
-from benchmarks.report import Spread, as_json, numbers_table, rate, rates_table, ratios, table, whole_rate
+from benchmarks.report import (
+    Spread,
+    as_json,
+    numbers_table,
+    rate,
+    rates_table,
+    ratios,
+    side_by_side,
+    table,
+    whole_rate,
+)
 from benchmarks.rounds import Record
 
 
@@ -57,8 +67,22 @@ def test_start_up_has_lines_of_its_own() -> None:
 def test_every_number_a_run_reports_has_its_line() -> None:
     runs = [{"p99_ms": 4, "note": "x"}, {"p99_ms": 8, "note": "y"}]
     record = Record(PythonModule("ours", "rayflink", "nowhere"), None, runs)
-    assert "| p99_ms | 6.000 (4.000 to 8.000) |" in numbers_table(record)
-    assert "note" not in numbers_table(record)
+    assert "| p99_ms | 6.000 (4.000 to 8.000) |" in numbers_table([record])
+    assert "note" not in numbers_table([record])
+
+
+def test_numbers_stand_side_by_side_with_the_ratios_of_each_round() -> None:
+    ours = Record(PythonModule("ours", "rayflink", "nowhere"), None, [{"x": 6, "own": 1}, {"x": 8, "own": 3}])
+    peer = Record(PythonModule("peer", "Peer", "nowhere"), None, [{"x": 2, "zero": 0}, {"x": 4, "zero": 0}])
+    assert side_by_side([ours, peer]).splitlines()[0].split("|")[1:-1] == [
+        " number ", " rayflink            ", " Peer                ", " ours / peer         "
+    ]  # fmt: skip
+    assert [line.split() for line in side_by_side([ours, peer]).replace("|", "").splitlines()[2:]] == [
+        ["x", "7.00", "(6.00", "to", "8.00)", "3.00", "(2.00", "to", "4.00)", "2.50", "(2.00", "to", "3.00)"],
+        ["own", "2.00", "(1.00", "to", "3.00)", "-", "-"],
+        ["zero", "-", "0.00", "(0.00", "to", "0.00)", "-"],
+    ]
+    assert "Peer" not in side_by_side([ours, Record(peer.contestant, None, [], "absent")])
 
 
 def test_a_table_is_aligned_markdown() -> None:

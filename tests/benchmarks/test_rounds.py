@@ -58,7 +58,9 @@ def test_a_run_over_its_limit_is_killed() -> None:
 
 def test_a_missing_jdk_is_said_and_not_raised_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    (record,) = measure([(FlinkJvm("flink", "", "file-source"), 8, None)], 1, tmp_path, lambda line: None)
+    (record,) = measure(
+        [(FlinkJvm("flink", "", "WordCount", ("file-source", "4")), 8, None)], 1, tmp_path, lambda line: None
+    )
     assert record.missing is not None and "install a JDK 17" in record.missing
 
 

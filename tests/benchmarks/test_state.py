@@ -1,0 +1,157 @@
+"""The benchmarks of keyed state count what they draw and measure what they say; each job runs in this process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import benchmarks.__main__ as program
+from benchmarks import ours_state_count, ours_state_large
+from benchmarks.contestants import flink_state_large
+from benchmarks.environments import Unavailable, cache_directory
+from benchmarks.keyed_counts import HOT_KEYS, Count, CountAndTell, Draw, DrawnKeys, Kind
+from benchmarks.ours_state_count import HASHMAP, Case, state_count
+from benchmarks.ours_state_large import TimedCount, update
+from benchmarks.page_cache import page_cache_cap
+from benchmarks.rounds import run
+from benchmarks.state_large import Size
+from rayflink.common.errors import JobExecutionError
+from rayflink.datastream.environment import StreamExecutionEnvironment
+
+LOCAL = {"execution.target": "local"}
+
+
+@given(st.sampled_from(("uniform", "zipf", "hot")), st.integers(1, 200_000))
+def test_drawn_keys_are_among_those_there_are(kind: Kind, keys: int) -> None:
+    drawn = Draw(kind, keys).sample(np.random.default_rng(3), 100)
+    assert 0 <= drawn.min() and drawn.max() < keys
+
+
+def test_hot_keys_are_few_and_uniform_ones_are_not() -> None:
+    random = np.random.default_rng(3)
+    hot, uniform = (len(np.unique(Draw(kind, 4 * HOT_KEYS).sample(random, 400_000))) for kind in ("hot", "uniform"))
+    assert HOT_KEYS * 0.99 < hot <= HOT_KEYS < 3 * HOT_KEYS < uniform
+
+
+def test_a_filled_source_gives_each_key_once_and_then_as_many_drawn_ones_as_asked() -> None:
+    keys = np.concatenate(list(DrawnKeys(Draw("uniform", 10_000), fill=True, count=20_000).batches()))
+    assert len(keys) == 30_000
+    assert sorted(keys[:10_000]) == list(range(10_000)) != list(keys[:10_000])
+
+
+def test_a_source_goes_on_where_it_was() -> None:
+    source = DrawnKeys(Draw("uniform", 10_000), fill=True, count=20_000)
+    one = source.create_reader(None).open_split(0)  # type: ignore[arg-type]  # it looks at nothing
+    first = one.read(1)
+    other = source.create_reader(None).open_split(one.position())  # type: ignore[arg-type]
+    assert first != one.read(1) == other.read(1)
+
+
+@pytest.mark.parametrize("case", HASHMAP, ids=lambda case: case.name)
+def test_each_key_and_each_drawn_record_is_counted(case: Case) -> None:
+    numbers, result = state_count(case, 300, 2_000, LOCAL)
+    assert result.vertices[-1]["numRecordsIn"] == 2_300
+    assert numbers["m_rows_per_cpu_second"] > 0 and numbers["memory_mb"] > 10
+
+
+def test_the_counts_are_those_of_the_keys() -> None:
+    def last_counts(function: Count) -> list[tuple[int, int]]:
+        env = StreamExecutionEnvironment.get_execution_environment({**LOCAL, "state.backend.type": "hashmap"})
+        drawn = env.from_source(DrawnKeys(Draw("uniform", 5), fill=True, count=400), None, "Keys")
+        counts = drawn.key_by(lambda record: record[0]).process(function)
+        return sorted(dict(counts.execute_and_collect()).items())  # type: ignore[arg-type]
+
+    keys = np.concatenate(list(DrawnKeys(Draw("uniform", 5), fill=True, count=400).batches())).tolist()
+    assert last_counts(CountAndTell(5, "hashmap")) == [(key, keys.count(key) // 4 * 4) for key in range(5)]
+    assert last_counts(Count(5, "hashmap")) == []
+
+
+def test_a_backend_that_was_not_asked_for_is_refused() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment({**LOCAL, "state.backend.type": "hashmap"})
+    env.from_collection([1]).key_by(abs).process(Count(1, "rocksdb")).print()
+    with pytest.raises(JobExecutionError, match=r"state.backend.type is rocksdb, but the state is in a HashMapTable"):
+        env.execute()
+
+
+@pytest.mark.slow
+def test_a_run_of_state_count_reports_each_case() -> None:
+    numbers = ours_state_count.run(None, keys=2_000, records=5_000, target="local")
+    assert numbers["rows"] == len(numbers["cases"]) * 7_000
+    assert {case.name for case in HASHMAP} <= set(numbers["cases"])
+    assert numbers["hashmap_hot.m_rows_per_cpu_second"] > 0
+
+
+@pytest.mark.slow
+def test_updates_are_those_between_the_ends_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", 0.5)
+    numbers = update(Size(2_000, 0.1, 0.4), "hashmap", None, LOCAL)
+    assert numbers["new_keys"] == 2_000
+    assert numbers["updates"] / numbers["updates_per_second"] == pytest.approx(0.4, abs=0.3)
+    assert 0.2 < numbers["cores_busy"] < 4
+
+
+@pytest.mark.slow
+def test_a_window_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", -0.4)
+    with pytest.raises(RuntimeError, match=r"the window of 0.4 s had not ended"):
+        update(Size(2_000, 0.1, 0.4), "hashmap", None, LOCAL)
+
+
+def test_the_keyed_task_enters_its_control_group(tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment({**LOCAL, "state.backend.type": "hashmap"})
+    env.from_collection([1]).key_by(abs).process(TimedCount(Size(1), "hashmap", tmp_path / "procs")).print()
+    env.execute()
+    assert (tmp_path / "procs").read_text() == str(os.getpid())
+
+
+def test_small_gives_few_keys_and_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(program, "measure", lambda contestants, *rest: asked.extend(one for one, *_ in contestants))
+    common = argparse.Namespace(small=True, peers=["flink"], runs=1)
+    program._state_large(argparse.Namespace(name="state_large", **vars(common)))
+    ours, flink = asked
+    assert dict(ours.params)["keys"] == 1_000_000  # type: ignore[attr-defined]
+    assert flink == flink_state_large(1_000_000, 2, 5)
+
+
+@pytest.mark.slow
+def test_flink_updates_preloaded_keys_where_it_is_installed() -> None:
+    cache = cache_directory()
+    if not list(cache.glob("flink-py*/requirements.txt")) or not shutil.which("javac"):
+        pytest.skip("needs a JDK, and the Flink that python -m benchmarks installs")
+    numbers = run(replace(flink_state_large(20_000, 0.5, 1), page_cache_bytes=None).command(cache, None), 120)
+    assert numbers["rows"] / numbers["updates_per_second"] == pytest.approx(1, abs=0.3)
+    assert not list((cache / "flink-state").iterdir())
+
+
+@pytest.mark.slow
+def test_a_capped_process_keeps_no_more_file_pages_than_it_may(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(64 << 20))
+    reads = "import sys; file = open(sys.argv[1], 'rb')\nwhile file.read(1 << 20): pass\nprint(); input()"
+    try:
+        with page_cache_cap(8 << 20) as entrance:
+            command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', str(entrance), sys.executable, "-S", "-c", reads]
+            with subprocess.Popen(
+                [*command, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            ) as reader:
+                assert reader.stdout is not None and reader.stdin is not None
+                reader.stdout.readline()
+                stat = dict(line.split() for line in (entrance.parent / "memory.stat").read_text().splitlines())
+                reader.stdin.write("\n")
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    assert 0 < int(stat["cache"]) <= 24 << 20
+    assert not entrance.parent.exists()
+    assert not [thread for thread in threading.enumerate() if thread.name == "page cache cap"]
