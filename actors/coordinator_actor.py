@@ -5,6 +5,8 @@ A driver and the tasks load this module to call the actor; what it does is loade
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,9 @@ import ray
 if TYPE_CHECKING:
     from .exchange.frames import TaskAddress
     from .terminal import News, Text
+
+START_WITHIN_S = 120.0
+"""A coordinator that has no job by then has lost its driver, which waits less long for it to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,13 @@ class CoordinatorActor:
         from .ray_coordinator import Coordinator
 
         self._coordinator = Coordinator()
+        self._started = threading.Event()
+        threading.Thread(target=self._expect_start, name="start", daemon=True).start()
+
+    def _expect_start(self) -> None:
+        """End a process that is detached, and that no driver has given its job: it died before it could."""
+        if not self._started.wait(START_WITHIN_S):
+            os._exit(1)
 
     # calls of the driver
 
@@ -54,6 +66,7 @@ class CoordinatorActor:
         Raises: whatever loading the program here raises.
         """
         self._coordinator.start(submission)
+        self._started.set()
 
     @ray.method(concurrency_group="control")
     def cancel(self, by: str) -> None:

@@ -184,7 +184,7 @@ class RayJob(JobHandle):
         )
         try:
             self._ask(self._coordinator.start.remote(submission), "start", START_TIMEOUT_S)
-        except Exception:
+        except BaseException:  # Ctrl-C as well: it is detached, and nobody else would end it
             ray.kill(self._coordinator)
             raise
         self._result: JobResult | None = None

@@ -71,10 +71,10 @@ TICK_S = 0.2
 NOTE_EVERY_S = 2.0
 """How often a job that waits for slots looks at what the cluster has."""
 LINGER_S = 60.0
-_RUNS = (JobStatus.CREATED, JobStatus.RUNNING)
 """How long the result of an ended job is kept after its driver was heard of last."""
 MOST_LINGER_S = 3600.0
 """How long it is kept at most (jobstore.expiration-time)."""
+_RUNS = (JobStatus.CREATED, JobStatus.RUNNING)
 
 
 class Coordinator:
@@ -127,8 +127,8 @@ class Coordinator:
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def cancel(self, by: str) -> None:
+        """Ask for cancellation; rows that wait for the driver are dropped."""
         self._rows.discard()
-        """Ask for cancellation."""
         self._events.put(CancelRequested(by))
 
     def stop(self) -> None:
@@ -167,6 +167,7 @@ class Coordinator:
             self._raise_fault()
         ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
         return News(texts, self._note, to_bytes(self._result) if ended else None)
+
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
         self._raise_fault()
@@ -175,7 +176,6 @@ class Coordinator:
     def accumulators(self) -> bytes:
         """Name -> value of the subtasks that have finished, packed."""
         return to_bytes(self._job.accumulators())
-
 
     # calls of the tasks
 
@@ -188,10 +188,10 @@ class Coordinator:
     def printed(self, texts: list[Text]) -> None:
         """What a task has printed; returns when there is room for more."""
         self._terminal.put(texts)
+
     def collected(self, block: bytes) -> None:
         """Rows for the driver; returns when there is room for more."""
         self._rows.put(block)
-
 
     def process_of(self, attempt: TaskAddress) -> Any:
         """The actor in which an attempt runs, for a peer that was deployed before it."""
@@ -214,13 +214,20 @@ class Coordinator:
         except BaseException as error:  # the last resort: whoever waits for the job must learn of it
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
-            self._release()
+            self._release_all_the_same()
         self._record()
         self._ended.set()
         self._rows.close()
         self._terminal.close()
         self._linger()
         os._exit(0)
+
+    def _release_all_the_same(self) -> None:
+        """Those who wait for the job must be answered, and this process must end, also where Ray answers no more."""
+        try:
+            self._release()
+        except Exception:  # what goes with this process, goes then
+            log.exception("the processes of the job could not be released")
 
     def _record(self) -> None:
         """Leave the status for those who ask when this process is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import nullcontext
@@ -117,6 +118,45 @@ def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
     assert (event.attempt, event.what) == (ME, "AssignSplits")
     assert event.reason.startswith(UNREACHABLE) and "connection reset" in event.reason
     assert coordinator._events.empty() and len(command.calls) == 2
+
+
+@pytest.mark.slow  # imports Ray
+def test_a_coordinator_that_fails_tells_those_who_wait_and_ends_also_where_ray_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rayflink.actors import ray_coordinator
+
+    def refusing(*given: Any) -> Any:
+        raise ConnectionError("no control service")
+
+    ended: list[int] = []
+    monkeypatch.setattr(ray_coordinator.os, "_exit", ended.append)
+    coordinator: Any = ray_coordinator.Coordinator()
+    coordinator._job = SimpleNamespace(graph=SimpleNamespace(id="0", name="j"), start=refusing)
+    coordinator._record = coordinator._linger = lambda: None
+    coordinator._release = refusing
+    coordinator._decide()
+    with pytest.raises(RuntimeError, match="the coordinator of job 'j' failed: ConnectionError: no control service"):
+        coordinator.result(0)
+    assert ended == [0]
+
+
+@pytest.mark.slow  # imports Ray
+@pytest.mark.parametrize("started", [False, True])
+def test_a_coordinator_whose_driver_went_before_its_job_began_ends(
+    monkeypatch: pytest.MonkeyPatch, started: bool
+) -> None:
+    from rayflink.actors import coordinator_actor
+
+    ended: list[int] = []
+    monkeypatch.setattr(coordinator_actor, "START_WITHIN_S", 0.01)
+    monkeypatch.setattr(coordinator_actor.os, "_exit", ended.append)
+    coordinator: Any = object.__new__(coordinator_actor.CoordinatorActor)
+    coordinator._coordinator, coordinator._started = SimpleNamespace(start=lambda submission: None), threading.Event()
+    if started:
+        coordinator.start(None)
+    coordinator._expect_start()
+    assert ended == ([] if started else [1])
 
 
 # the task's shell
