@@ -16,6 +16,7 @@ import shutil
 import struct
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,9 +94,10 @@ class SpillQueue:
         self._newest = self._front = None
         self._in_file = 0
         self._memory.release_all()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what a full disk did not take is not wanted any more
+                file.close()
             self._path.unlink(missing_ok=True)
 
     @property

@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import IO, Any
 
 from rayflink.state.errors import RayflinkError
@@ -132,7 +133,8 @@ class FeedbackQueue:
         return end
 
     def _drop_file(self) -> None:
-        self._files.popleft().close()
+        with suppress(OSError):  # what a full disk did not take is not wanted any more
+            self._files.popleft().close()
         self._read_to = 0
 
 

@@ -214,3 +214,16 @@ def test_what_a_dying_process_still_writes_is_removed_as_well(tmp_path: Path, mo
     folder = tmp_path / "rayflink-1"
     folder.mkdir()
     assert remove_spills(folder, within_s=5) and len(rounds) == 2
+
+
+def test_a_file_that_a_full_disk_did_not_take_goes_all_the_same(tmp_path: Path) -> None:
+    sub = spilled(tmp_path, memory_bytes=0)
+    for _ in range(2):
+        sub.add(Buffer(b"x" * 100, 1))
+    path = tmp_path / "part.spill"
+    assert path.exists()
+    full = open("/dev/full", "r+b")
+    full.write(b"still to be flushed")
+    sub._spill._file = full
+    sub.release()
+    assert not path.exists() and sub.memory_bytes == 0
