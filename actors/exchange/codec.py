@@ -162,13 +162,20 @@ def _stamp_bytes(timestamps: list[int]) -> bytes:
     try:
         stamps = array("q", timestamps)
     except (OverflowError, TypeError) as error:
-        wrong = next(t for t in timestamps if not (isinstance(t, int) and -(2**63) <= t < 2**63))
+        wrong = next(stamp for stamp in timestamps if not _fits(stamp))
         raise CodecError(
             f"a record has timestamp {wrong!r}; a timestamp is an int, epoch milliseconds that fit 64 bits"
         ) from error
     if _SWAPS:
         stamps.byteswap()
     return stamps.tobytes()
+
+
+def _fits(stamp: Any) -> bool:
+    try:
+        return len(array("q", (stamp,))) == 1
+    except (OverflowError, TypeError):
+        return False
 
 
 def _stamps(data: bytes | memoryview, stamp_bytes: int) -> array[int]:

@@ -106,5 +106,10 @@ class KeyChannels:
     def _remember(self, found: dict[Any, int]) -> None:
         if len(self._memo) + len(found) > self._entries:
             self._memo.clear()
-        small = ((key, channel) for key, channel in found.items() if getsizeof(key) <= LARGEST_REMEMBERED)
+        small = ((key, channel) for key, channel in found.items() if _size(key) <= LARGEST_REMEMBERED)
         self._memo.update(islice(small, self._entries))
+
+
+def _size(key: Any) -> int:
+    """Bytes of a key; a tuple's with what it holds."""
+    return getsizeof(key) + sum(map(_size, key)) if isinstance(key, tuple) else getsizeof(key)

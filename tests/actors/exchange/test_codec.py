@@ -195,7 +195,7 @@ def test_a_record_that_cannot_be_pickled_is_named_with_the_remedy() -> None:
 @pytest.mark.parametrize("stamp", [2**63, -(2**63) - 1, 1.5, None, "1"])
 def test_a_timestamp_that_is_no_int64_is_named(stamp: Any) -> None:
     with pytest.raises(CodecError, match=f"timestamp {stamp!r}"):
-        encode_batch(RowBatch(["a", "b"], [0, stamp]))
+        encode_batch(RowBatch(["a", "b"], [np.int64(0), stamp]))
 
 
 @pytest.mark.parametrize(

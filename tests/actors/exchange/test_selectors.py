@@ -255,6 +255,12 @@ def test_large_keys_are_not_remembered() -> None:
     key = "k" * 100_000
     assert channels.keys([key, "small"]) == [expected_channel(key, 4), expected_channel("small", 4)]
     assert channels.remembered == 1
+    inside = (1, ("small", key))
+    assert channels.keys([inside, (1, ("small", "k"))]) == [
+        expected_channel(inside, 4),
+        expected_channel((1, ("small", "k")), 4),
+    ]
+    assert channels.remembered == 2
 
 
 @pytest.mark.spec("D08")
