@@ -42,6 +42,8 @@ LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
 COLLECT_EVERY_S = 10.0
 """Cyclic garbage is looked for this often; reference counts do the rest at once."""
+YOUNG_OBJECTS = 100_000
+"""Among objects that are there since the last look it is looked for once there are so many more than were then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ class Premises:
         gc.disable()
 
     def collect(self, now: float) -> None:
-        """Look for cyclic garbage when it is time."""
+        """Look for cyclic garbage when it is time, and among new objects when there are many."""
+        if gc.get_count()[0] > YOUNG_OBJECTS:
+            gc.collect(1)
         if now - self._collected_at >= COLLECT_EVERY_S:
             self._collected_at = now
             if not self._thaw():

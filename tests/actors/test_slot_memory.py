@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import time
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -317,3 +320,34 @@ def test_a_thread_that_ends_leaves_no_memory_taken(
     shell.run()
     assert left_while_running == [150]
     assert (memory.reserved(one.attempt), memory.reserved(two.attempt)) == (0, 50)
+
+
+class Knot:
+    """One of two objects that hold each other."""
+
+    other: Knot
+
+
+@pytest.mark.slow  # imports Ray
+def test_garbage_in_circles_goes_before_its_time_when_there_is_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rayflink.actors import ray_task
+
+    monkeypatch.setattr(ray_task, "YOUNG_OBJECTS", 1_000)
+    premises, _ = premises_and_deployments(tmp_path)
+    now = time.monotonic()
+    gc.collect()
+    gc.disable()
+    try:
+        left, right = Knot(), Knot()
+        left.other, right.other = right, left
+        gone = weakref.ref(left)
+        del left, right
+        premises.collect(now)
+        assert gone() is not None, "a look costs too much for so few"
+        held = [[] for _ in range(2_000)]
+        premises.collect(now)
+        assert gone() is None and len(held) == 2_000
+    finally:
+        gc.enable()
