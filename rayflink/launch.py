@@ -516,7 +516,8 @@ def _signals(on_signal: Callable[[str], Any]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in found.items() if handler is not None}  # None: not set by Python
 
     def handle(number: int, frame: Any) -> None:
         signal.signal(number, before[signal.Signals(number)])

@@ -134,6 +134,7 @@ class MetricGroup:
         self._variables: dict[str, str] = {}
         self._scope: tuple[str, str] | None = None
         self._logical: tuple[str, ...] = (name,) if name else ()
+        self._failing: set[str] = set()
         self._closed = False
 
     def identify(self, scope: str, delimiter: str, logical: tuple[str, ...], variables: Mapping[str, str]) -> None:
@@ -263,7 +264,11 @@ class MetricGroup:
         try:
             report[name] = gauge.get_value()
         except Exception as error:  # a user's gauge may raise anything; the other metrics are still reported
-            log.warning("gauge not reported: %r", error, extra={"metric": self.get_metric_identifier(name)})
+            if name not in self._failing:  # said once, not with every report
+                self._failing.add(name)
+                log.warning("gauge not reported: %r", error, extra={"metric": self.get_metric_identifier(name)})
+        else:
+            self._failing.discard(name)
 
     def close(self) -> None:
         """Forget all metrics and groups below; what is registered later counts but is not reported."""
