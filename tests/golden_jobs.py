@@ -20,6 +20,7 @@ from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
     CoMapFunction,
+    DataStream,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     RuntimeContext,
@@ -205,6 +206,49 @@ def skew(env: Environment) -> None:
     pairs.key_by(lambda pair: pair[0]).sum(1).filter(lambda pair: pair[1] in (1, 200)).sink_to(out())
 
 
+ORDERS = [(f"u{n % 3}", n, 700 * (n ^ 1)) for n in range(24)]
+"""(user, order, event time)"""
+VISITS = [(900 * (n ^ 1), f"page{n}", f"u{n % 4}") for n in range(16)]
+"""(event time, page, user)"""
+
+
+def orders_and_visits(env: Environment) -> tuple[DataStream, DataStream]:
+    env.set_parallelism(2)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(2))
+    orders = env.from_collection(ORDERS)
+    visits = env.from_collection(VISITS)
+    return (
+        orders.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(lambda order, _: order[2])),
+        visits.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(lambda visit, _: visit[0])),
+    )
+
+
+def order_and_page(order: Any, visit: Any) -> tuple[int, str]:
+    return order[1], visit[1]
+
+
+def window_join(env: Environment) -> None:
+    orders, visits = orders_and_visits(env)
+    joined = orders.join(visits).where(lambda order: order[0]).equal_to(lambda visit: visit[2])
+    joined.window(TumblingEventTimeWindows.of(Time.seconds(3))).apply(order_and_page).sink_to(out())
+
+
+def interval_join(env: Environment) -> None:
+    orders, visits = orders_and_visits(env)
+    near = orders.key_by(lambda order: order[0]).interval_join(visits.key_by(lambda visit: visit[2]))
+    near.between(Time.seconds(-2), Time.seconds(1)).upper_bound_exclusive().process(order_and_page).sink_to(out())
+
+
+def pairs_where(match: Callable[[int, int], bool]) -> list[tuple[int, str]]:
+    """The pairs of orders and visits of one user whose times match, by a nested loop."""
+    return [
+        order_and_page(order, visit)
+        for order in ORDERS
+        for visit in VISITS
+        if order[0] == visit[2] and match(order[2], visit[0])
+    ]
+
+
 def collatz(env: Environment) -> None:
     """Each number goes round until it is one; how often is its answer."""
     env.set_parallelism(2)
@@ -346,6 +390,8 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
         {"out": [("hot", 1), ("hot", 200), ("cold", 1)]},
         in_batch={"out": [("hot", 200), ("cold", 1)]},
     ),
+    GoldenJob("window join", window_join, {"out": pairs_where(lambda one, other: one // 3_000 == other // 3_000)}),
+    GoldenJob("interval join", interval_join, {"out": pairs_where(lambda one, other: -2_000 <= other - one < 1_000)}),
     GoldenJob("collatz", collatz, {"out": collatz_lengths()}),
     GoldenJob(
         "connected components",

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 import subprocess
 import sys
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 
@@ -43,6 +45,14 @@ FLUENT = (
     "rayflink.datastream.ConnectedStreams",
     "rayflink.datastream.WindowedStream",
     "rayflink.datastream.AllWindowedStream",
+    "rayflink.datastream.CoGroupedStreams",
+    "rayflink.datastream.CoGroupedStreams.Where",
+    "rayflink.datastream.CoGroupedStreams.EqualTo",
+    "rayflink.datastream.CoGroupedStreams.WithWindow",
+    "rayflink.datastream.JoinedStreams",
+    "rayflink.datastream.JoinedStreams.WithWindow",
+    "rayflink.datastream.IntervalJoin",
+    "rayflink.datastream.IntervalJoined",
 )
 
 
@@ -50,8 +60,8 @@ def public_names() -> list[str]:
     """Every exported name, and every method of the fluent classes with its parameters."""
     lines = [f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__]
     for path in FLUENT:
-        package, _, name = path.rpartition(".")
-        cls = getattr(import_module(package), name)
+        package, *names = re.split(r"\.(?=[A-Z])", path)
+        cls = reduce(getattr, names, import_module(package))
         for method, value in sorted(inspect.getmembers(cls, callable)):
             if not method.startswith("_"):
                 taken = [p for p in inspect.signature(value).parameters if p != "self"]

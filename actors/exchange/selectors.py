@@ -297,6 +297,8 @@ def extracted(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -
     at: Iterator[Any] = iter(records)
     try:
         keys = list(map(key_of, at))
+    except KeyExtractionError:
+        raise  # it names the step already
     except Exception as error:
         raise KeyExtractionError.of(key_by, record_at(records, at)) from extraction_cause(key_by, error)
     if len(keys) != len(records):  # to map, a StopIteration from within is the end of the records

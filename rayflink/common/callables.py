@@ -187,3 +187,8 @@ def as_co_flat_map(function: Any) -> UserFunctionPair:
 def as_co_process(function: Any) -> UserFunctionPair:
     """`(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair of callables."""
     return _pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)
+
+
+def as_single(function: Any, method: str, kind: str, step: str, width: int) -> UserFunction:
+    """A call of `width` arguments, from an object with `method` or a callable; `step` is what it was given to."""
+    return _single(function, method, kind, step, width)

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
         TimerService as TimerService,
         WindowFunction as WindowFunction,
     )
+    from rayflink.common.join_functions import (
+        CoGroupFunction as CoGroupFunction,
+        FlatJoinFunction as FlatJoinFunction,
+        JoinFunction as JoinFunction,
+        ProcessJoinFunction as ProcessJoinFunction,
+    )
     from rayflink.common.output_tag import OutputTag as OutputTag
     from rayflink.datastream.cached import CachedDataStream as CachedDataStream
     from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
@@ -58,6 +64,8 @@ if TYPE_CHECKING:
     )
     from rayflink.datastream.iterations import ConnectedIterativeStreams as ConnectedIterativeStreams
     from rayflink.datastream.iterations import IterativeStream as IterativeStream
+    from rayflink.datastream.interval_joined import IntervalJoin as IntervalJoin, IntervalJoined as IntervalJoined
+    from rayflink.datastream.joined import CoGroupedStreams as CoGroupedStreams, JoinedStreams as JoinedStreams
     from rayflink.datastream.keyed import KeyedStream as KeyedStream
     from rayflink.datastream.slot_sharing_group import MemorySize as MemorySize, SlotSharingGroup as SlotSharingGroup
     from rayflink.datastream.state_backend import (
@@ -92,6 +100,7 @@ else:
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
                 "TimeDomain TimerService WindowFunction"
             ),
+            "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.datastream.cached": "CachedDataStream",
             "rayflink.datastream.closeable_iterator": "CloseableIterator",
@@ -103,6 +112,8 @@ else:
             "rayflink.datastream.connected": "ConnectedStreams",
             "rayflink.datastream.environment": "RuntimeExecutionMode StreamExecutionEnvironment",
             "rayflink.datastream.iterations": "ConnectedIterativeStreams IterativeStream",
+            "rayflink.datastream.interval_joined": "IntervalJoin IntervalJoined",
+            "rayflink.datastream.joined": "CoGroupedStreams JoinedStreams",
             "rayflink.datastream.keyed": "KeyedStream",
             "rayflink.datastream.slot_sharing_group": "MemorySize SlotSharingGroup",
             "rayflink.datastream.state_backend": (

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
         TimerService as TimerService,
         WindowFunction as WindowFunction,
     )
+    from rayflink.common.join_functions import (
+        CoGroupFunction as CoGroupFunction,
+        FlatJoinFunction as FlatJoinFunction,
+        JoinFunction as JoinFunction,
+        ProcessJoinFunction as ProcessJoinFunction,
+    )
     from rayflink.common.runtime_context import DistributedCache as DistributedCache, KeyedStateStore as KeyedStateStore
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
@@ -46,6 +52,7 @@ else:
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
                 "TimerService WindowFunction"
             ),
+            "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.runtime_context": "DistributedCache KeyedStateStore",
         },
     )

@@ -14,12 +14,13 @@ from rayflink.operators.keyed_functions import keyed_filter, keyed_flat_map, key
 from rayflink.operators.keyed_process import KeyedProcessOperator
 
 from .fields import check_fields
-from .streams import SAME_TYPE, DataStream
+from .streams import SAME_TYPE, DataStream, ensure_stream
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
 
     from .environment import StreamExecutionEnvironment
+    from .interval_joined import IntervalJoin
     from .windowed import WindowedStream
 
 
@@ -123,6 +124,24 @@ class KeyedStream(DataStream):
 
         tumbling = CountTumblingWindowAssigner.of
         return self.window(tumbling(size) if slide == 0 else CountSlidingWindowAssigner.of(size, slide))
+
+    def interval_join(self, other: KeyedStream) -> IntervalJoin:
+        """Join with the records of another keyed stream that have the same key and are near in time.
+
+        Write `a.interval_join(b).between(lower, upper).process(function)`.
+
+        Raises:
+            PlanError: the other stream is not keyed, or of another environment.
+        """
+        from .interval_joined import IntervalJoin
+        from .unfinished import ensure_one_environment
+
+        ensure_stream(other, "interval_join")
+        if not isinstance(other, KeyedStream):
+            problem = "interval_join was given a stream without keys"
+            raise PlanError(problem, "call key_by(...) on it too", graph.call_site())
+        ensure_one_environment(self, other, "interval_join")
+        return IntervalJoin(self, other)
 
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:
         """Deal the records by another key."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
     from .iterations import IterativeStream
+    from .joined import CoGroupedStreams, JoinedStreams
     from .keyed import KeyedStream
     from .windowed import AllWindowedStream
 
@@ -168,6 +169,36 @@ class DataStream(Step):
 
         ensure_stream(ds, "connect")
         return ConnectedStreams(self, ds)
+
+    def join(self, other: DataStream) -> JoinedStreams:
+        """Join this stream with another by key and window: each pair of records of equal keys and one window.
+
+        Write `a.join(b).where(key of a).equal_to(key of b).window(assigner).apply(function)`.
+
+        Raises:
+            PlanError: the other stream is of another environment.
+        """
+        from .joined import JoinedStreams
+        from .unfinished import ensure_one_environment
+
+        ensure_stream(other, "join")
+        ensure_one_environment(self, other, "join")
+        return JoinedStreams(self, other)
+
+    def co_group(self, other: DataStream) -> CoGroupedStreams:
+        """Work the records of this stream and another together by key and window, as two lists.
+
+        Write `a.co_group(b).where(key of a).equal_to(key of b).window(assigner).apply(function)`.
+
+        Raises:
+            PlanError: the other stream is of another environment.
+        """
+        from .joined import CoGroupedStreams
+        from .unfinished import ensure_one_environment
+
+        ensure_stream(other, "co_group")
+        ensure_one_environment(self, other, "co_group")
+        return CoGroupedStreams(self, other)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """What the operator sent to a side output.

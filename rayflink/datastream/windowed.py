@@ -41,6 +41,8 @@ class WindowedStream:
         TypeError: the assigner is none.
     """
 
+    _operator_of = staticmethod(window_operator_of)
+
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         if not isinstance(window_assigner, WindowAssigner):
             raise TypeError(
@@ -186,7 +188,7 @@ class WindowedStream:
         if trigger is None and not is_plainly_aligned(self._assigner):
             trigger = self._assigner.get_default_trigger(self.get_execution_environment())
         settings = (self._assigner, trigger, self._lateness_ms, late, self._evictor)
-        factory = Factory(window_operator_of, self._keyed.key_selector, contents, function, *settings)
+        factory = Factory(self._operator_of, self._keyed.key_selector, contents, function, *settings)
         return self._keyed._keyed(factory().name, factory, output_type)
 
 

@@ -115,6 +115,8 @@ class KeyedOperator(FunctionOperator):
             try:
                 keys = list(map(self._key_of, iterator))
                 ensure_all_taken(iterator)
+            except KeyExtractionError:
+                raise  # it names the step already
             except Exception as error:
                 key_by, record = self._named(), record_at(values, iterator)
                 raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)

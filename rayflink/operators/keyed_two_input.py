@@ -1,4 +1,4 @@
-"""Runs a KeyedCoProcessFunction: records of two keyed streams, and timers, with the state of their common key."""
+"""Operators on two keyed streams, whose records share the state of their common key."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ from typing import Any
 
 from ..common.batches import Batch, Element
 from ..common.functions import KeyBy, RuntimeContext, UserFunction, as_co_process, as_key_selector
+from .keyed_base import KeyedOperator
 from .keyed_process import KeyedProcessOperator
 from .user_code import UserCode
 
 
-class KeyedCoProcessOperator(KeyedProcessOperator):
-    """Calls `process_element1` for records of the first stream, `process_element2` for those of the second.
-
-    Timers and state belong to the key, whichever stream it came by.
+class TwoKeyedInputs(KeyedOperator):
+    """A keyed operator whose second input has a key selector of its own.
 
     Args:
         key_selector1, key_selector2: one a stream, each a KeySelector or a callable.
-        function: a KeyedCoProcessFunction, or a pair of callables of value and context.
+        function: what the base class wants.
     """
 
     def __init__(self, key_selector1: Any, key_selector2: Any, function: Any) -> None:
-        pair = as_co_process(function)
-        on_timer = getattr(function, "on_timer", None)
-        super().__init__(key_selector1, _Called(pair.call1, pair.open, pair.close, on_timer))
-        self._on_superstep_end = getattr(function, "on_superstep_end", None)
+        super().__init__(key_selector1, function)
         self._second = as_key_selector(key_selector2)
-        self._ways = (
-            (self._key_by, self._key_of, self._function),
-            (KeyBy.of(key_selector2), self._second.call, UserFunction(pair.call2, pair.open, pair.close)),
-        )
+        self._selectors = (self._key_by, self._key_of), (KeyBy.of(key_selector2), self._second.call)
 
     def open(self) -> None:
         with UserCode(self.ctx, "open of the key selector"):
@@ -46,16 +39,32 @@ class KeyedCoProcessOperator(KeyedProcessOperator):
                 with UserCode(self.ctx, "close of the key selector"):
                     self._second.close()
 
-    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
-        self._turn_to(input_index)
-        yield from super().process(batch, input_index)
-
     def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
-        self._turn_to(input_index)
+        self._key_by, self._key_of = self._selectors[input_index]
         return self.keys_of(batch)
 
-    def _turn_to(self, input_index: int) -> None:
-        self._key_by, self._key_of, self._function = self._ways[input_index]
+
+class KeyedCoProcessOperator(TwoKeyedInputs, KeyedProcessOperator):
+    """Calls `process_element1` for records of the first stream, `process_element2` for those of the second.
+
+    Timers and state belong to the key, whichever stream it came by.
+
+    Args:
+        key_selector1, key_selector2: one a stream, each a KeySelector or a callable.
+        function: a KeyedCoProcessFunction, or a pair of callables of value and context.
+    """
+
+    def __init__(self, key_selector1: Any, key_selector2: Any, function: Any) -> None:
+        pair = as_co_process(function)
+        on_timer = getattr(function, "on_timer", None)
+        super().__init__(key_selector1, key_selector2, _Called(pair.call1, pair.open, pair.close, on_timer))
+        self._on_superstep_end = getattr(function, "on_superstep_end", None)
+        self._functions = self._function, UserFunction(pair.call2, pair.open, pair.close)
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        self._key_by, self._key_of = self._selectors[input_index]
+        self._function = self._functions[input_index]
+        yield from super().process(batch, input_index)
 
 
 class _Called:
@@ -67,4 +76,4 @@ class _Called:
             self.on_timer = on_timer
 
 
-__all__ = ["KeyedCoProcessOperator"]
+__all__ = ["KeyedCoProcessOperator", "TwoKeyedInputs"]

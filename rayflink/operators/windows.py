@@ -126,6 +126,9 @@ def window_operator_of(
 class BaseWindowOperator(KeyedOperator):
     """What both window operators share: lateness, evaluation, late records, clocks."""
 
+    late_record: Callable[[Any], Any] | None = None
+    """What the late side output has of a record; None: the record."""
+
     def __init__(
         self,
         key_selector: Any,
@@ -263,7 +266,7 @@ class BaseWindowOperator(KeyedOperator):
     def emit_late(self, value: Any, stamp: int | None, out: Emission) -> None:
         """A record came after all its windows were over."""
         if self._late_tag_id is not None:
-            out.add_side(self._late_tag_id, value, stamp)
+            out.add_side(self._late_tag_id, value if self.late_record is None else self.late_record(value), stamp)
         elif self._late_dropped is not None:
             self._late_dropped.inc(1)
 

@@ -1,0 +1,210 @@
+"""Two streams joined by key and window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rayflink.common.functions import KeyBy, as_key_selector
+from rayflink.common.output_tag import OutputTag
+from rayflink.graph import partitioners
+from rayflink.graph import transformations as graph
+from rayflink.graph.errors import PlanError
+from rayflink.operators.co_group_windows import (
+    CoGroupedRecords,
+    JoinedRecords,
+    SideKeySelector,
+    TagOperator,
+    co_group_window_operator,
+)
+from rayflink.operators.factory import Factory
+
+from .fields import check_fields
+from .keyed import KeyedStream
+from .selectors import field_selector
+from .step import as_type
+from .streams import DataStream
+from .unfinished import Unfinished, tag_of
+from .windowed import WindowedStream
+
+if TYPE_CHECKING:
+    from rayflink.operators.assigners import Length, WindowAssigner
+    from rayflink.operators.evictors import Evictor
+    from rayflink.operators.triggers import Trigger
+
+W = TypeVar("W", bound="CoGroupedStreams.WithWindow")
+
+
+class CoGroupedStreams(Unfinished):
+    """Two streams whose records of equal keys and one window are worked together.
+
+    Args:
+        stream1, stream2: of one environment.
+    """
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        self._streams = stream1, stream2
+
+    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where:
+        """Say the key of the first stream's records.
+
+        Args:
+            key_selector, key_type: as of `DataStream.key_by`.
+        """
+        return CoGroupedStreams.Where(self, _key_by("where", self._streams[0], key_selector, key_type))
+
+    class Where(Unfinished):
+        """Two streams, and the key of the first."""
+
+        _next = "equal_to"
+
+        def __init__(self, grouped: CoGroupedStreams, key: KeyBy) -> None:
+            self._grouped, self._key = grouped, key
+
+        def equal_to(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.EqualTo:
+            """Say the key of the second stream's records.
+
+            Args:
+                key_selector, key_type: as of `DataStream.key_by`.
+
+            Raises:
+                PlanError: the keys of the two streams are declared to be of different types.
+            """
+            key = _key_by("equal_to", self._grouped._streams[1], key_selector, key_type)
+            one, other = self._key.key_type, key.key_type
+            if one is not None and other is not None and one != other:
+                problem = f"The keys for the two inputs are not equal: first key = {one}, second key = {other}"
+                raise PlanError(problem, "give both streams keys of one type", graph.call_site())
+            return CoGroupedStreams.EqualTo(self._grouped, self._key, key)
+
+    class EqualTo(Unfinished):
+        """Two streams and their keys."""
+
+        _next = "window"
+
+        def __init__(self, grouped: CoGroupedStreams, key1: KeyBy, key2: KeyBy) -> None:
+            self._grouped, self._keys = grouped, (key1, key2)
+
+        def window(self, window_assigner: WindowAssigner[Any, Any]) -> Any:
+            """Group the records of each key by windows.
+
+            A custom assigner, trigger or evictor sees pairs (side, record), with side 0 for the first stream.
+
+            Raises:
+                TypeError: it is no window assigner.
+            """
+            return self._grouped.WithWindow(_TaggedWindows(self._tagged(), window_assigner))
+
+        def _tagged(self) -> KeyedStream:
+            one, two = self._keys
+            env = self._grouped._streams[0].get_execution_environment()
+            tagged = [_tagged(stream, side) for side, stream in enumerate(self._grouped._streams)]
+            selector = KeyBy(SideKeySelector(one, two), one.call_site, one.key_type or two.key_type, "where")
+            dealt = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
+            return KeyedStream(env, dealt, selector)
+
+    class WithWindow(Unfinished):
+        """Two streams grouped by key and window, waiting for the function to work them."""
+
+        _next = "apply"
+
+        def __init__(self, windowed: WindowedStream) -> None:
+            self._windowed = windowed
+
+        def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
+            """Fire windows by this trigger instead of the assigner's default one; see `WindowedStream.trigger`."""
+            self._windowed.trigger(trigger)
+            return self
+
+        def evictor(self: W, evictor: Evictor[Any, Any]) -> W:
+            """Let an evictor take records out of each window that fires; see `WindowedStream.evictor`."""
+            self._windowed.evictor(evictor)
+            return self
+
+        def allowed_lateness(self: W, time_ms: Length) -> W:
+            """Keep windows so long after they fired; each later record fires its window again, with all its records.
+
+            Raises:
+                PlanError: it is negative.
+            """
+            self._windowed.allowed_lateness(time_ms)
+            return self
+
+        def side_output_late_data(self: W, output_tag: OutputTag) -> W:
+            """Send records of both streams whose windows are over to a side output instead of dropping them.
+
+            Raises:
+                TypeError: it is no tag.
+            """
+            self._windowed.side_output_late_data(tag_of("side_output_late_data", output_tag))
+            return self
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream:
+            """What the function gives for the records of both streams of each key and window.
+
+            Args:
+                function: a CoGroupFunction, or a callable of two lists that returns or yields results. It is called
+                    where one of the lists is empty too.
+                output_type: what every result must be, and is made where it can be; None: anything.
+
+            >>> from rayflink.datastream import StreamExecutionEnvironment
+            >>> from rayflink.datastream.window import CountTumblingWindowAssigner
+            >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+            >>> ages, towns = env.from_collection([("ann", 41)]), env.from_collection([("ann", "Ulm"), ("ann", "Bonn")])
+            >>> grouped = ages.co_group(towns).where(0).equal_to(0).window(CountTumblingWindowAssigner.of(3))
+            >>> list(grouped.apply(lambda ages, towns: [(len(ages), len(towns))]).execute_and_collect())
+            [(1, 2)]
+            """
+            return self._windowed.apply(CoGroupedRecords(function), output_type)
+
+
+class JoinedStreams(CoGroupedStreams):
+    """Two streams of whose records each pair of equal keys and one window is joined.
+
+    Args:
+        stream1, stream2: of one environment.
+    """
+
+    class WithWindow(CoGroupedStreams.WithWindow):
+        """Two streams joined by key and window, waiting for the function to work each pair."""
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream:
+            """What the function gives for each pair of records of one key and window; a record without any is left out.
+
+            Args:
+                function: a JoinFunction, or a callable of two records that returns the result of the pair; a
+                    FlatJoinFunction, or a generator function, for any number of results.
+                output_type: what every result must be, and is made where it can be; None: anything.
+
+            >>> from rayflink.datastream import StreamExecutionEnvironment
+            >>> from rayflink.datastream.window import CountTumblingWindowAssigner
+            >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+            >>> ages, towns = env.from_collection([("ann", 41)]), env.from_collection([("ann", "Ulm"), ("ann", "Bonn")])
+            >>> joined = ages.join(towns).where(0).equal_to(0).window(CountTumblingWindowAssigner.of(3))
+            >>> sorted(joined.apply(lambda age, town: (*age, town[1])).execute_and_collect())
+            [('ann', 41, 'Bonn'), ('ann', 41, 'Ulm')]
+            """
+            return super().apply(JoinedRecords(function), output_type)
+
+
+class _TaggedWindows(WindowedStream):
+    _operator_of = staticmethod(co_group_window_operator)
+
+
+def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> KeyBy:
+    check_fields(step, key_selector, stream._transformation.declared_type())
+    made = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
+    as_key_selector(made)  # refuses what is no key selector here, in the user's line
+    return made
+
+
+def _tagged(stream: DataStream, side: int) -> graph.Transformation:
+    """The stream's records with their side, in as many subtasks as the stream has."""
+    step = stream._behind if isinstance(stream, KeyedStream) else stream._transformation
+    made_by = step
+    while isinstance(made_by, graph.Partition | graph.SideOutput):
+        made_by = made_by.input
+    name = f"Tag {'Left' if side == 0 else 'Right'}"
+    return graph.OneInput(step, Factory(TagOperator, side), None, name=name, parallelism=made_by.parallelism)
+
+
+__all__ = ["CoGroupedStreams", "JoinedStreams"]
