@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from rayflink.common.output_tag import OutputTag
-from rayflink.common.time import to_millis
+from rayflink.common.time import Length, to_millis
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
@@ -15,9 +15,6 @@ from .connected import ConnectedStreams
 from .keyed import KeyedStream
 from .streams import DataStream
 from .unfinished import Unfinished, tag_of
-
-if TYPE_CHECKING:
-    from rayflink.operators.assigners import Length
 
 
 class IntervalJoin(Unfinished):

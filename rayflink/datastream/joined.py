@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayflink.common.functions import KeyBy, as_key_selector
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.time import Length
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
@@ -27,7 +28,7 @@ from .unfinished import Unfinished, tag_of
 from .windowed import WindowedStream
 
 if TYPE_CHECKING:
-    from rayflink.operators.assigners import Length, WindowAssigner
+    from rayflink.operators.assigners import WindowAssigner
     from rayflink.operators.evictors import Evictor
     from rayflink.operators.triggers import Trigger
 
