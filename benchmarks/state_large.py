@@ -9,7 +9,7 @@ WARM_SECONDS = 15.0
 WINDOW_SECONDS = 60.0
 MANAGED_MB = 512
 """Of RocksDB: memtables, blocks in cache, and what stands before them."""
-PAGE_CACHE_MB = 256
+PAGE_CACHE_MB = 64
 
 
 @dataclass(frozen=True)
