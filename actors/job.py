@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayflink.common.batches import MAX_TIMESTAMP
 from rayflink.common.errors import JobExecutionError, NotSerializable
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
@@ -46,10 +47,13 @@ from .messages import (
     TaskReport,
     TaskStateChanged,
     ToCoordinator,
+    WatermarkAnnounced,
+    WatermarkReported,
 )
 from .scheduling import required_slots, slot_of
 from .settings import JobSettings
 from .states import ExecutionState, IllegalTransition, JobStatus
+from .watermark_groups import WatermarkGroups
 
 
 @dataclass
@@ -126,6 +130,7 @@ class JobMaster:
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._accumulated = Accumulated()
+        self._watermark_groups = WatermarkGroups()
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self._now_ms = 0
 
@@ -167,6 +172,8 @@ class JobMaster:
             return self._task_gone(execution, event.reason, now_ms)
         if isinstance(event, SplitRequest):
             return self._splits(execution, event, now_ms)
+        if isinstance(event, WatermarkReported):
+            return self._aligned(execution, event)
         if isinstance(event, TaskReport):
             execution.metrics = event.metrics
         assert isinstance(event, TaskReport | CheckpointAcknowledged | CheckpointDeclined)
@@ -294,9 +301,7 @@ class JobMaster:
         self._killed.add(execution.attempt)
         return [KillTask(execution.attempt)]
 
-    def _after_its_end(
-        self, execution: Execution, event: ToCoordinator | Signal, now_ms: int
-    ) -> list[Command]:
+    def _after_its_end(self, execution: Execution, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
         if execution.state is not ExecutionState.FINISHED:
             return []
@@ -325,6 +330,16 @@ class JobMaster:
             return self._fail(execution.name, execution.subtask, failure, now_ms)
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
         return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
+
+    def _aligned(self, execution: Execution, event: WatermarkReported) -> list[Command]:
+        for other in self.executions.values():
+            if other.state.is_terminal:
+                self._watermark_groups.left(other.attempt)
+        given = (event.attempt, event.operator_id, event.alignment, event.watermark)
+        allowed = self._watermark_groups.reported(*given)
+        if execution.state is ExecutionState.CANCELING or event.watermark == MAX_TIMESTAMP:
+            return []
+        return [SendToTask(event.attempt, WatermarkAnnounced(event.operator_id, allowed))]
 
     # the end
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import Partitioner
 from rayflink.operators.base import OperatorSnapshot
@@ -156,7 +157,23 @@ class CheckpointDeclined:
     reason: str
 
 
-ToCoordinator = TaskStateChanged | SplitRequest | TaskReport | CheckpointAcknowledged | CheckpointDeclined
+@dataclass(frozen=True, slots=True)
+class WatermarkReported:
+    """Where a subtask of an aligned source stands.
+
+    Args:
+        watermark: epoch milliseconds, the last of all at its end; None: it is idle.
+    """
+
+    attempt: TaskAddress
+    operator_id: str
+    alignment: WatermarkAlignment
+    watermark: int | None
+
+
+ToCoordinator = (
+    TaskStateChanged | SplitRequest | WatermarkReported | TaskReport | CheckpointAcknowledged | CheckpointDeclined
+)
 
 
 # coordinator -> task
@@ -182,6 +199,14 @@ class AssignSplits:
 
 
 @dataclass(frozen=True, slots=True)
+class WatermarkAnnounced:
+    """The greatest watermark with which an aligned source may read on."""
+
+    operator_id: str
+    max_allowed: int
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerCheckpoint:
     """Sources put this barrier into their streams."""
 
@@ -202,4 +227,12 @@ class CheckpointAborted:
     checkpoint_id: int
 
 
-ToTask = CancelTask | StopTask | AssignSplits | TriggerCheckpoint | CheckpointComplete | CheckpointAborted
+ToTask = (
+    CancelTask
+    | StopTask
+    | AssignSplits
+    | WatermarkAnnounced
+    | TriggerCheckpoint
+    | CheckpointComplete
+    | CheckpointAborted
+)

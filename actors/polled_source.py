@@ -34,6 +34,10 @@ class PolledSource:
         if command.no_more:
             self._operator.no_more_splits()
 
+    def watermark_announced(self, max_allowed: int) -> None:
+        """How far the sources it is aligned with let it go."""
+        self._operator.watermark_announced(max_allowed)
+
     def poll(self, max_records: int) -> tuple[Element, ...] | None:
         """What is there now, about `max_records` at most; None when the source has ended."""
         elements = None if self._stopping else self._operator.poll(max_records)

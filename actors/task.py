@@ -29,6 +29,7 @@ from rayflink.common.batches import (
 )
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import MemoryManager
+from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.valve import InputWatermarks
 
@@ -51,6 +52,8 @@ from .messages import (
     ToCoordinator,
     ToTask,
     TriggerCheckpoint,
+    WatermarkAnnounced,
+    WatermarkReported,
 )
 from .polled_source import PolledSource
 from .settings import MemorySplit, TaskSettings
@@ -412,6 +415,8 @@ class StreamTask:
             self._own_source(command).stop()
         elif isinstance(command, AssignSplits):
             self._own_source(command).assign(command)
+        elif isinstance(command, WatermarkAnnounced):
+            self._own_source(command).watermark_announced(command.max_allowed)
         elif isinstance(command, TriggerCheckpoint):
             if self.state is ExecutionState.RUNNING:
                 self._checkpoints.trigger(command.barrier)
@@ -435,13 +440,19 @@ class StreamTask:
     # life cycle
 
     def _context_of(self, index: int) -> OperatorContext:
-        shared = {
+        shared: dict[str, Any] = {
             "clock": self.clock,
             "metrics": self.metrics.group,
             "accumulators": self.accumulators,
             "managed": self._managed,
         }
-        request = SplitRequest(self.deployment.attempt, self.deployment.operators[index].operator_id)
+        attempt, operator_id = self.deployment.attempt, self.deployment.operators[index].operator_id
+        request = SplitRequest(attempt, operator_id)
+
+        def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
+            self._reports.append(WatermarkReported(attempt, operator_id, alignment, watermark))
+
+        shared["report_watermark"] = report_watermark
         return operator_context(self.deployment, index, shared, lambda: self._reports.append(request))
 
     def _finish(self) -> None:

@@ -85,9 +85,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
         if spec.blocking:
             memory = Allowance(managed, deployment.attempt, settings.blocking_memory_bytes)
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
-        limits = BatchLimits(
-            settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes
-        )
+        limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes)
         selector = make_selector(spec, deployment, settings.memo_entries)
         writers.append(RecordWriter(partition, selector, limits, spec.iteration))
     return writers
@@ -188,6 +186,7 @@ def operator_context(
         cached_files=deployment.cached_files,
         call_site=node.call_site,
         request_split=request_split,
+        report_watermark=shared["report_watermark"],
         spill_folder=str(spill_folder(deployment) or ""),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

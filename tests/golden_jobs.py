@@ -7,6 +7,7 @@ collected. A runner that can cancel looks at `cancelled_midway`: it cancels once
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from rayflink.datastream import (
     DataStream,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
+    ProcessAllWindowFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
 )
@@ -45,6 +47,7 @@ class GoldenJob:
         failure: pattern of the failure's message, for a job that fails.
         in_batch: as `collected`, of the sinks that collect something else in batch mode: rolling aggregates give their
             last result a key, and nothing is late.
+        streaming_only: whether it shows something that batch mode has not.
     """
 
     name: str
@@ -54,6 +57,7 @@ class GoldenJob:
     status: JobStatus = JobStatus.FINISHED
     failure: str = ""
     in_batch: Mapping[str, list[Any]] = field(default_factory=dict)
+    streaming_only: bool = False
 
     @property
     def cancelled_midway(self) -> bool:
@@ -347,6 +351,40 @@ def diamond(env: Environment) -> None:
     numbers.map(lambda n: n).union(numbers.rebalance().map(lambda n: -n)).sink_to(out())
 
 
+ALIGNED_STEP_MS, ALIGNED_DRIFT_MS = 10, 30
+
+
+class WorstLead(ProcessAllWindowFunction):
+    """How many records of each source came, and whether one of "fast" was read too far ahead of "slow"."""
+
+    def process(self, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        records = sorted(elements, key=lambda record: record[2])
+        counts = {name: sum(1 for record in records if record[0] == name) for name in ("fast", "slow")}
+        slowest, is_ahead = -ALIGNED_DRIFT_MS - 1, False
+        for name, stamp, _ in records:
+            if name == "slow":
+                slowest = stamp
+            elif stamp > max(0, slowest + ALIGNED_DRIFT_MS + ALIGNED_STEP_MS):
+                is_ahead = True
+        yield counts["fast"], counts["slow"], "ahead" if is_ahead else "together"
+
+
+def aligned_sources(env: Environment) -> None:
+    """One source pauses five times as long as the other, which must wait for it."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_emit_every(1)
+    strategy = strategy.with_watermark_alignment(
+        "both", Duration.of_millis(ALIGNED_DRIFT_MS), update_interval=Duration.of_millis(1)
+    )
+    streams = []
+    for name, pause in (("fast", Pause(1)), ("slow", Pause(5))):
+        items = [(rec((name, n * ALIGNED_STEP_MS), n * ALIGNED_STEP_MS), pause) for n in range(30)]
+        source = ScriptedSource([item for pair in items for item in pair])
+        read = env.from_source(source, strategy, name).map(lambda record: (*record, time.monotonic_ns()))
+        streams.append(read)
+    together = streams[0].union(streams[1])
+    together.window_all(TumblingEventTimeWindows.of(Time.days(1))).process(WorstLead()).sink_to(out())
+
+
 def divide(number: int) -> float:
     return 1 / number
 
@@ -402,6 +440,7 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
     GoldenJob("one record", one_record, {"out": [("a", 1)]}),
     GoldenJob("pauses", pauses, {"out": [10, 20, 30]}),
     GoldenJob("diamond", diamond, {"out": [*range(1, 21), *range(-20, 0)]}),
+    GoldenJob("aligned sources", aligned_sources, {"out": [(30, 30, "together")]}, streaming_only=True),
     GoldenJob(
         "user exception",
         user_exception,

@@ -7,7 +7,7 @@ from one thread; neither blocks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -100,6 +100,26 @@ class SourceReader(ABC):
     def next_poll_ms(self) -> int | None:
         """Epoch milliseconds at which polling makes sense again after PENDING; None: when a split arrives."""
         return None
+
+    def split_ids(self) -> Collection[str] | None:
+        """Ids of the splits held, those still to be read among them; None: all it gives counts as one stream.
+
+        Each split has watermarks of its own, and the source's are the minimum over the splits held. What does not
+        change is the same object again.
+        """
+        return None
+
+    def current_split(self) -> str:
+        """Id of the split that the records polled last are from; asked only where `split_ids` names it."""
+        raise NotImplementedError(f"{type(self).__name__} names splits and does not say which it reads")
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        """Give no records of some splits until they are resumed; the others are read on.
+
+        Raises:
+            NotImplementedError: the reader cannot, and is paused as a whole when all its splits are ahead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot pause single splits")
 
     @abstractmethod
     def snapshot_state(self) -> list[Any]:

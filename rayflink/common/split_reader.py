@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from .source import END, PENDING, Polled, SourceReader
@@ -26,10 +27,14 @@ class SplitCursor(Protocol):
 
 
 class OneByOneReader(SourceReader):
-    """Reads its splits in the order in which they came."""
+    """Reads its splits in the order in which they came; those that are paused wait behind the others."""
 
     def __init__(self) -> None:
         self._splits: deque[Any] = deque()
+        self._ids: deque[str] = deque()
+        self._named: tuple[str, ...] | None = ()
+        self._current = ""
+        self._paused: set[str] = set()
         self._cursor: SplitCursor | None = None
         self._no_more = False
 
@@ -39,6 +44,8 @@ class OneByOneReader(SourceReader):
 
     def add_splits(self, splits: list[Any]) -> None:
         self._splits.extend(splits)
+        self._ids.extend(map(split_id, splits))
+        self._named = None
 
     def notify_no_more_splits(self) -> None:
         self._no_more = True
@@ -48,17 +55,51 @@ class OneByOneReader(SourceReader):
 
     def poll(self, max_records: int) -> Polled:
         while self._splits:
+            if self._paused and not self._find_unpaused():
+                return PENDING
             if self._cursor is None:
                 self._cursor = self.open_split(self._splits[0])
+            self._current = self._ids[0]
             answer = self._cursor.read(max_records)
             if answer is not None:
                 return answer
             self._finish_split()
         return END if self._no_more else PENDING
 
+    def split_ids(self) -> Collection[str]:
+        if self._named is None:
+            self._named = tuple(self._ids)
+        return self._named
+
+    def current_split(self) -> str:
+        return self._current
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        self._paused.update(splits_to_pause)
+        self._paused.difference_update(splits_to_resume)
+
+    def put_back(self) -> None:
+        """Leave the split being read where it is, and read the next one."""
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            self._splits[0] = cursor.position()
+            cursor.close()
+        self._splits.rotate(-1)
+        self._ids.rotate(-1)
+
+    def _find_unpaused(self) -> bool:
+        for _ in range(len(self._ids)):
+            if self._ids[0] not in self._paused:
+                return True
+            if len(self._ids) > 1 and not self._paused.issuperset(self._ids):
+                self.put_back()
+        return False
+
     def _finish_split(self) -> None:
         cursor, self._cursor = self._cursor, None
         self._splits.popleft()
+        self._paused.discard(self._ids.popleft())
+        self._named = None
         if cursor is not None:
             cursor.close()
 
@@ -72,3 +113,9 @@ class OneByOneReader(SourceReader):
         cursor, self._cursor = self._cursor, None
         if cursor is not None:
             cursor.close()
+
+
+def split_id(split: Any) -> str:
+    """What people call a split: its `split_id`, else its repr; the same for all positions in it where it has one."""
+    found = getattr(split, "split_id", None)
+    return repr(split)[:200] if found is None else str(found() if callable(found) else found)

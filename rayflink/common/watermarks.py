@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from .batches import MIN_TIMESTAMP, Watermark
 from .callables import ensure_takes
 from .time import Duration, to_millis
+from .timestamps import BatchTimestamps, FieldOfRecords, FunctionOfBatch, IngestionTime
 
 
 class TimestampAssigner(ABC):
@@ -38,7 +41,7 @@ class WatermarkOutput(ABC):
 
 
 class WatermarkGenerator(ABC):
-    """Makes watermarks of the records it sees, one instance a subtask."""
+    """Makes watermarks of the records it sees, one instance a subtask, in a source one for each split."""
 
     @abstractmethod
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
@@ -69,9 +72,9 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
         if event_timestamp > self.max_timestamp:
             self.max_timestamp = event_timestamp
 
-    def on_batch(self, timestamps: list[int]) -> None:
-        """The same as `on_event` for each of a batch's timestamps, which are at least one."""
-        greatest = max(timestamps)
+    def on_batch(self, timestamps: Any) -> None:
+        """The same as `on_event` for each of a batch's timestamps: at least one, in a list or an int64 array."""
+        greatest = max(timestamps) if isinstance(timestamps, list) else int(timestamps.max())
         if greatest > self.max_timestamp:
             self.max_timestamp = greatest
 
@@ -92,7 +95,7 @@ class NoWatermarks(WatermarkGenerator):
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
         pass
 
-    def on_batch(self, timestamps: list[int]) -> None:
+    def on_batch(self, timestamps: Any) -> None:
         """Nothing to see."""
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
@@ -102,17 +105,20 @@ class NoWatermarks(WatermarkGenerator):
 class Idleness:
     """Notices that no record has come for a while; pure, time is given.
 
-    The while begins at the first check without a record since the check before.
+    The while begins at the first check without a record since the check before. Time between two checks that lie far
+    apart counts as `longest_ms`: the task was held up, and no record could come.
 
     Args:
         timeout_ms: milliseconds, more than 0.
+        longest_ms: what counts at most between two checks; None: all.
     Source: apache/flink WatermarksWithIdleness.IdlenessTimer.
     """
 
-    def __init__(self, timeout_ms: int) -> None:
-        self._timeout_ms = timeout_ms
+    def __init__(self, timeout_ms: int, longest_ms: int | None = None) -> None:
+        self._timeout_ms, self._longest_ms = timeout_ms, longest_ms
         self._active = False
-        self._quiet_since: int | None = None
+        self._checked_ms: int | None = None
+        self._quiet_ms = 0
 
     def active(self) -> None:
         """A record came."""
@@ -121,12 +127,41 @@ class Idleness:
     def check(self, now_ms: int) -> bool:
         """True when no record has come for longer than the timeout."""
         if self._active:
-            self._active, self._quiet_since = False, None
+            self._active, self._checked_ms, self._quiet_ms = False, None, 0
             return False
-        if self._quiet_since is None:
-            self._quiet_since = now_ms
-            return False
-        return now_ms - self._quiet_since > self._timeout_ms
+        if self._checked_ms is not None:
+            since = now_ms - self._checked_ms
+            self._quiet_ms += since if self._longest_ms is None else min(since, self._longest_ms)
+        self._checked_ms = now_ms
+        return self._quiet_ms > self._timeout_ms
+
+
+@dataclass(frozen=True)
+class WatermarkAlignment:
+    """How far a source may be ahead of those it is aligned with.
+
+    Args:
+        group: name of the group; all sources of a job that name it are in it.
+        max_drift_ms: milliseconds of event time, at least 0.
+        update_ms: milliseconds of processing time between two reports, more than 0.
+    """
+
+    group: str
+    max_drift_ms: int
+    update_ms: int
+
+
+@dataclass(frozen=True)
+class EmitEvery:
+    """When watermarks are emitted besides where records bring them.
+
+    Args:
+        records: after so many, at least 1.
+        interval_ms: and after so many milliseconds, at least 0, 0 never; None: `pipeline.auto-watermark-interval`.
+    """
+
+    records: int
+    interval_ms: int | None
 
 
 class WatermarkStrategy:
@@ -135,27 +170,29 @@ class WatermarkStrategy:
     Programs make one by the methods `for_...` and `no_watermarks`.
 
     Args:
-        generator: makes the watermark generator of a subtask.
-        timestamp_assigner: gives a record's epoch milliseconds; None: records keep the timestamps they have.
-        idle_timeout_ms: milliseconds without records after which a subtask is idle; None: never.
+        generator: makes the watermark generator of a subtask, or of each split that a source reads.
 
     >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
     >>> strategy = strategy.with_timestamp_assigner(lambda value, previous: value["at_ms"])
     """
 
-    def __init__(
-        self,
-        generator: Callable[[], WatermarkGenerator],
-        timestamp_assigner: Callable[[Any, int], int] | None = None,
-        idle_timeout_ms: int | None = None,
-    ) -> None:
+    timestamp_assigner: Callable[[Any, int], int] | BatchTimestamps | None = None
+    """Gives epoch milliseconds; None: records keep the timestamps they have."""
+    idle_timeout_ms: int | None = None
+    """Milliseconds without records after which a subtask or split is idle; None: never."""
+    drops_null_timestamps = False
+    """Whether a record without a timestamp is dropped and counted; else it is an error."""
+    emit_every: EmitEvery | None = None
+    """Emission by count and time together; None: by time alone."""
+    alignment: WatermarkAlignment | None = None
+    """With which other sources it is aligned; None: with none."""
+
+    def __init__(self, generator: Callable[[], WatermarkGenerator]) -> None:
         self.create_generator = generator
-        self.timestamp_assigner = timestamp_assigner
-        self.idle_timeout_ms = idle_timeout_ms
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """For timestamps that never fall within one subtask of the source."""
+        """For timestamps that never fall within one subtask of the source, or within each split where it has splits."""
         return WatermarkStrategy(AscendingTimestampsWatermarks)
 
     @staticmethod
@@ -178,11 +215,20 @@ class WatermarkStrategy:
         return WatermarkStrategy(NoWatermarks)
 
     @staticmethod
+    def for_ingestion_time() -> WatermarkStrategy:
+        """Records carry the time at which they were read, in a source, or came here; watermarks follow the clock.
+
+        Timestamps of one subtask never fall, also where its clock is put back, so no record is late before the streams
+        of several subtasks meet.
+        """
+        return WatermarkStrategy(AscendingTimestampsWatermarks)._with(timestamp_assigner=IngestionTime())
+
+    @staticmethod
     def for_generator(generator: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
         """With generators of the user's own.
 
         Args:
-            generator: called once a subtask; the class itself serves.
+            generator: called once a subtask, in a source once a split; the class itself serves.
 
         Raises:
             TypeError: an instance was given, which all subtasks would share.
@@ -205,10 +251,78 @@ class WatermarkStrategy:
         if not callable(extract) or inspect.isclass(timestamp_assigner):
             raise TypeError(f"a TimestampAssigner instance or a callable is wanted, got {timestamp_assigner!r}")
         ensure_takes(2, extract, "with_timestamp_assigner")
-        return WatermarkStrategy(self.create_generator, extract, self.idle_timeout_ms)
+        return self._with(timestamp_assigner=extract)
+
+    def with_timestamp_column(self, column: str | int) -> WatermarkStrategy:
+        """The same strategy with timestamps from a column; Arrow batches stay columns.
+
+        Integers are epoch milliseconds; timestamps, dates and datetimes are taken too, in UTC where they carry no time
+        zone, and cut to milliseconds.
+
+        Args:
+            column: name of the column, or of the field of a Row or dict; or the number of the field, from 0.
+
+        Raises:
+            TypeError: it is neither text nor int.
+            ValueError: it is a negative number.
+
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("at")
+        """
+        if not isinstance(column, str | int) or isinstance(column, bool):
+            raise TypeError(f"a column is its name or its number, got {column!r} of type {type(column).__name__}")
+        if isinstance(column, int) and column < 0:
+            raise ValueError(f"the number of a column is at least 0, got {column}")
+        return self._with(timestamp_assigner=FieldOfRecords(column))
+
+    def with_batch_timestamp_assigner(self, function: Callable[[Any], Any]) -> WatermarkStrategy:
+        """The same strategy with timestamps of a whole batch at once; Arrow batches stay columns.
+
+        Batches are of any size, so each timestamp must depend on its own record alone.
+
+        Args:
+            function: takes a `pyarrow.RecordBatch`, or the list of records where the stream is of rows, and gives as
+                many epoch milliseconds: a list, or an array of numpy or Arrow of integers or times.
+
+        Raises:
+            TypeError: it is no function, or (`InvalidFunction`) does not take one argument.
+
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_batch_timestamp_assigner(
+        ...     lambda columns: columns["seconds"].to_numpy() * 1000)
+        """
+        if not callable(function):
+            raise TypeError(f"a function of a batch is wanted, got {function!r}")
+        ensure_takes(1, function, "with_batch_timestamp_assigner")
+        return self._with(timestamp_assigner=FunctionOfBatch(function))
+
+    def with_null_timestamps_dropped(self) -> WatermarkStrategy:
+        """The same strategy; a record for which the assigner gives None is dropped and counted, it is no error.
+
+        The count is the metric `numNullTimestampsDropped`.
+        """
+        return self._with(drops_null_timestamps=True)
+
+    def with_emit_every(self, records: int, interval: Duration | timedelta | None = None) -> WatermarkStrategy:
+        """The same strategy; a watermark is emitted after so many records or so much time, whichever comes first.
+
+        Each emission begins both counts anew. By time alone a fast stream gets few watermarks for its records, by count
+        alone a slow one waits long for its next.
+
+        Args:
+            records: of one subtask, at least 1.
+            interval: processing time, at least 0, 0 never; None: `pipeline.auto-watermark-interval`.
+
+        Raises:
+            TypeError, ValueError: the number is no int of at least 1, or the interval is negative.
+        """
+        if not isinstance(records, int) or isinstance(records, bool):
+            raise TypeError(f"records is a whole number, got {records!r} of type {type(records).__name__}")
+        interval_ms = None if interval is None else to_millis(interval)
+        if records < 1 or (interval_ms is not None and interval_ms < 0):
+            raise ValueError(f"at least 1 record and an interval of at least 0 ms, got {records} and {interval_ms}")
+        return self._with(emit_every=EmitEvery(records, interval_ms))
 
     def with_idleness(self, idle_timeout: Duration | timedelta) -> WatermarkStrategy:
-        """The same strategy; a subtask without records for longer than the timeout does not hold back the others.
+        """The same strategy; a subtask or split without records for longer than the timeout does not hold back others.
 
         Args:
             idle_timeout: a Duration or timedelta above 0, compared in milliseconds of processing time.
@@ -219,7 +333,44 @@ class WatermarkStrategy:
         timeout_ms = to_millis(idle_timeout)
         if timeout_ms <= 0:
             raise ValueError(f"an idle timeout must be above 0, got {timeout_ms} ms")
-        return WatermarkStrategy(self.create_generator, self.timestamp_assigner, timeout_ms)
+        return self._with(idle_timeout_ms=timeout_ms)
+
+    def with_watermark_alignment(
+        self,
+        watermark_group: str,
+        max_allowed_watermark_drift: Duration | timedelta,
+        update_interval: Duration | timedelta | None = None,
+    ) -> WatermarkStrategy:
+        """The same strategy; the source pauses while it is ahead of the slowest of its group by more than the drift.
+
+        Give it to `from_source`; in batch mode it has no effect.
+
+        Args:
+            watermark_group: sources of the job that name it are aligned with each other.
+            max_allowed_watermark_drift: event time, at least 0.
+            update_interval: how often each subtask reports its watermark and learns how far it may go; None: 1 s.
+
+        Raises:
+            TypeError, ValueError: no group, a negative drift, an interval not above 0, or no watermarks to align.
+        """
+        if not isinstance(watermark_group, str) or not watermark_group:
+            raise TypeError(f"a watermark group is a text that is not empty, got {watermark_group!r}")
+        drift_ms = to_millis(max_allowed_watermark_drift)
+        update_ms = 1000 if update_interval is None else to_millis(update_interval)
+        if drift_ms < 0 or update_ms <= 0:
+            found = f"got {drift_ms} ms and {update_ms} ms"
+            raise ValueError(f"a drift of at least 0 and an update interval above 0 are wanted, {found}")
+        if self.create_generator is NoWatermarks:
+            raise ValueError(
+                "a source without watermarks would hold back its group for ever; "
+                "use for_bounded_out_of_orderness(...) or for_monotonous_timestamps()"
+            )
+        return self._with(alignment=WatermarkAlignment(watermark_group, drift_ms, update_ms))
+
+    def _with(self, **changes: Any) -> WatermarkStrategy:
+        changed = copy.copy(self)
+        vars(changed).update(changes)
+        return changed
 
 
 class _Bounded:
@@ -233,6 +384,7 @@ class _Bounded:
 
 
 __all__ = [
-    "AscendingTimestampsWatermarks", "BoundedOutOfOrdernessWatermarks", "Idleness", "NoWatermarks", "TimestampAssigner",
-    "Watermark", "WatermarkGenerator", "WatermarkOutput", "WatermarkStrategy",
+    "AscendingTimestampsWatermarks", "BoundedOutOfOrdernessWatermarks", "EmitEvery", "Idleness", "NoWatermarks",
+    "TimestampAssigner", "Watermark", "WatermarkAlignment", "WatermarkGenerator", "WatermarkOutput",
+    "WatermarkStrategy",
 ]  # fmt: skip

@@ -173,6 +173,11 @@ class CacheSplit:
     batches: int = 0
     records: int = 0
 
+    @property
+    def split_id(self) -> str:
+        """The partition."""
+        return f"partition {self.partition}"
+
 
 class CacheSource(Source):
     """Reads a cached result; records of one partition keep their order and their timestamps, watermarks are not kept.

@@ -31,6 +31,7 @@ class CollectionSplit:
     """Elements [position, end of the collection)."""
 
     position: int = 0
+    split_id = "collection"
 
 
 def check_elements(values: list[Any]) -> None:

@@ -38,6 +38,11 @@ class FileSplit:
     skip: int = 0
     mark: bytes = b""
 
+    @property
+    def split_id(self) -> str:
+        """The path, and the first byte where it is not the file's first."""
+        return f"{self.path}:{self.start}" if self.start else self.path
+
 
 def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
     """Files named by `paths`: a file, a folder (all in it, hidden ones left out, in order of name) or a glob pattern.

@@ -32,6 +32,13 @@ class NumberSplit:
     stop: int
     step: int = 1
 
+    @property
+    def split_id(self) -> str:
+        """Its last number, or which of the endless ones it is; the same at all positions."""
+        if self.stop == _ENDLESS:
+            return f"numbers {self.position % self.step} mod {self.step}"
+        return f"numbers below {self.stop}"
+
 
 class DataGeneratorSource(Source):
     """Emits `function(0)`, `function(1)`, ... up to `count` of them, shared out over the readers.
@@ -138,8 +145,7 @@ class _GeneratorReader(OneByOneReader):
     def poll(self, max_records: int) -> Polled:
         answer = super().poll(max_records)
         if len(self._splits) > 1 and self._splits[0].stop == _ENDLESS and self._cursor is not None:
-            self._splits[0], self._cursor = self._cursor.position(), None
-            self._splits.rotate(-1)  # endless splits take turns
+            self.put_back()  # endless splits take turns
         return answer
 
     def next_poll_ms(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,6 +200,17 @@ class _HybridReader(SourceReader):
 
     def next_poll_ms(self) -> int | None:
         return None if self._inner is None else self._inner.next_poll_ms()
+
+    def split_ids(self) -> Collection[str] | None:
+        return () if self._inner is None else self._inner.split_ids()
+
+    def current_split(self) -> str:
+        assert self._inner is not None, "no records were polled"
+        return self._inner.current_split()
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        if self._inner is not None:
+            self._inner.pause_or_resume_splits(splits_to_pause, splits_to_resume)
 
     def snapshot_state(self) -> list[Any]:
         splits = [] if self._inner is None else self._inner.snapshot_state()

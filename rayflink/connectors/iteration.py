@@ -38,6 +38,7 @@ class IterationSplit:
     """What is left of the iteration after its first `position` elements."""
 
     position: int = 0
+    split_id = "iteration"
 
 
 class IteratorSource(Source):

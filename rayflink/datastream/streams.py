@@ -142,7 +142,14 @@ class DataStream(Step):
         return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give each record its event time, in epoch milliseconds, and the stream its watermarks."""
+        """Give each record its event time, in epoch milliseconds, and the stream its watermarks.
+
+        Raises:
+            ValueError: the strategy is to be aligned with others, which only a source can be.
+        """
+        if watermark_strategy.alignment is not None:
+            found = f"the strategy is aligned with group {watermark_strategy.alignment.group!r}"
+            raise ValueError(f"{found}, and only a source can wait for others; give it to env.from_source(...)")
         factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
         return self._one_input("Timestamps/Watermarks", factory, SAME_TYPE)
 

@@ -30,6 +30,7 @@ from ..common.batches import (
 )
 from ..common.errors import described
 from ..common.managed_memory import Allowance
+from ..common.watermarks import WatermarkAlignment
 from .latency import record_latency
 
 SNAPSHOT_VERSION = 1
@@ -86,6 +87,7 @@ class OperatorContext:
         cached_files: name -> local path of the distributed cache.
         call_site: the line of the user's program that created the operator, or "".
         request_split: asks the coordinator for a split (sources only).
+        report_watermark: tells the coordinator where a source stands that is aligned with others, None for idle.
         checkpointing: whether checkpoints are triggered in this attempt, the last of them after the end of input; what
             belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
             triggers them sets this.
@@ -109,6 +111,7 @@ class OperatorContext:
     cached_files: Mapping[str, str] = field(default_factory=dict)
     call_site: str = ""
     request_split: Callable[[], None] | None = None
+    report_watermark: Callable[[WatermarkAlignment, int | None], None] | None = None
     checkpointing: bool = False
     managed_memory: Allowance | None = None
     spill_folder: str = ""
@@ -206,6 +209,9 @@ class SourceOperator(Operator):
 
     def no_more_splits(self) -> None:
         """The enumerator has nothing more for this reader."""
+
+    def watermark_announced(self, max_allowed: int) -> None:
+        """The sources this one is aligned with allow reading up to this watermark."""
 
 
 class UserCodeError(Exception):

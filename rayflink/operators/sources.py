@@ -10,10 +10,11 @@ from typing import Any
 from ..common.batches import Element, Watermark, WatermarkStatus
 from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
 from ..common.watermarks import WatermarkStrategy
-from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from .base import OperatorContext, OperatorSnapshot, SourceOperator
 from .latency import LatencyMarks
+from .source_watermarks import SourceWatermarks
 from .user_code import UserCode
-from .watermarks import TimestampsAndWatermarksOperator, is_progressive
+from .watermarks import is_progressive
 
 SPLITS_STATE = "source-splits"
 
@@ -31,9 +32,7 @@ class ReaderSourceOperator(SourceOperator):
 
     def __init__(self, source: Source, watermark_strategy: WatermarkStrategy | None = None) -> None:
         self._source = source
-        self._timestamps: Operator | None = None
-        if watermark_strategy is not None:
-            self._timestamps = TimestampsAndWatermarksOperator(watermark_strategy)
+        self._timestamps = None if watermark_strategy is None else SourceWatermarks(watermark_strategy)
         self._reader: SourceReader | None = None
         self._restored: list[Any] = []
         self._asked = False
@@ -69,12 +68,16 @@ class ReaderSourceOperator(SourceOperator):
             if self._restored:
                 self._reader.add_splits(self._restored)
         self._restored = []
+        self._splits_changed()
         self._ask_if_needed()
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
         reader = self._open_reader()
+        if self._timestamps is not None and self._timestamps.waits_for_others:
+            return ()
         with UserCode(self.ctx, "poll"):
             answer = reader.poll(max_records)
+        self._splits_changed()
         if answer is END:
             return None
         self._ask_if_needed()
@@ -86,18 +89,29 @@ class ReaderSourceOperator(SourceOperator):
         if self._timestamps is None:
             return (element,)
         if hasattr(element, "slice"):
-            return self._timestamps.process(element, 0)
+            return self._timestamps.work(element, reader)
         if isinstance(element, WatermarkStatus):
             return self._timestamps.process_status(element)
         return self._timestamps.process_watermark(element)
 
     def next_poll_ms(self) -> int | None:
+        if self._timestamps is not None and self._timestamps.waits_for_others:
+            return None
         return None if self._reader is None else self._reader.next_poll_ms()
+
+    def watermark_announced(self, max_allowed: int) -> None:
+        if self._timestamps is not None:
+            self._timestamps.announced(max_allowed, self._open_reader())
+
+    def _splits_changed(self) -> None:
+        if self._timestamps is not None:
+            self._timestamps.follow(self._open_reader())
 
     def add_splits(self, splits: list[Any]) -> None:
         self._asked = False
         with UserCode(self.ctx, "add_splits"):
             self._open_reader().add_splits(splits)
+        self._splits_changed()
 
     def no_more_splits(self) -> None:
         self._no_more = True

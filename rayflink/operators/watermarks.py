@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from itertools import repeat
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..common.batches import (
     MAX_TIMESTAMP,
-    MIN_TIMESTAMP,
     ArrowBatch,
     Batch,
     Element,
@@ -19,9 +15,11 @@ from ..common.batches import (
     WatermarkStatus,
 )
 from ..common.options import AUTO_WATERMARK_INTERVAL, RUNTIME_MODE
-from ..common.watermarks import Idleness, NoWatermarks, WatermarkOutput, WatermarkStrategy
-from .base import Operator, UserCodeError, ensure_all_taken, record_at, shortened
-from .user_code import UserCode, list_of, timestamps_of
+from ..common.watermarks import Idleness, NoWatermarks, WatermarkGenerator, WatermarkStrategy
+from .base import Operator, UserCodeError, shortened
+from .partial_watermarks import WHOLE, Part, PartialWatermarks
+from .stamping import Stamper
+from .user_code import UserCode, list_of
 
 
 def is_progressive(config: Mapping[str, Any]) -> bool:
@@ -33,8 +31,8 @@ class TimestampsAndWatermarksOperator(Operator):
     """Assigns timestamps and emits the watermarks of a strategy.
 
     When a watermark is emitted:
-    - within a batch only where the generator's `on_event` sends one: directly behind the record it was sent for, the
-      batch is divided there;
+    - within a batch where the generator's `on_event` sends one, directly behind the record it was sent for, and where
+      the strategy's number of records is full; the batch is divided there;
     - else between batches, when processing time reaches a multiple of `pipeline.auto-watermark-interval` milliseconds
       after `open` (0: never), in `on_processing_time`; the built-in strategies emit only so;
     - once more in `finish`.
@@ -42,6 +40,9 @@ class TimestampsAndWatermarksOperator(Operator):
     So any division of the input into batches gives the same sequence, and what depends on time depends on the clock
     alone. A watermark not above the last one is dropped. Watermarks from upstream are replaced by the strategy's, all
     but the one that ends the stream; statuses from upstream likewise.
+
+    A source may tell the splits apart whose records it gives (`hold`, `reading`): each has a generator, and the
+    watermark is the minimum over them.
 
     Args:
         strategy: of timestamps and watermarks.
@@ -53,42 +54,106 @@ class TimestampsAndWatermarksOperator(Operator):
         self._interval_ms = interval_ms
 
     def open(self) -> None:
-        strategy = self._strategy
-        with UserCode(self.ctx, "create_watermark_generator"):
-            self._generator = strategy.create_generator()
-        self._on_batch = getattr(self._generator, "on_batch", None)
-        self._extract = strategy.timestamp_assigner
-        self._idleness = None if strategy.idle_timeout_ms is None else Idleness(strategy.idle_timeout_ms)
-        self._output = _Output()
+        strategy, every = self._strategy, self._strategy.emit_every
+        if self._interval_ms is None and every is not None:
+            self._interval_ms = every.interval_ms
         if self._interval_ms is None:
             option = AUTO_WATERMARK_INTERVAL
             self._interval_ms = option.read(self.ctx.config.get(option.key, option.default)).to_millis()
+        self._stamper = Stamper(self.ctx, strategy)
+        self._passes = strategy.timestamp_assigner is None and strategy.create_generator is NoWatermarks
+        self.watermarks = PartialWatermarks(self._new_generator, self._new_idleness)
+        self.watermarks.hold((WHOLE,))
+        self._reading = WHOLE
         self._is_progressive = is_progressive(self.ctx.config)
+        self._left = self._per_emission = every.records if every is not None and self._is_progressive else 0
         ticks = self._interval_ms > 0 and self._is_progressive
         self._next_ms = self.ctx.clock.now_ms() + self._interval_ms if ticks else None
 
+    def _new_generator(self) -> WatermarkGenerator:
+        with UserCode(self.ctx, "create_watermark_generator"):
+            generator = self._strategy.create_generator()
+            if not isinstance(generator, WatermarkGenerator):
+                what = f"{generator!r} of type {type(generator).__name__}"
+                raise TypeError(f"for_generator wants a function that makes a WatermarkGenerator, it made {what}")
+        return generator
+
+    def _new_idleness(self) -> Idleness | None:
+        timeout_ms = self._strategy.idle_timeout_ms
+        if timeout_ms is None:
+            return None
+        return Idleness(timeout_ms, 2 * self._interval_ms if self._interval_ms else None)
+
+    # what a source tells
+
+    @property
+    def tells_splits(self) -> bool:
+        """Whether it matters which split a record is of: not by the clock, nor without watermarks."""
+        makes_none = self._stamper.by_clock or self._strategy.create_generator is NoWatermarks
+        return self._is_progressive and not makes_none
+
+    def hold(self, splits: Collection[str]) -> list[str]:
+        """These are the splits now; gives those that have ended."""
+        with UserCode(self.ctx, "on_periodic_emit"):
+            return [name for name in self.watermarks.hold(splits) if name != WHOLE]
+
+    def reading(self, split: str) -> None:
+        """The next records are of this split."""
+        self._reading = split
+
+    # records and events
+
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        if isinstance(batch, ArrowBatch) and self._extract is None and isinstance(self._generator, NoWatermarks):
-            if self._idleness is not None and len(batch):
-                self._idleness.active()
-            return (batch,)
-        values = list_of(batch)
-        stamps = self._timestamps(values, timestamps_of(batch))
-        if self._idleness is not None and values:
-            self._idleness.active()
+        if self._passes:
+            return self._passed(batch)
+        batch = self._stamper.stamped(batch)
         if not self._is_progressive:
-            return (RowBatch(values, stamps),)
-        if self._on_batch is None:
-            return self._event_by_event(values, stamps)
-        if values:
-            self._on_batch(stamps)
-        return (RowBatch(values, stamps),)
+            return (batch,)
+        part = self.watermarks.seen(self._reading) if len(batch) else None
+        if part is None:
+            return ()
+        if self._per_emission:
+            return self._counted(batch, part)
+        return self._given(batch, part)
+
+    def _passed(self, batch: Batch) -> Iterable[Element]:
+        """Nothing is assigned and no watermark made: records are only counted as a sign of life."""
+        if len(batch):
+            self.watermarks.seen(self._reading)
+        if isinstance(batch, ArrowBatch):
+            return (batch,)
+        return (self._stamper.stamped(batch),)
+
+    def _given(self, batch: Batch, part: Part) -> Iterable[Element]:
+        if part.on_batch is None:
+            return self._event_by_event(batch, part)
+        with UserCode(self.ctx, "on_batch"):
+            part.on_batch(batch.timestamps)
+        return (batch,)
+
+    def _counted(self, batch: Batch, part: Part) -> Iterator[Element]:
+        """Emit behind each record that makes the strategy's number full."""
+        start = 0
+        while start < len(batch):
+            stop = min(len(batch), start + self._left)
+            yield from self._given(batch.slice(start, stop), part)
+            self._left -= stop - start
+            start = stop
+            if not self._left:
+                self._begin_anew(self.ctx.clock.now_ms())
+                yield from self._periodic(None)
+
+    def _begin_anew(self, now_ms: int) -> None:
+        self._left = self._per_emission
+        if self._next_ms is not None:
+            assert self._interval_ms
+            self._next_ms = now_ms + self._interval_ms
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         if watermark.timestamp != MAX_TIMESTAMP:
             return ()
-        self._output.emit_watermark(watermark)
-        return self._output.taken()
+        self.watermarks.emit(watermark)
+        return self.watermarks.taken()
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
         return ()
@@ -100,95 +165,42 @@ class TimestampsAndWatermarksOperator(Operator):
         if self._next_ms is None or now_ms < self._next_ms:
             return ()
         assert self._interval_ms
-        self._next_ms += (now_ms - self._next_ms) // self._interval_ms * self._interval_ms + self._interval_ms
-        if self._idleness is not None and self._idleness.check(now_ms):
-            self._output.mark_idle()
-            return self._output.taken()
-        return self._periodic()
+        due = self._next_ms
+        if self._per_emission:
+            self._begin_anew(now_ms)
+        else:
+            self._next_ms += (now_ms - due) // self._interval_ms * self._interval_ms + self._interval_ms
+        return self._periodic(now_ms)
 
     def finish(self) -> Iterable[Element]:
-        return self._periodic() if self._is_progressive else ()
+        return self._periodic(None) if self._is_progressive else ()
 
-    def _periodic(self) -> list[Element]:
+    def _periodic(self, now_ms: int | None) -> list[Element]:
+        if self._stamper.by_clock:
+            self._follow_clock()
         with UserCode(self.ctx, "on_periodic_emit"):
-            self._generator.on_periodic_emit(self._output)
-        return self._output.taken()
+            self.watermarks.periodic(now_ms)
+        return self.watermarks.taken()
 
-    def _timestamps(self, values: list[Any], given: list[int] | None) -> list[int]:
-        if self._extract is None:
-            return [MIN_TIMESTAMP] * len(values) if given is None else given
-        iterator: Iterator[Any] = iter(values)
-        try:
-            stamps = list(map(self._extract, iterator, repeat(MIN_TIMESTAMP) if given is None else given))
-            ensure_all_taken(iterator)
-        except Exception as error:
-            where = "extract_timestamp"
-            raise UserCodeError(
-                self.ctx.operator_name, self.ctx.call_site, record_at(values, iterator), where
-            ) from error
-        if set(map(type, stamps)) <= {int}:
+    def _follow_clock(self) -> None:
+        """In ingestion time the clock makes the watermark, whether records come or not."""
+        part = self.watermarks.parts[WHOLE]
+        assert part.on_batch is not None
+        part.on_batch([self._stamper.tick()])
+
+    def _event_by_event(self, batch: Batch, part: Part) -> Iterator[Element]:
+        values, stamps = list_of(batch), batch.timestamps
+        stamps = stamps if isinstance(batch, RowBatch) else stamps.tolist()  # type: ignore[union-attr]
+        on_event, start, joined = part.generator.on_event, 0, self.watermarks
+        for position, (value, stamp) in enumerate(zip(values, stamps, strict=True), 1):  # type: ignore[arg-type]
             try:
-                array("q", stamps)
-                return stamps
-            except OverflowError:
-                pass  # the record is named below
-        return [self._checked(stamp, value) for stamp, value in zip(stamps, values, strict=True)]
-
-    def _checked(self, stamp: Any, value: Any) -> int:
-        where = "extract_timestamp"
-        wrong: Exception
-        if hasattr(stamp, "__index__") and not isinstance(stamp, bool):
-            if MIN_TIMESTAMP <= stamp <= MAX_TIMESTAMP:
-                return int(stamp)
-            bits = int(stamp).bit_length()
-            wrong = ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")
-        else:
-            kind = type(stamp).__name__
-            remedy = "; give int(value.timestamp() * 1000)" if isinstance(stamp, datetime) else ""
-            wrong = TypeError(f"a timestamp is an int of epoch milliseconds, got {stamp!r} of type {kind}{remedy}")
-        raise UserCodeError(self.ctx.operator_name, self.ctx.call_site, shortened(value), where) from wrong
-
-    def _event_by_event(self, values: list[Any], stamps: list[int]) -> Iterator[Element]:
-        on_event, output, start = self._generator.on_event, self._output, 0
-        for position, (value, stamp) in enumerate(zip(values, stamps, strict=True), 1):
-            try:
-                on_event(value, stamp, output)
+                on_event(value, stamp, part)
             except Exception as error:
                 name, site = self.ctx.operator_name, self.ctx.call_site
                 raise UserCodeError(name, site, shortened(value), "on_event") from error
-            if output.pending:
-                yield RowBatch(values[start:position], stamps[start:position])
-                yield from output.taken()
+            if joined.pending:
+                yield batch.slice(start, position)
+                yield from joined.taken()
                 start = position
         if start < len(values):
-            yield RowBatch(values[start:], stamps[start:])
-
-
-class _Output(WatermarkOutput):
-    """Keeps what a generator sends until the operator hands it on."""
-
-    def __init__(self) -> None:
-        self.pending: list[Element] = []
-        self._last = MIN_TIMESTAMP
-        self._idle = False
-
-    def emit_watermark(self, watermark: Watermark) -> None:
-        if watermark.timestamp > self._last:
-            self._last = watermark.timestamp
-            self.mark_active()
-            self.pending.append(watermark)
-
-    def mark_idle(self) -> None:
-        if not self._idle:
-            self._idle = True
-            self.pending.append(WatermarkStatus(True))
-
-    def mark_active(self) -> None:
-        if self._idle:
-            self._idle = False
-            self.pending.append(WatermarkStatus(False))
-
-    def taken(self) -> list[Element]:
-        """What was sent since the last call."""
-        sent, self.pending = self.pending, []
-        return sent
+            yield batch if start == 0 else batch.slice(start, len(values))

@@ -57,6 +57,11 @@ class ScriptPosition:
     number: int
     position: int = 0
 
+    @property
+    def split_id(self) -> str:
+        """Which script."""
+        return f"script {self.number}"
+
 
 class ScriptedSource(Source):
     """Gives what its scripts say, item by item; the readers share the scripts among them.
