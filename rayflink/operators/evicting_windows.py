@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..common.batches import MIN_TIMESTAMP
@@ -35,21 +36,21 @@ class EvictingWindowOperator(TriggeredWindowOperator):
     def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
         self._table.append(key, (value, None if stamp == MIN_TIMESTAMP else stamp), held)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> None:
+    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> Iterator[None]:
         if result.is_fire():
             stored = self._table.get(key, held, _ABSENT)
             if stored is not _ABSENT:
-                self._evict_and_evaluate(key, window, held, stored, out)
+                yield from self._evict_and_evaluate(key, window, held, stored, out)
                 self.context.key, self.context.namespace = key, window
         if result.is_purge():
             self._table.remove(key, held)
 
-    def _evict_and_evaluate(self, key: Any, window: Any, held: Any, stored: list[Any], out: Emission) -> None:
+    def _evict_and_evaluate(self, key: Any, window: Any, held: Any, stored: list[Any], out: Emission) -> Iterator[None]:
         elements, size = [TimestampedValue(value, stamp) for value, stamp in stored], len(stored)
         self._evict(self._evictor.evict_before, elements, size, key, window)
         accumulator = self._gathered_again(key, [element.value for element in elements])
         if accumulator is not _NOTHING:
-            self.evaluate(key, window, accumulator, out, True)
+            yield from self.evaluation_calls(key, window, accumulator, out, True)
         self._evict(self._evictor.evict_after, elements, size, key, window)
         if len(elements) == size:
             return

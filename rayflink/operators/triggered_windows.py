@@ -18,7 +18,7 @@ from .assigners import WindowAssignerContext
 from .base import shortened
 from .emission import Emission
 from .evictors import EvictorContext
-from .pacing import paced
+from .pacing import FIRING_RECORDS, paced
 from .triggers import OnMergeContext, TriggerResult
 from .user_code import list_of, timestamps_of
 from .windows import _ABSENT, BaseWindowOperator
@@ -50,6 +50,8 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 self.canonical(key, value)
                 raise
             self._add(self.canonical(key, value), value, stamp, out)
+            if out.count >= FIRING_RECORDS:
+                yield from out.taken()
         yield from out.taken()
 
     def _stamps_of(self, batch: Batch) -> list[int]:
@@ -83,7 +85,9 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 result = self._trigger.on_element(value, stamp, window, self._trigger_context)
             except Exception as error:
                 raise self.failure("on_element", shortened(value)) from error
-            self._obey(result, key, window, held, out)
+            if result is not TriggerResult.CONTINUE:
+                for _ in self._obey(result, key, window, held, out):
+                    pass
             over = self.cleanup_time(window)
             if over < MAX_TIMESTAMP:
                 timers = self._event_timers if self._event_time else self._processing_timers
@@ -106,11 +110,12 @@ class TriggeredWindowOperator(BaseWindowOperator):
         accumulator = self._table.get(key, held, _ABSENT)
         self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), held)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> None:
+    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> Iterator[None]:
+        """Do what the trigger says, in steps as of `evaluation_calls`."""
         if result.is_fire():
             accumulator = self._table.get(key, held, _ABSENT)
             if accumulator is not _ABSENT:
-                self.evaluate(key, window, accumulator, out, not result.is_purge())
+                yield from self.evaluation_calls(key, window, accumulator, out, not result.is_purge())
                 self.context.key, self.context.namespace = key, window
         if result.is_purge():
             self._table.remove(key, held)
@@ -129,7 +134,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 result = on_time(timestamp, window, self._trigger_context)
             except Exception as error:
                 raise self._window_failure(on_time.__name__, key, window) from error
-            self._obey(result, key, window, held, out)
+            yield from self._obey(result, key, window, held, out)
             if cleans and timestamp == self.cleanup_time(window):
                 self._clean(key, window, held)
             yield

@@ -23,6 +23,7 @@ from rayflink.state.isolation import isolated
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from ..common.functions import ProcessWindowFunction, UserFunction
+from ..common.results import drawn_from
 from ..common.runtime_context import KeyedStateStore
 from .assigners import AlignedWindows, WindowAssigner
 from .base import UserCodeError, shortened
@@ -226,7 +227,12 @@ class BaseWindowOperator(KeyedOperator):
 
     def evaluate(self, key: Any, window: Any, accumulator: Any, out: Emission, kept: bool) -> None:
         """Emit the results of one key and window; `kept`: its contents stay in state."""
-        contents, stamp = self._contents, window.max_timestamp()
+        for _ in self.evaluation_calls(key, window, accumulator, out, kept):
+            pass
+
+    def evaluation_calls(self, key: Any, window: Any, accumulator: Any, out: Emission, kept: bool) -> Iterable[None]:
+        """`evaluate` in steps, between which results that are many can be handed on."""
+        contents = self._contents
         if kept:
             accumulator = isolated(accumulator)
         if contents.result is not None:
@@ -235,14 +241,24 @@ class BaseWindowOperator(KeyedOperator):
             except Exception as error:
                 raise self._window_failure("get_result", key, window) from error
         if self._evaluation is None:
-            out.add(accumulator, stamp)
-            return
+            out.add(accumulator, window.max_timestamp())
+            return ()
         records = accumulator if contents.kind == "list" else [accumulator]
+        return self._calls(self._evaluation, key, window, records, out)
+
+    def _calls(
+        self, evaluation: WindowEvaluation, key: Any, window: Any, records: list[Any], out: Emission
+    ) -> Iterator[None]:
+        stamp = window.max_timestamp()
         self.context.key, self.context.namespace = key, window
         try:
-            out.add_results(self._evaluation(key, window, self._window_context, records), stamp)
+            results = evaluation(key, window, self._window_context, records)
+            if results is not None:
+                drawn = drawn_from(results)
+                while not out.draw(drawn, stamp):
+                    yield
         except Exception as error:
-            raise self._window_failure(self._evaluation.where, key, window) from error
+            raise self._window_failure(evaluation.where, key, window) from error
 
     def cleared(self, keys: list[Any], window: Any) -> None:
         """Drop the contents of these keys and window, and let the user's function drop its own."""
@@ -287,7 +303,11 @@ class WindowOperator(BaseWindowOperator):
         pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
         out = Emission()
-        opened = self._open_windows(keys, starts)
+        appends = self._table.tracks_changes and self._contents.kind == "list"
+        opened = self._open_windows(keys, starts, not appends)
+        if appends:
+            self._append(keys, values, stamps, starts, opened, out)
+            return out.taken()
         self._gather(keys, values, stamps, starts, opened, out)
         if self._table.tracks_changes:
             for group in opened.values():
@@ -301,8 +321,8 @@ class WindowOperator(BaseWindowOperator):
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         return self._fire(self._processing_timers, now_ms - 1)
 
-    def _open_windows(self, keys: list[Any], starts: list[int]) -> dict[int, list[_OpenWindow]]:
-        """Start of a pane (the time between two borders of windows) -> its windows that are not over, loaded."""
+    def _open_windows(self, keys: list[Any], starts: list[int], load: bool) -> dict[int, list[_OpenWindow]]:
+        """Start of a pane (the time between two borders of windows) -> its windows that are not over."""
         assigner, table = self._assigner, self._table
         opened: dict[int, list[_OpenWindow]] = {}
         windows: dict[TimeWindow, _OpenWindow] = {}
@@ -316,7 +336,8 @@ class WindowOperator(BaseWindowOperator):
                 for entry in opened[start]:
                     entry.keys.append(key)
         for window, entry in windows.items():
-            entry.state = table.load(entry.keys, window)
+            if load:
+                entry.state = table.load(entry.keys, window)
             entry.fired = self._event_time and window.max_timestamp() <= self.watermark
             due = self.cleanup_time(window) if entry.fired else window.max_timestamp()
             timers = self._event_timers if self._event_time else self._processing_timers
@@ -350,12 +371,40 @@ class WindowOperator(BaseWindowOperator):
                         state[key] = add(accumulator, value)
                     if entry.fired:
                         self.evaluate(key, entry.window, state[key], out, True)
-                if not entries and self._event_time and stamp + self._lateness_ms <= self.watermark:
-                    self.emit_late(value, stamp, out)
+                if not entries:
+                    self._emit_if_late(value, stamp, out)
         except UserCodeError:
             raise
         except Exception as error:
             raise self.record_failure(self._contents.where, key, value, error) from error
+
+    def _append(
+        self,
+        keys: list[Any],
+        values: list[Any],
+        stamps: list[int],
+        starts: list[int],
+        opened: dict[int, list[_OpenWindow]],
+        out: Emission,
+    ) -> None:
+        """As `_gather`, where windows are lists in a table of bytes: they are read when they fire, and not before."""
+        table = self._table
+        for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
+            entries = opened[start]
+            if not entries:
+                self._emit_if_late(value, stamp, out)
+                continue
+            key = self.canonical(key, value)
+            for entry in entries:
+                entry.timers[key] = None
+                table.append(key, value, entry.window)
+                if entry.fired:
+                    self.evaluate(key, entry.window, table.get(key, entry.window), out, True)
+
+    def _emit_if_late(self, value: Any, stamp: int, out: Emission) -> None:
+        """A record for which no window is open: late, or the assigner gave it none."""
+        if self._event_time and stamp + self._lateness_ms <= self.watermark:
+            self.emit_late(value, stamp, out)
 
     def _fire(self, timers: Any, until: int) -> Iterable[Element]:
         out = Emission()
@@ -378,7 +427,7 @@ class WindowOperator(BaseWindowOperator):
             out.extend([state[key] for key in keys], window.max_timestamp())
             return
         for key in keys:
-            self.evaluate(key, window, state[key], out, kept)
+            yield from self.evaluation_calls(key, window, state[key], out, kept)
             yield
 
 

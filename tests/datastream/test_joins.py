@@ -335,3 +335,8 @@ def test_the_classes_are_public():
 def test_the_examples_of_the_docstrings_run(name):
     found = doctest.testmod(importlib.import_module(f"rayflink.datastream.{name}"))
     assert found.attempted > 0 and found.failed == 0
+
+
+def test_the_examples_of_the_page_run(repository):
+    found = doctest.testfile(str(repository / "docs" / "joins.md"), module_relative=False)
+    assert found.attempted > 10 and found.failed == 0

@@ -26,11 +26,11 @@ from rayflink.operators.count_windows import CountTumblingWindowAssigner
 from rayflink.operators.evictors import CountEvictor
 from rayflink.operators.key_failures import KeyExtractionError
 from rayflink.operators.session_windows import EventTimeSessionWindows
-from rayflink.operators.triggers import CountTrigger
+from rayflink.operators.triggers import CountTrigger, EventTimeTrigger
 from rayflink.operators.window_functions import collecting
 from tests.operators.laws import context, flat, started, verify
 from tests.operators.running import run
-from tests.operators.write_back import write_back_backend
+from tests.operators.write_back import WriteBackBackend, WriteBackTable, write_back_backend
 
 NAME = KeyBy(itemgetter(0), "job.py:1", None, "where"), KeyBy(itemgetter("name"), "job.py:2", None, "equal_to")
 TUMBLING = TumblingEventTimeWindows.of(10)
@@ -142,6 +142,71 @@ def test_a_join_function_gives_one_result_a_pair_and_a_flat_one_or_a_generator_a
 ) -> None:
     out = verify(joining(function), [batch((left("a", 0), 1), (right("a", 1), 1), (right("a", 2), 1)), END])
     assert [value for _, value, _ in out[:-1]] == results
+
+
+class Watched(WriteBackBackend):
+    """A backend of bytes that notes each time a list is read."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.reads: list[str] = []
+        reads = self.reads
+
+        class Table(WriteBackTable):
+            __slots__ = ()
+
+            def load(self, keys: Any, namespace: Any = None) -> Any:
+                reads.append("load")
+                return super().load(keys, namespace)
+
+            def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+                reads.append("get")
+                return super().get(key, namespace, default)
+
+            def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+                self.put(key, [*super().get(key, namespace, ()), value], namespace)
+
+        self.create_table = Table  # type: ignore[method-assign, assignment]
+
+
+@pytest.mark.spec("C12")
+@pytest.mark.parametrize("trigger", [None, EventTimeTrigger.create()])
+@pytest.mark.parametrize("assigner", [TUMBLING, SlidingEventTimeWindows.of(10, 5)])
+def test_in_a_backend_of_bytes_a_window_is_only_appended_to_and_read_once_when_it_fires(
+    assigner: Any, trigger: Any
+) -> None:
+    operator: Any = joining(assigner=assigner, trigger=trigger)()
+    operator.create_backend = lambda ctx: Watched(range(128), 128)
+    started(lambda: operator, context())
+    for n in range(20):
+        flat(operator.process(batch((left("a", n), 3), (right("a", n), 4)), 0))
+    assert operator.backend.reads == []
+    windows = assigner.assign_windows(None, 3, None)
+    assert len(flat(operator.process_watermark(Watermark(40)))) == 400 * len(windows) + 1
+    assert len(operator.backend.reads) == len(windows)
+
+
+@pytest.mark.parametrize("kind", ["aligned", "sessions", "evicted"])
+def test_the_pairs_of_a_large_window_come_batch_by_batch(kind: str) -> None:
+    assigner = EventTimeSessionWindows.with_gap(6) if kind == "sessions" else TUMBLING
+    made = 0
+
+    def counted(one: Any, other: Any) -> int:
+        nonlocal made
+        made += 1
+        return made
+
+    evictor = CountEvictor.of(10_000) if kind == "evicted" else None
+    operator = started(joining(counted, assigner, evictor=evictor), context())
+    records = [(left("a", n), 3) for n in range(300)] + [(right("a", n), 4) for n in range(300)]
+    flat(operator.process(batch(*records), 0))
+    sizes, most = [], 0
+    for element in operator.process_watermark(END):
+        if isinstance(element, RowBatch):
+            sizes.append(len(element))
+            most = max(most, made - sum(sizes))
+    assert sum(sizes) == 90_000
+    assert max(sizes) < 5_000 and most < 5_000
 
 
 @pytest.mark.spec("F34")
