@@ -21,7 +21,7 @@ from rayflink.operators.window_functions import (
     collecting,
     reducing,
 )
-from rayflink.operators.windows import is_plainly_aligned, window_operator_of
+from rayflink.operators.windows import needs_no_trigger, window_operator_of
 
 from .fields import check_fields
 from .keyed import KeyedStream
@@ -185,7 +185,7 @@ class WindowedStream:
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id
         trigger = self._trigger
-        if trigger is None and not is_plainly_aligned(self._assigner):
+        if trigger is None and not needs_no_trigger(self._assigner):
             trigger = self._assigner.get_default_trigger(self.get_execution_environment())
         settings = (self._assigner, trigger, self._lateness_ms, late, self._evictor)
         factory = Factory(self._operator_of, self._keyed.key_selector, contents, function, *settings)

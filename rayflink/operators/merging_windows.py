@@ -25,7 +25,7 @@ class MergingWindowOperator(TriggeredWindowOperator):
         self._in_flight = MergingWindowSet(self._assigner, table)
 
     def evaluation_state(self) -> Any:
-        return _NO_WINDOW_STATE
+        return NO_WINDOW_STATE
 
     def _admitted(self, key: Any, window: Any, value: Any) -> Any:
         try:
@@ -109,6 +109,6 @@ class _NoWindowState:
     get_state = get_list_state = get_map_state = get_reducing_state = get_aggregating_state = _refuse
 
 
-_NO_WINDOW_STATE = _NoWindowState()
+NO_WINDOW_STATE = _NoWindowState()
 
-__all__ = ["MergingWindowOperator"]
+__all__ = ["NO_WINDOW_STATE", "MergingWindowOperator"]

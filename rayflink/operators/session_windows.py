@@ -46,18 +46,20 @@ class SessionWindowTimeGapExtractor(ABC):
         """The gap behind `element`, in milliseconds, above 0."""
 
 
-class _Sessions(MergingWindowAssigner[T, TimeWindow]):
+class Sessions(MergingWindowAssigner[T, TimeWindow]):
     """A record opens [timestamp, timestamp + gap)."""
 
     _event_time: bool
     merges_touching_only = True
+    fixed_gap_ms: int | None = None
+    """The gap, where it is the same for all records."""
 
     def merge_windows(self, windows: Iterable[TimeWindow], callback: _Callback[TimeWindow]) -> None:
         TimeWindow.merge_windows(windows, callback)
 
     def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> list[TimeWindow]:
         start = timestamp if self._event_time else context.get_current_processing_time()
-        return [TimeWindow(start, start + self._gap_ms(element))]
+        return [TimeWindow(start, start + self.gap_ms(element))]
 
     def get_default_trigger(self, env: Any = None) -> Trigger[Any, Any]:
         return EventTimeTrigger() if self._event_time else ProcessingTimeTrigger()
@@ -66,24 +68,24 @@ class _Sessions(MergingWindowAssigner[T, TimeWindow]):
         return self._event_time
 
     @abstractmethod
-    def _gap_ms(self, element: Any) -> int:
+    def gap_ms(self, element: Any) -> int:
         """How long the session of `element` waits for the next record."""
 
 
-class _FixedSessions(_Sessions[T]):
+class _FixedSessions(Sessions[T]):
     def __init__(self, session_gap: int) -> None:
         if session_gap <= 0:
             raise ValueError(f"{type(self).__name__} needs a gap above 0, got {session_gap} ms")
-        self._session_gap = session_gap
+        self.fixed_gap_ms = session_gap
 
-    def _gap_ms(self, element: Any) -> int:
-        return self._session_gap
+    def gap_ms(self, element: Any) -> int:
+        return self.fixed_gap_ms  # type: ignore[return-value]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._session_gap})"
+        return f"{type(self).__name__}({self.fixed_gap_ms})"
 
 
-class _DynamicSessions(_Sessions[T]):
+class _DynamicSessions(Sessions[T]):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
         given = session_window_time_gap_extractor
         extract = getattr(given, "extract", given)
@@ -92,7 +94,7 @@ class _DynamicSessions(_Sessions[T]):
             raise TypeError(problem)
         self._extract = extract
 
-    def _gap_ms(self, element: Any) -> int:
+    def gap_ms(self, element: Any) -> int:
         given = self._extract(element)
         gap_ms = to_millis(given) if isinstance(given, (Duration, Time)) else int(given)
         if gap_ms <= 0:
@@ -101,6 +103,15 @@ class _DynamicSessions(_Sessions[T]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def are_plain_sessions(assigner: Any) -> bool:
+    """Whether the assigner is sessions with their own trigger, changed by no class that derives from them."""
+    kind = type(assigner)
+    return issubclass(kind, Sessions) and all(
+        getattr(kind, method) is getattr(Sessions, method)
+        for method in ("assign_windows", "merge_windows", "get_default_trigger", "is_event_time")
+    )
 
 
 class DynamicEventTimeSessionWindows(_DynamicSessions[T]):

@@ -31,7 +31,7 @@ from .emission import Emission
 from .evictors import Evictor
 from .keyed_base import KeyedOperator
 from .pacing import FIRING_RECORDS, paced
-from .session_windows import MergingWindowAssigner
+from .session_windows import MergingWindowAssigner, are_plain_sessions
 from .triggers import Trigger
 from .user_code import UserCode, list_of, timestamps_of
 from .window import TimeWindow
@@ -86,6 +86,10 @@ def window_operator(
         shares = assigner.size_ms > assigner.slide_ms and can_share(contents)  # type: ignore[attr-defined]
         kind = PaneWindowOperator if shares else WindowOperator
         return kind(key_selector, assigner, contents, evaluation, lateness, late_tag)
+    if chosen.trigger is None and chosen.evictor is None and are_plain_sessions(assigner) and contents.kind != "list":
+        from .session_operator import SessionWindowOperator
+
+        return SessionWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
     trigger = chosen.trigger or assigner.get_default_trigger(None)
     if chosen.evictor is not None:
         from .evicting_windows import EvictingMergingWindowOperator, EvictingWindowOperator
@@ -110,6 +114,11 @@ def is_plainly_aligned(assigner: Any) -> bool:
         and kind.assign_windows is AlignedWindows.assign_windows
         and kind.get_default_trigger is AlignedWindows.get_default_trigger
     )
+
+
+def needs_no_trigger(assigner: Any) -> bool:
+    """Whether the assigner's windows may have an operator that knows their default trigger."""
+    return is_plainly_aligned(assigner) or are_plain_sessions(assigner)
 
 
 def window_operator_of(

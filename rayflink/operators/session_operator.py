@@ -1,0 +1,221 @@
+"""Sessions with their default trigger, of aggregated contents: a record extends a session where it can.
+
+The sessions of a key are one entry of state. A key has one timer, which is never behind the time at which the first of
+its sessions is due, and mostly a little before it: a record that extends a session touches no timer, and many keys share
+one time. A timer that comes too early is set anew. Results are those of `MergingWindowOperator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rayflink.state.descriptors import ValueStateDescriptor
+
+from ..common.batches import Batch, Element
+from .base import UserCodeError, shortened
+from .emission import Emission
+from .merging_windows import NO_WINDOW_STATE
+from .pacing import FIRING_RECORDS, paced
+from .user_code import list_of
+from .window import TimeWindow
+from .windows import BaseWindowOperator
+
+Sessions = list[Any]
+"""Of one key, disjoint and in order of time: start, end, accumulator, whether it has fired, and so on."""
+_FIELDS = 4
+_TIMES_A_GAP = 64
+"""Into so many times the timers of sessions that end within one gap are gathered, as long as they are far."""
+
+
+class SessionWindowOperator(BaseWindowOperator):
+    """Sessions of a fixed or a dynamic gap, by either clock. Arguments as for `BaseWindowOperator`."""
+
+    def contents_descriptor(self, name: str) -> Any:
+        return ValueStateDescriptor(name)
+
+    def evaluation_state(self) -> Any:
+        return NO_WINDOW_STATE
+
+    def declare_state(self) -> None:
+        super().declare_state()
+        self._timers = self._event_timers if self._event_time else self._processing_timers
+
+    def on_event_time(self, until: int) -> Iterable[Element]:
+        return self._fire(self._event_timers, until)
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        return self._fire(self._processing_timers, now_ms - 1)
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        values = list_of(batch)
+        if not values:
+            return ()
+        keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
+        table, out = self._table, Emission()
+        state = table.load(keys)
+        self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
+        if table.tracks_changes:
+            table.changed([key for key in keys if key in state])
+        elif not state:
+            table.remove_all(())
+        return out.taken()
+
+    def _ends(self, values: list[Any], stamps: list[int]) -> list[int]:
+        """Where the session of each record alone would end."""
+        gap_ms: int | None = self._assigner.fixed_gap_ms
+        if gap_ms is not None:
+            return [stamp + gap_ms for stamp in stamps]
+        value = None
+        gap_of, ends = self._assigner.gap_ms, []
+        try:
+            for value, stamp in zip(values, stamps, strict=True):
+                ends.append(stamp + gap_of(value))
+        except Exception as error:
+            raise self.failure("assign_windows", shortened(value)) from error
+        return ends
+
+    def _gather(
+        self, keys: list[Any], values: list[Any], stamps: list[int], ends: list[int], state: dict[Any, Any],
+        out: Emission,
+    ) -> None:  # fmt: skip
+        get, add = state.get, self._contents.add
+        key = value = None
+        try:
+            for key, value, stamp, end in zip(keys, values, stamps, ends, strict=True):
+                sessions = get(key)
+                if sessions is None:
+                    key = self.canonical(key, value)
+                    sessions = get(key)
+                    if sessions is None:
+                        self._place(key, [], (stamp, end), value, state, out)
+                        continue
+                start = sessions[-4]
+                if (
+                    stamp <= sessions[-3]
+                    and start <= end
+                    and not sessions[-1]
+                    and (len(sessions) == _FIELDS or stamp > sessions[-7])
+                ):  # it extends the latest session, and no other
+                    sessions[-2] = add(sessions[-2], value)
+                    if end > sessions[-3]:
+                        sessions[-3] = end
+                    if stamp < start:
+                        sessions[-4] = stamp
+                    continue
+                self._place(self.canonical(key, value), sessions, (stamp, end), value, state, out)
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self.record_failure(self._contents.where, key, value, error) from error
+
+    def _place(
+        self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: Emission
+    ) -> None:
+        """Add a record, whose session alone would be `own`, to what it touches, or open a session for it."""
+        start, end = own
+        low, high = _touching(sessions, start, end)
+        set_timer = low == 0 or self._lateness_ms > 0
+        if low == high:
+            if self.is_late(TimeWindow(start, end)):
+                self.emit_late(value, start, out)
+                return
+            accumulator = self._contents.first(value)
+        else:
+            start, end = min(start, sessions[low]), max(end, sessions[high - 3])
+            accumulator = self._merged(key, TimeWindow(start, end), sessions[low + 2 : high : _FIELDS])
+            accumulator = self._contents.add(accumulator, value)
+        fires = self._event_time and end - 1 <= self.watermark
+        sessions[low:high] = start, end, accumulator, fires
+        state[key] = sessions
+        if set_timer:
+            self._set_timer(key, end - 1 + (self._lateness_ms if fires else 0), self.watermark)
+        if fires:
+            self.evaluate(key, TimeWindow(start, end), accumulator, out, True)
+
+    def _merged(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
+        merged, *others = accumulators
+        try:
+            for other in others:
+                merged = self._contents.merge(merged, other)
+        except Exception as error:
+            raise self._window_failure("merge", key, window) from error
+        return merged
+
+    def _set_timer(self, key: Any, due: int, passed: int) -> None:
+        """Wake the key when it is `due`, or before, but behind the time that has `passed`."""
+        step: int = self._assigner.fixed_gap_ms or 0
+        early = due - due % max(1, step // _TIMES_A_GAP)
+        self._timers.register(early if early > passed else due, key)
+
+    # firing
+
+    def _fire(self, timers: Any, until: int) -> Iterable[Element]:
+        out = Emission()
+        return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
+
+    def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
+        for timestamp, _, keys in timers.due_keys(until, FIRING_RECORDS):
+            for key, window, accumulator, fires, over in self._taken_out(keys, timestamp):
+                if fires:
+                    self.evaluate(key, window, accumulator, out, not over)
+                if over:
+                    yield from self.clear_calls([key], window)
+                yield
+            yield
+
+    def drop(self, keys: list[Any], window: Any) -> None:
+        """Nothing: a session is taken out of the state before it is evaluated."""
+
+    def _taken_out(self, keys: list[Any], timestamp: int) -> list[tuple[Any, TimeWindow, Any, bool, bool]]:
+        """(key, session, accumulator, whether it fires, whether it is over) of what is due; sets the next timers."""
+        table, lateness_ms = self._table, self._lateness_ms
+        state = table.load(keys)
+        due: list[tuple[Any, TimeWindow, Any, bool, bool]] = []
+        empty: list[Any] = []
+        for key in keys:
+            sessions = state.get(key)
+            if sessions is None:
+                continue
+            place, earliest = 0, None
+            while place < len(sessions):
+                start, end, accumulator, fired = sessions[place : place + _FIELDS]
+                last = end - 1
+                if last > timestamp:
+                    earliest = last if earliest is None else min(earliest, last)
+                    break  # all others are due later
+                over = last + lateness_ms <= timestamp
+                if not fired or over:
+                    due.append((key, TimeWindow(start, end), accumulator, not fired, over))
+                if over:
+                    del sessions[place : place + _FIELDS]
+                    continue
+                sessions[place + 3] = True
+                earliest = last + lateness_ms if earliest is None else min(earliest, last + lateness_ms)
+                place += _FIELDS
+            if earliest is None:
+                empty.append(key)
+            else:
+                self._set_timer(key, earliest, timestamp)
+        if table.tracks_changes:
+            table.changed([key for key in keys if key in state])
+        table.remove_all(empty)
+        return due
+
+
+def _touching(sessions: Sessions, start: int, end: int) -> tuple[int, int]:
+    """The slice of the sessions that overlap or touch [start, end); empty where it would be put in, if none does."""
+    low, high = 0, len(sessions) // _FIELDS
+    while low < high:  # the first that ends at `start` or later
+        middle = (low + high) // 2
+        if sessions[_FIELDS * middle + 1] < start:
+            low = middle + 1
+        else:
+            high = middle
+    stop = low
+    while _FIELDS * stop < len(sessions) and sessions[_FIELDS * stop] <= end:
+        stop += 1
+    return _FIELDS * low, _FIELDS * stop
+
+
+__all__ = ["SessionWindowOperator"]
