@@ -8,6 +8,7 @@ Source: apache/flink MergingWindowSet.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -53,6 +54,8 @@ class MergingWindowSet:
     def __init__(self, assigner: MergingWindowAssigner[Any, Any], table: MapEntries) -> None:
         self._assigner = assigner
         self._table = table
+        self._sorted: dict[Any, list[Any]] = {}
+        """The windows of keys that have many, by time, where only those that touch merge: made from the table."""
 
     def state_window(self, key: Any, window: Any) -> Any:
         """The window under whose name the contents are; None where the window is not in flight."""
@@ -66,7 +69,11 @@ class MergingWindowSet:
         """
         if not self._table.contains(key, window):
             raise UnknownWindow(repr(window))
-        self._table.remove(key, window)
+        self._remove(key, window)
+
+    def forget(self) -> None:
+        """The table was cleared."""
+        self._sorted.clear()
 
     def add(self, key: Any, window: Any, merged: Merged) -> Any:
         """Take in the window of a record; gives the window in flight the record belongs to.
@@ -74,15 +81,12 @@ class MergingWindowSet:
         Args:
             merged: called for each merge, after the set has changed.
         """
-        in_flight = dict(self._table.items(key))
+        in_flight = self._near(key, window)
         if window in in_flight:
             return window
         noted = _Noted()
-        near = list(in_flight)
-        if self._assigner.merges_touching_only:
-            near = [other for other in in_flight if other.start <= window.end and window.start <= other.end]
-        if near:
-            self._assigner.merge_windows([*near, window], noted)
+        if in_flight:
+            self._assigner.merge_windows([*in_flight, window], noted)
         belongs_to, is_placed = window, False
         for result, group in noted.merges:
             among = set(group)
@@ -93,7 +97,7 @@ class MergingWindowSet:
             if parts:
                 self._merge(key, result, parts, in_flight, merged)
         if not is_placed:
-            self._table.put(key, window, window)
+            self._put(key, window, window)
         return belongs_to
 
     def _merge(self, key: Any, result: Any, parts: list[Any], in_flight: dict[Any, Any], merged: Merged) -> None:
@@ -102,9 +106,50 @@ class MergingWindowSet:
         if parts == [result]:  # the new window lies within the old one
             return
         for part in parts:
-            self._table.remove(key, part)
-        self._table.put(key, result, kept)
+            self._remove(key, part)
+        self._put(key, result, kept)
         merged(result, parts, kept, others)
+
+    def _near(self, key: Any, window: Any) -> dict[Any, Any]:
+        """The windows in flight that may become one with `window`, with their state windows."""
+        if not self._assigner.merges_touching_only:
+            return dict(self._table.items(key))
+        ordered = self._sorted.get(key)
+        if ordered is None:
+            items = self._table.items(key)
+            if len(items) <= _FEW:
+                return {other: held for other, held in items if other.start <= window.end and window.start <= other.end}
+            if len(self._sorted) >= _MOST_KEYS:
+                self._sorted.clear()
+            ordered = self._sorted[key] = sorted(other for other, _ in items)
+        at = bisect_left(ordered, window)
+        if at and ordered[at - 1].end >= window.start:
+            at -= 1
+        near = {}
+        while at < len(ordered) and ordered[at].start <= window.end:
+            near[ordered[at]] = self._table.get(key, ordered[at])
+            at += 1
+        return near
+
+    def _put(self, key: Any, window: Any, held: Any) -> None:
+        self._table.put(key, window, held)
+        ordered = self._sorted.get(key)
+        if ordered is not None:
+            insort(ordered, window)
+
+    def _remove(self, key: Any, window: Any) -> None:
+        self._table.remove(key, window)
+        ordered = self._sorted.get(key)
+        if ordered is not None:
+            del ordered[bisect_left(ordered, window)]
+            if len(ordered) <= _FEW // 2:
+                del self._sorted[key]
+
+
+_FEW = 16
+"""So many windows of a key are looked at one by one."""
+_MOST_KEYS = 4096
+"""Keys whose windows are kept by time; when there are more, all are made anew as they come."""
 
 
 __all__ = ["MergingWindowSet", "UnknownWindow"]

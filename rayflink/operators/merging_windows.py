@@ -6,10 +6,12 @@ windows held becomes one too: their contents, their trigger's state, and one tim
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from rayflink.state.descriptors import MapStateDescriptor
 
+from ..common.batches import Element
 from .base import UserCodeError, shortened
 from .merging_window_set import MergingWindowSet, UnknownWindow
 from .triggered_windows import TriggeredWindowOperator
@@ -23,6 +25,10 @@ class MergingWindowOperator(TriggeredWindowOperator):
         super().declare_state()
         table = self.backend.map_table(MapStateDescriptor("merging-window-set"))
         self._in_flight = MergingWindowSet(self._assigner, table)
+
+    def end_of_keys(self) -> Iterable[Element]:
+        yield from super().end_of_keys()
+        self._in_flight.forget()
 
     def evaluation_state(self) -> Any:
         return NO_WINDOW_STATE

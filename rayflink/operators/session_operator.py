@@ -7,7 +7,9 @@ one time. A timer that comes too early is set anew. Results are those of `Mergin
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from rayflink.state.descriptors import ValueStateDescriptor
@@ -117,7 +119,7 @@ class SessionWindowOperator(BaseWindowOperator):
         low, high = _touching(sessions, start, end)
         set_timer = low == 0 or self._lateness_ms > 0
         if low == high:
-            if self.is_late(TimeWindow(start, end)):
+            if self._event_time and end - 1 + self._lateness_ms <= self.watermark:
                 self.emit_late(value, start, out)
                 return
             accumulator = self._contents.first(value)
@@ -155,52 +157,71 @@ class SessionWindowOperator(BaseWindowOperator):
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
     def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
-        for timestamp, _, keys in timers.due_keys(until, FIRING_RECORDS):
-            for key, window, accumulator, fires, over in self._taken_out(keys, timestamp):
+        for timestamp, _, keys in timers.due_keys(until, sys.maxsize):
+            following = timers.next_timestamp()
+            horizon = until if following is None else max(timestamp, min(until, following - 1))
+            due: list[_Due] = []
+            for at in range(0, len(keys), FIRING_RECORDS):
+                due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon)
+                yield
+            due.sort(key=itemgetter(0))
+            for _, key, window, accumulator, fires, over in due:
                 if fires:
                     self.evaluate(key, window, accumulator, out, not over)
                 if over:
                     yield from self.clear_calls([key], window)
                 yield
-            yield
 
     def drop(self, keys: list[Any], window: Any) -> None:
         """Nothing: a session is taken out of the state before it is evaluated."""
 
-    def _taken_out(self, keys: list[Any], timestamp: int) -> list[tuple[Any, TimeWindow, Any, bool, bool]]:
-        """(key, session, accumulator, whether it fires, whether it is over) of what is due; sets the next timers."""
-        table, lateness_ms = self._table, self._lateness_ms
+    def _taken_out(self, keys: list[Any], horizon: int) -> list[_Due]:
+        """What is due up to `horizon` of these keys, which have no timer; sets their next ones."""
+        table = self._table
         state = table.load(keys)
-        due: list[tuple[Any, TimeWindow, Any, bool, bool]] = []
+        due: list[_Due] = []
         empty: list[Any] = []
         for key in keys:
             sessions = state.get(key)
-            if sessions is None:
-                continue
-            place, earliest = 0, None
-            while place < len(sessions):
-                start, end, accumulator, fired = sessions[place : place + _FIELDS]
-                last = end - 1
-                if last > timestamp:
-                    earliest = last if earliest is None else min(earliest, last)
-                    break  # all others are due later
-                over = last + lateness_ms <= timestamp
-                if not fired or over:
-                    due.append((key, TimeWindow(start, end), accumulator, not fired, over))
-                if over:
-                    del sessions[place : place + _FIELDS]
-                    continue
-                sessions[place + 3] = True
-                earliest = last + lateness_ms if earliest is None else min(earliest, last + lateness_ms)
-                place += _FIELDS
-            if earliest is None:
-                empty.append(key)
-            else:
-                self._set_timer(key, earliest, timestamp)
+            if sessions is not None:
+                earliest = self._next_due(key, sessions, horizon, due)
+                if earliest is None:
+                    empty.append(key)
+                else:
+                    self._set_timer(key, earliest, horizon)
         if table.tracks_changes:
             table.changed([key for key in keys if key in state])
         table.remove_all(empty)
         return due
+
+    def _next_due(self, key: Any, sessions: Sessions, horizon: int, due: list[_Due]) -> int | None:
+        """Note what is due of one key, take out what is over; when the rest is due next, or None."""
+        lateness_ms = self._lateness_ms
+        earliest: int | None = None
+        place = 0
+        while place < len(sessions):
+            start, end, accumulator, fired = sessions[place : place + _FIELDS]
+            last = end - 1
+            over = last + lateness_ms
+            if last > horizon:
+                return last if earliest is None else min(earliest, last)  # all others are due later
+            if not fired:
+                due.append((last, key, TimeWindow(start, end), accumulator, True, not lateness_ms))
+            if over > horizon:
+                sessions[place + 3] = True
+                earliest = over if earliest is None else earliest
+                place += _FIELDS
+                continue
+            if fired or lateness_ms:
+                due.append((over, key, TimeWindow(start, end), accumulator, False, True))
+            if len(sessions) == _FIELDS:
+                return None
+            del sessions[place : place + _FIELDS]
+        return earliest
+
+
+_Due = tuple[int, Any, TimeWindow, Any, bool, bool]
+"""When, key, session, accumulator, whether it fires, whether it is over."""
 
 
 def _touching(sessions: Sessions, start: int, end: int) -> tuple[int, int]:
