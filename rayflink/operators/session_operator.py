@@ -1,8 +1,8 @@
 """Sessions with their default trigger, of aggregated contents: a record extends a session where it can.
 
 The sessions of a key are one entry of state. A key has one timer, which is never behind the time at which the first of
-its sessions is due, and mostly a little before it: a record that extends a session touches no timer, and many keys share
-one time. A timer that comes too early is set anew. Results are those of `MergingWindowOperator`.
+its sessions is due, and mostly a little before it: a record that extends a session touches no timer, and many keys
+share one time. A timer that comes too early is set anew. Results are those of `MergingWindowOperator`.
 """
 
 from __future__ import annotations
