@@ -201,7 +201,7 @@ class SessionWindowOperator(BaseWindowOperator):
         place = 0
         while place < len(sessions):
             start, end, accumulator, fired = sessions[place : place + _FIELDS]
-            last = end - 1
+            last: int = end - 1
             over = last + lateness_ms
             if last > horizon:
                 return last if earliest is None else min(earliest, last)  # all others are due later
