@@ -63,7 +63,7 @@ class KeyedState(State):
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
         """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
-        convert, where = _convert_of(descriptor.type_info), f"state {self._name!r}"
+        convert, where = convert_of(descriptor.type_info), f"state {self._name!r}"
         if convert is not None:
             self._taken = lambda value: isolated(convert(value, where))
 
@@ -214,7 +214,7 @@ class MapState(KeyedState, Generic[K, V]):
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
         super().hold_to(descriptor)
-        convert, where = _convert_of(getattr(descriptor, "key_type_info", None)), f"key of state {self._name!r}"
+        convert, where = convert_of(getattr(descriptor, "key_type_info", None)), f"key of state {self._name!r}"
         if convert is not None:
             self._taken_key = lambda key: isolated(convert(key, where))
 
@@ -299,7 +299,7 @@ class AggregatingState(MergingState[IN, OUT]):
         self._taken = _itself
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        convert, where = _convert_of(descriptor.type_info), f"accumulator of state {self._name!r}"
+        convert, where = convert_of(descriptor.type_info), f"accumulator of state {self._name!r}"
         if convert is not None:
             self._taken = lambda accumulator: convert(accumulator, where)
 
@@ -411,7 +411,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
+def convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
     """`convert(value, where)` of the type as state holds its values; None where no type is declared."""
     if type_info is None:
         return None

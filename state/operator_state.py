@@ -7,12 +7,12 @@ all entries to every subtask, "broadcast" one copy of the state, which is equal 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NoReturn, TypeVar
 
 from .descriptors import StateDescriptor
-from .errors import SerializationError, SnapshotMismatch, VersionMismatch
-from .handles import State
+from .errors import SerializationError, SnapshotMismatch, StateError, VersionMismatch
+from .handles import State, convert_of
 from .isolation import isolated
 
 ENTRY_FORMAT = 1
@@ -29,6 +29,11 @@ class OperatorListState:
 
     def __init__(self, entries: Iterable[Any] = ()) -> None:
         self._entries = list(entries)
+        self._taken: Callable[[Any], Any] = isolated
+
+    def hold_to(self, descriptor: StateDescriptor) -> None:
+        """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
+        self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
     def get(self) -> Iterator[Any]:
         """The entries as of now, in order."""
@@ -38,15 +43,15 @@ class OperatorListState:
 
     def add(self, value: Any) -> None:
         """Append an entry."""
-        self._entries.append(isolated(value))
+        self._entries.append(self._taken(value))
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Append entries, in order."""
-        self._entries += [isolated(value) for value in values]
+        self._entries += [self._taken(value) for value in values]
 
     def update(self, values: Iterable[Any]) -> None:
         """Replace all entries."""
-        self._entries = [isolated(value) for value in values]
+        self._entries = [self._taken(value) for value in values]
 
     def clear(self) -> None:
         """Delete all entries."""
@@ -89,9 +94,23 @@ class ReadOnlyBroadcastState(State, Generic[K, V]):
 class BroadcastState(ReadOnlyBroadcastState[K, V]):
     """A map that every subtask must write alike."""
 
+    def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
+        super().__init__(entries)
+        self._taken_key: Callable[[Any], Any] = isolated
+        self._taken: Callable[[Any], Any] = isolated
+
+    def hold_to(self, descriptor: StateDescriptor) -> None:
+        """From now on take only keys and values of the types that the descriptor declares, if it does."""
+        self._taken_key = _taken(getattr(descriptor, "key_type_info", None), f"key of state {descriptor.name!r}")
+        self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
+
+    def read_only(self, name: str) -> ReadOnlyBroadcastState[K, V]:
+        """The same map, to be read; `name` is the state's, for errors."""
+        return _ReadOnlyView(name, self._entries)
+
     def put(self, key: Any, value: Any) -> None:
         """Set the value at `key`."""
-        self._entries[isolated(key)] = isolated(value)
+        self._entries[self._taken_key(key)] = self._taken(value)
 
     def put_all(self, dict_value: Mapping[Any, Any]) -> None:
         """Set the values of all keys of a mapping."""
@@ -104,9 +123,71 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
     def clear(self) -> None:
         """Delete all entries."""
-        self._entries = {}
+        self._entries.clear()
 
     __setitem__, __delitem__ = put, remove
+
+
+class ReadOnlyError(StateError):
+    """Broadcast state was to be written where it may only be read.
+
+    Args:
+        state: name of the state.
+        call: the method that was called.
+    """
+
+    def __init__(self, state: str, call: str) -> None:
+        super().__init__(state, call)
+        self.state, self.call = state, call
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call} of broadcast state {self.state!r} was called where it may only be read: what one subtask alone "
+            "writes, the others do not have; write it in process_broadcast_element, which every subtask calls alike"
+        )
+
+
+class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
+    """The entries of a state that others write; its methods that write say where that is possible."""
+
+    def __init__(self, name: str, entries: dict[Any, Any]) -> None:
+        self._name, self._entries = name, entries
+
+    def put(self, key: Any, value: Any) -> NoReturn:
+        raise ReadOnlyError(self._name, "put")
+
+    def put_all(self, dict_value: Any) -> NoReturn:
+        raise ReadOnlyError(self._name, "put_all")
+
+    def remove(self, key: Any) -> NoReturn:
+        raise ReadOnlyError(self._name, "remove")
+
+    def clear(self) -> NoReturn:
+        raise ReadOnlyError(self._name, "clear")
+
+    __setitem__, __delitem__ = put, remove
+
+
+def _taken(type_info: Any, where: str) -> Callable[[Any], Any]:
+    """What state keeps of a value that it is given."""
+    convert = convert_of(type_info)
+    if convert is None:
+        return isolated
+    return lambda value: isolated(convert(value, where))
+
+
+def ensure_operator_state(descriptor: Any, kind: str) -> None:
+    """Refuse what does not describe operator state of this kind, "list" or "map".
+
+    Raises:
+        StateError: it is no such descriptor, or one whose values expire.
+    """
+    if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
+        wanted = f"a {kind.capitalize()}StateDescriptor"
+        raise StateError(f"operator {kind} state needs {wanted}, got {descriptor!r:.100}; write {wanted[2:]}('name')")
+    if descriptor.expiry is not None:
+        remedy = "leave enable_time_to_live out, and keep the time in the value"
+        raise StateError(f"operator state {descriptor.name!r} is to expire, which only keyed state can do; {remedy}")
 
 
 class OperatorStateStore:
@@ -129,28 +210,31 @@ class OperatorStateStore:
                     gathered += entries
 
     def get_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
-        """The list whose entries are split over the subtasks.
+        """The list whose entries are split over the subtasks, of a `ListStateDescriptor`.
 
         Raises:
             SnapshotMismatch: a state of this name has another mode.
+            StateError: the descriptor is of another kind, or lets values expire.
         """
-        return self._state(state_descriptor.name, "split", OperatorListState)  # type: ignore[no-any-return]
+        return self._state(state_descriptor, "list", "split", OperatorListState)  # type: ignore[no-any-return]
 
     def get_union_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
-        """The list of which every subtask gets all entries at a restore.
+        """The list of which every subtask gets all entries at a restore, of a `ListStateDescriptor`.
 
         Raises:
             SnapshotMismatch: a state of this name has another mode.
+            StateError: the descriptor is of another kind, or lets values expire.
         """
-        return self._state(state_descriptor.name, "union", OperatorListState)  # type: ignore[no-any-return]
+        return self._state(state_descriptor, "list", "union", OperatorListState)  # type: ignore[no-any-return]
 
     def get_broadcast_state(self, state_descriptor: StateDescriptor) -> BroadcastState[Any, Any]:
-        """The map that is equal in every subtask.
+        """The map that is equal in every subtask, of a `MapStateDescriptor`.
 
         Raises:
             SnapshotMismatch: a state of this name has another mode.
+            StateError: the descriptor is of another kind, or lets values expire.
         """
-        return self._state(state_descriptor.name, "broadcast", BroadcastState)  # type: ignore[no-any-return]
+        return self._state(state_descriptor, "map", "broadcast", BroadcastState)  # type: ignore[no-any-return]
 
     def snapshot(self) -> dict[str, tuple[str, tuple[bytes, ...]]]:
         """All lists as of now, those included that were restored and not asked for.
@@ -164,11 +248,15 @@ class OperatorStateStore:
             taken[name] = mode, tuple(self._encode(name, entry) for entry in entries)
         return taken
 
-    def _state(self, name: str, mode: str, create: Any) -> Any:
+    def _state(self, descriptor: StateDescriptor, kind: str, mode: str, create: Any) -> Any:
+        ensure_operator_state(descriptor, kind)
+        name = descriptor.name
         if name not in self._states:
             known, entries = self._restored.get(name, (mode, []))
             self._check(name, known, mode)
-            self._states[name] = mode, create([self._decode(name, entry) for entry in entries])
+            created = create([self._decode(name, entry) for entry in entries])
+            created.hold_to(descriptor)
+            self._states[name] = mode, created
         known, state = self._states[name]
         self._check(name, known, mode)
         return state

@@ -121,7 +121,7 @@ def _single(function: Any, method: str, kind: str, step: str, width: int = 1) ->
     return UserFunction(_method_of(function, method, kind, step, width), *life_cycle_of(function))
 
 
-def _pair(function: Any, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
+def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
     if isinstance(function, tuple) and len(function) == 2:
         first, second = (_method_of(part, "", "one callable for each input", step, width) for part in function)
         return UserFunctionPair(first, second, _nothing, _nothing)
@@ -176,17 +176,17 @@ def as_sink(function: Any) -> UserFunction:
 
 def as_co_map(function: Any) -> UserFunctionPair:
     """`value -> value` for each input, from a CoMapFunction or a pair of callables."""
-    return _pair(function, ("map1", "map2"), "a CoMapFunction", "map")
+    return as_pair(function, ("map1", "map2"), "a CoMapFunction", "map")
 
 
 def as_co_flat_map(function: Any) -> UserFunctionPair:
     """`value -> iterable or None` for each input, from a CoFlatMapFunction or a pair of callables."""
-    return _pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction", "flat_map")
+    return as_pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction", "flat_map")
 
 
 def as_co_process(function: Any) -> UserFunctionPair:
     """`(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair of callables."""
-    return _pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)
+    return as_pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)
 
 
 def as_single(function: Any, method: str, kind: str, step: str, width: int) -> UserFunction:

@@ -35,8 +35,6 @@ from .output_tag import OutputTag
 from .runtime_context import DistributedCache, KeyedStateStore, RuntimeContext
 
 IN = TypeVar("IN")
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
 OUT = TypeVar("OUT")
 KEY = TypeVar("KEY")
 W = TypeVar("W")
@@ -377,67 +375,6 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
         """The window is over: release its `window_state`."""
 
 
-class _BroadcastContext(ABC):
-    @abstractmethod
-    def timestamp(self) -> Any:
-        """Epoch milliseconds of the current record, or None."""
-
-    @abstractmethod
-    def current_processing_time(self) -> int:
-        """Epoch milliseconds of the task's wall clock."""
-
-    @abstractmethod
-    def current_watermark(self) -> int:
-        """Epoch milliseconds of event time."""
-
-    @abstractmethod
-    def get_broadcast_state(self, state_descriptor: Any) -> Any:
-        """The broadcast state of a `MapStateDescriptor`; writable on the broadcast side only."""
-
-
-class BaseBroadcastProcessFunction(Function):
-    """What both kinds of broadcast process function have in common."""
-
-    class Context(_BroadcastContext):
-        """Of the broadcast side: state may be written."""
-
-    class ReadOnlyContext(_BroadcastContext):
-        """Of the other side: state may only be read."""
-
-
-class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """Applies broadcast records (rules) to a stream without keys."""
-
-    @abstractmethod
-    def process_element(self, value: IN1, ctx: BaseBroadcastProcessFunction.ReadOnlyContext) -> Any:
-        """Records for `value` of the stream that is not broadcast."""
-
-    @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: BaseBroadcastProcessFunction.Context) -> Any:
-        """Records for `value` of the broadcast stream."""
-
-
-class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
-    """Applies broadcast records (rules) to a keyed stream, with keyed state and timers."""
-
-    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedContext):
-        """Of the keyed side."""
-
-    class OnTimerContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedTimerContext):
-        """Of a firing timer."""
-
-    @abstractmethod
-    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Any:
-        """Records for `value` of the keyed stream."""
-
-    @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: BaseBroadcastProcessFunction.Context) -> Any:
-        """Records for `value` of the broadcast stream."""
-
-    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:
-        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
-
-
 class AsyncRetryPredicate(ABC, Generic[OUT]):
     """Says which outcomes of an async call are tried again."""
 
@@ -480,9 +417,8 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 
 __all__ = [
     "AggregateFunction", "AllWindowFunction", "AsyncFunction", "AsyncRetryPredicate", "AsyncRetryStrategy",
-    "BaseBroadcastProcessFunction", "BroadcastProcessFunction", "CoFlatMapFunction", "CoMapFunction",
-    "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction", "Function", "KeyBy", "KeySelector",
-    "KeyedBroadcastProcessFunction", "KeyedCoProcessFunction", "KeyedProcessFunction", "KeyedStateStore",
+    "CoFlatMapFunction", "CoMapFunction", "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction",
+    "Function", "KeyBy", "KeySelector", "KeyedCoProcessFunction", "KeyedProcessFunction", "KeyedStateStore",
     "MapFunction", "NullByteKeySelector", "OutputTag", "Partitioner", "ProcessAllWindowFunction",
     "ProcessFunction", "ProcessWindowFunction", "ReduceFunction", "RichFunction", "RuntimeContext",
     "SinkFunction", "SourceFunction", "TimeDomain", "TimerService", "UserFunction", "UserFunctionPair",
