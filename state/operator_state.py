@@ -142,8 +142,8 @@ class ReadOnlyError(StateError):
 
     def __str__(self) -> str:
         return (
-            f"{self.call} of broadcast state {self.state!r} was called where it may only be read: what one subtask alone "
-            "writes, the others do not have; write it in process_broadcast_element, which every subtask calls alike"
+            f"{self.call} of broadcast state {self.state!r} was called where it may only be read: the others would not "
+            "have what one subtask writes; write it in process_broadcast_element, which all subtasks call alike"
         )
 
 

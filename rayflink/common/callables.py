@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .call_sites import call_site
+from .checkpointed_function import checkpointed_of
 from .errors import InvalidFunction, shorten
 from .runtime_context import RuntimeContext
 
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
 
 
 class UserFunction(NamedTuple):
-    """A user's function, ready to be called: open once, call for each record, close once."""
+    """A user's function, ready to be called: open once, call for each record, close once.
+
+    `checkpointed` holds the functions in it that keep operator state.
+    """
 
     call: Callable[..., Any]
     open: Callable[[RuntimeContext], None]
     close: Callable[[], None]
+    checkpointed: tuple[Any, ...] = ()
 
 
 class UserFunctionPair(NamedTuple):
@@ -30,6 +35,7 @@ class UserFunctionPair(NamedTuple):
     call2: Callable[..., Any]
     open: Callable[[RuntimeContext], None]
     close: Callable[[], None]
+    checkpointed: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,8 @@ def _arguments(count: int) -> str:
 
 
 def _single(function: Any, method: str, kind: str, step: str, width: int = 1) -> UserFunction:
-    return UserFunction(_method_of(function, method, kind, step, width), *life_cycle_of(function))
+    call = _method_of(function, method, kind, step, width)
+    return UserFunction(call, *life_cycle_of(function), checkpointed_of(function))
 
 
 def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
@@ -130,7 +137,7 @@ def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width
         remedy = f"pass one, or a pair of callables of {_arguments(width)}"
         raise InvalidFunction(f"{step}: {problem}", remedy, call_site())
     calls = [_method_of(getattr(function, method), "", kind, step, width) for method in methods]
-    return UserFunctionPair(calls[0], calls[1], *life_cycle_of(function))
+    return UserFunctionPair(calls[0], calls[1], *life_cycle_of(function), checkpointed_of(function))
 
 
 def as_map(function: Any, step: str = "map") -> UserFunction:

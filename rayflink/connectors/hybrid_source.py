@@ -60,6 +60,7 @@ class HybridSource(Source):
                 found = f"source {at + 1} of {len(sources)}, a {type(source).__name__}, has no end"
                 raise ValueError(f"{found}, the next would never begin; put it last, or bound it")
         self._sources = list(sources)
+        self.wrapped_functions = self._sources
 
     @staticmethod
     def builder(first_source: Source) -> HybridSourceBuilder:

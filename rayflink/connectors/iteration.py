@@ -12,6 +12,7 @@ from ..common.aliasing import detached
 from ..common.batches import RowBatch
 from ..common.call_sites import call_site
 from ..common.callables import ensure_takes
+from ..common.checkpointed_function import checkpointed_of
 from ..common.errors import InvalidFunction
 from ..common.functions import SourceFunction
 from ..common.immutability import IMMUTABLE_TYPES
@@ -44,8 +45,10 @@ class IterationSplit:
 class IteratorSource(Source):
     """Emits what an iterable gives, from one reader, in order.
 
-    After a restore the iteration starts anew and skips what it had given before, so it must give the same again.
-    The loop of an async iteration runs in a thread of the reader.
+    After a restore the iteration starts anew and skips what it had given before, so it must give the same again. A
+    SourceFunction that is a `CheckpointedFunction` too starts where its own state says, and nothing is skipped: what it
+    has yielded has been emitted, so it changes its state before it yields. The loop of an async iteration runs in a
+    thread of the reader, ahead of what is emitted, and so has no state.
 
     >>> async def numbers():
     ...     yield 1
@@ -77,6 +80,7 @@ class IteratorSource(Source):
         if chunk_records < 1:
             raise ValueError(f"chunk_records must be >= 1, got {chunk_records}")
         self._iterable, self._bounded, self._chunk_records = iterable, bounded, chunk_records
+        self.wrapped_functions = (iterable,)
 
     @property
     def boundedness(self) -> Boundedness:
@@ -104,12 +108,17 @@ class _IterationReader(OneByOneReader):
     def open_split(self, split: IterationSplit) -> SplitCursor:
         function = self._iterable if isinstance(self._iterable, SourceFunction) else None
         given: Any = self._iterable() if function is None else function.run()
+        has_state = bool(checkpointed_of(function))
         if hasattr(given, "__aiter__"):
+            if has_state:
+                name = type(function).__name__
+                raise TypeError(f"{name}.run is async and {name} keeps state, which would run ahead; make run() plain")
             return _AsyncCursor(given, function, split.position)
         if inspect.iscoroutine(given):
             given.close()
             raise TypeError("the async function yields nothing; yield each record, or make it a plain function")
-        return _IterationCursor(drawn_from(given), function, split.position, self._chunk_records)
+        given_before = 0 if has_state else split.position
+        return _IterationCursor(drawn_from(given), function, given_before, self._chunk_records)
 
     def next_poll_ms(self) -> int | None:
         is_async = self._splits and isinstance(self._cursor, _AsyncCursor)

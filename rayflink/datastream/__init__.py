@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.common.broadcast_functions import (
+        BaseBroadcastProcessFunction as BaseBroadcastProcessFunction,
+        BroadcastProcessFunction as BroadcastProcessFunction,
+        KeyedBroadcastProcessFunction as KeyedBroadcastProcessFunction,
+        KeyedStateFunction as KeyedStateFunction,
+    )
+    from rayflink.common.checkpointed_function import (
+        CheckpointedFunction as CheckpointedFunction,
+        FunctionInitializationContext as FunctionInitializationContext,
+        FunctionSnapshotContext as FunctionSnapshotContext,
+    )
     from rayflink.common.functions import (
         AggregateFunction as AggregateFunction,
         AllWindowFunction as AllWindowFunction,
@@ -42,6 +53,10 @@ if TYPE_CHECKING:
         ProcessJoinFunction as ProcessJoinFunction,
     )
     from rayflink.common.output_tag import OutputTag as OutputTag
+    from rayflink.datastream.broadcast import (
+        BroadcastConnectedStream as BroadcastConnectedStream,
+        BroadcastStream as BroadcastStream,
+    )
     from rayflink.datastream.cached import CachedDataStream as CachedDataStream
     from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
     from rayflink.common.options import (
@@ -93,6 +108,12 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.common.broadcast_functions": (
+                "BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction KeyedStateFunction"
+            ),
+            "rayflink.common.checkpointed_function": (
+                "CheckpointedFunction FunctionInitializationContext FunctionSnapshotContext"
+            ),
             "rayflink.common.functions": (
                 "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
                 "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
@@ -102,6 +123,7 @@ else:
             ),
             "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.output_tag": "OutputTag",
+            "rayflink.datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
             "rayflink.datastream.cached": "CachedDataStream",
             "rayflink.datastream.closeable_iterator": "CloseableIterator",
             "rayflink.common.options": "CheckpointingMode ExternalizedCheckpointRetention",

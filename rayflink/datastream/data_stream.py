@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .broadcast import BroadcastConnectedStream, BroadcastStream
 from .cached import CachedDataStream
 from .closeable_iterator import CloseableIterator
 from .connected import ConnectedStreams
@@ -11,6 +12,8 @@ from .windowed import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
     "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",

@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.common.broadcast_functions import (
+        BaseBroadcastProcessFunction as BaseBroadcastProcessFunction,
+        BroadcastProcessFunction as BroadcastProcessFunction,
+        KeyedBroadcastProcessFunction as KeyedBroadcastProcessFunction,
+        KeyedStateFunction as KeyedStateFunction,
+    )
+    from rayflink.common.checkpointed_function import (
+        CheckpointedFunction as CheckpointedFunction,
+        FunctionInitializationContext as FunctionInitializationContext,
+        FunctionSnapshotContext as FunctionSnapshotContext,
+    )
     from rayflink.common.functions import (
         AggregateFunction as AggregateFunction,
         AllWindowFunction as AllWindowFunction,
@@ -45,6 +56,12 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.common.broadcast_functions": (
+                "BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction KeyedStateFunction"
+            ),
+            "rayflink.common.checkpointed_function": (
+                "CheckpointedFunction FunctionInitializationContext FunctionSnapshotContext"
+            ),
             "rayflink.common.functions": (
                 "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
                 "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from rayflink.common.errors import shorten
 from rayflink.common.execution_config import ExecutionConfig
@@ -34,7 +34,9 @@ from .step import Step, as_type
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
+    from rayflink.state.descriptors import MapStateDescriptor
 
+    from .broadcast import BroadcastConnectedStream, BroadcastStream
     from .cached import CachedDataStream
     from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
@@ -170,10 +172,26 @@ class DataStream(Step):
         step.check()
         return DataStream(self._env, step)
 
-    def connect(self, ds: DataStream) -> ConnectedStreams:
-        """This stream and another of any type, to be worked by one function with a method for each."""
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """This stream and another of any type, to be worked by one function with a method for each.
+
+        Args:
+            ds: a stream; or a broadcast one, all records of which every subtask gets and keeps in state.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        from .broadcast import BroadcastConnectedStream, BroadcastStream
         from .connected import ConnectedStreams
 
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         ensure_stream(ds, "connect")
         return ConnectedStreams(self, ds)
 
@@ -261,9 +279,37 @@ class DataStream(Step):
         """To the subtask of the same index; needs equal parallelism."""
         return self._partitioned(partitioners.Forward())
 
-    def broadcast(self) -> DataStream:
-        """Every record to every subtask."""
-        return self._partitioned(partitioners.Broadcast())
+    @overload
+    def broadcast(self) -> DataStream: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Every record to every subtask; with descriptors of states, a stream to `connect` another one with.
+
+        Args:
+            broadcast_state_descriptor, other_broadcast_state_descriptors: of the states in which the function of the
+                connected streams keeps the records.
+
+        Raises:
+            TypeError: one is no MapStateDescriptor.
+            PlanError: two have one name, or one lets values expire.
+        """
+        everywhere = self._partitioned(partitioners.Broadcast())
+        if broadcast_state_descriptor is None:
+            return everywhere
+        from .broadcast import BroadcastStream
+
+        return BroadcastStream(everywhere, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def global_(self) -> DataStream:
         """Everything to the first subtask."""

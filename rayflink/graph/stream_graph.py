@@ -59,8 +59,8 @@ class StreamNode:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether all inputs are keyed."""
-        return bool(self.key_selectors) and all(selector is not None for selector in self.key_selectors)
+        """Whether one of its inputs is keyed."""
+        return any(selector is not None for selector in self.key_selectors)
 
     @property
     def label(self) -> str:

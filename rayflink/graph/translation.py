@@ -13,6 +13,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.operators.broadcast_first import BroadcastFirst
 from rayflink.operators.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
@@ -139,7 +140,7 @@ class _Translation:
         looping = loops(nodes, drawn)
         return StreamGraph(
             name=settings.name,
-            nodes=self._sorted_inputs(nodes, looping) if settings.batch else nodes,
+            nodes=self._in_batches(nodes, looping) if settings.batch else nodes,
             edges=tuple(_in_its_loop(edge, looping, settings.batch) for edge in drawn),
             chaining=settings.chaining,
             batch=settings.batch,
@@ -226,17 +227,21 @@ class _Translation:
         own = of.buffer_timeout_ms
         return self._settings.buffer_timeout_ms if own is None or own < 0 else own
 
-    def _sorted_inputs(self, nodes: tuple[StreamNode, ...], looping: Loops) -> tuple[StreamNode, ...]:
-        """In batch mode the input of a keyed operator is sorted, but that of one in a loop, which comes bit by bit."""
-        if not Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS):
-            return nodes
+    def _in_batches(self, nodes: tuple[StreamNode, ...], looping: Loops) -> tuple[StreamNode, ...]:
+        """In batch mode a keyed input is sorted, a broadcast one read first; but in loops, which come bit by bit."""
+        sorts = Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS)
         inside = frozenset().union(*looping.values())
-        return tuple(
-            replace(node, operator_factory=SortedInput(node.operator_factory))
-            if node.is_keyed and node.id not in inside and node.operator_factory is not None
-            else node
-            for node in nodes
-        )
+
+        def made(node: StreamNode) -> StreamNode:
+            if node.operator_factory is None or node.id in inside:
+                return node
+            if sorts and node.is_keyed:
+                return replace(node, operator_factory=SortedInput(node.operator_factory))
+            if node.kind is NodeKind.TWO_INPUT:
+                return replace(node, operator_factory=BroadcastFirst(node.operator_factory))
+            return node
+
+        return tuple(map(made, nodes))
 
     def _union(self, union: Union) -> Steps:
         if not union.sources:

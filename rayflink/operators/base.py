@@ -44,17 +44,20 @@ class OperatorSnapshot:
         keyed: key group -> the keyed state and timers of that group.
         lists: operator list state; name -> (mode, entries); mode is "split" (dealt out anew on rescale), "union" (all
             entries to every subtask) or "broadcast" (one copy to every subtask).
+        raw_keyed: key group -> bytes that the user's code wrote for it.
         version: of this layout.
     """
 
     keyed: Mapping[int, bytes] = field(default_factory=dict)
     lists: Mapping[str, tuple[str, tuple[bytes, ...]]] = field(default_factory=dict)
+    raw_keyed: Mapping[int, bytes] = field(default_factory=dict)
     version: int = SNAPSHOT_VERSION
 
     @property
     def size_bytes(self) -> int:
         """Bytes of state in all parts."""
-        return sum(map(len, self.keyed.values())) + sum(len(e) for _, entries in self.lists.values() for e in entries)
+        keyed = (*self.keyed.values(), *self.raw_keyed.values())
+        return sum(map(len, keyed)) + sum(len(e) for _, entries in self.lists.values() for e in entries)
 
 
 class ProcessingTime(Protocol):

@@ -62,6 +62,8 @@ class KeyedOperator(FunctionOperator):
         self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()))
         self.declare_state()
         self.backend.restore([snapshot.keyed for snapshot in snapshots])
+        self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
+        super().initialize_state(snapshots)
         known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
         self.watermark = min((int.from_bytes(entry, "big", signed=True) for entry in known), default=MIN_TIMESTAMP)
 
@@ -69,10 +71,11 @@ class KeyedOperator(FunctionOperator):
         """Create the tables and timer queues the operator itself uses; called before they are restored."""
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        entries: tuple[bytes, ...] = ()
+        functions = super().snapshot_state(checkpoint_id) or OperatorSnapshot()
+        lists = dict(functions.lists)
         if MIN_TIMESTAMP < self.watermark < MAX_TIMESTAMP:
-            entries = (self.watermark.to_bytes(8, "big", signed=True),)
-        return OperatorSnapshot(self.backend.snapshot(), {_WATERMARK_ENTRY: ("union", entries)} if entries else {})
+            lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True),)
+        return OperatorSnapshot(self.backend.snapshot(), lists, functions.raw_keyed)
 
     def open(self) -> None:
         with UserCode(self.ctx, "open of the key selector"):
@@ -88,11 +91,6 @@ class KeyedOperator(FunctionOperator):
                 self.backend.close()
                 with UserCode(self.ctx, "close of the key selector"):
                     self._selector.close()
-
-    def runtime_context(self) -> RuntimeContext:
-        """What the function's `open` is given: state by key included."""
-        store = StateStore(self.backend, self.context, self.ctx.operator_id)
-        return RuntimeContext(self.ctx, cast(KeyedStateStore, store))
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         """Advance event time, fire what is due by then, and pass the watermark on."""

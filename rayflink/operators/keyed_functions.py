@@ -22,6 +22,7 @@ from .keyed_two_input import KeyedCoProcessOperator
 class _WithLifeCycle(Function):
     def __init__(self, function: Any) -> None:
         self._function: Function = function
+        self.wrapped_functions = (function,)
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self._function.open(runtime_context)

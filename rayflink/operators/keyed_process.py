@@ -40,9 +40,17 @@ class KeyedProcessOperator(KeyedOperator):
         self.event_timers = self.backend.timers("user-timers/event")
         self.processing_timers = self.backend.timers("user-timers/processing")
 
+    def record_context(self) -> KeyedContext:
+        """What the function is given beside a record."""
+        return KeyedContext(self)
+
+    def timer_context(self, domain: TimeDomain) -> KeyedTimerContext:
+        """What the function is given beside a timer."""
+        return KeyedTimerContext(self, domain)
+
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values, stamps = list_of(batch), timestamps_of(batch)
-        keys, out, context = self.keys_of(batch), Emission(), _Context(self)
+        keys, out, context = self.keys_of(batch), Emission(), self.record_context()
         call = self._function.call
         for index, value in enumerate(values):
             stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
@@ -72,7 +80,7 @@ class KeyedProcessOperator(KeyedOperator):
         yield end
 
     def _superstep_calls(self, met: Iterable[Any], superstep: int, out: Emission) -> Iterator[None]:
-        context, call = _Context(self), self._on_superstep_end
+        context, call = self.record_context(), self._on_superstep_end
         assert call is not None, "keys are noted only for a function that asks for them"
         for key in met:
             self.context.key = key
@@ -98,7 +106,7 @@ class KeyedProcessOperator(KeyedOperator):
         return paced(self._timer_calls(timers.due(until), domain, out), out, self.ctx.clock)
 
     def _timer_calls(self, due: Iterator[tuple[int, Any, Any]], domain: TimeDomain, out: Emission) -> Iterator[None]:
-        context = _TimerContext(self, domain)
+        context = self.timer_context(domain)
         for timestamp, key, _ in due:
             self.context.key, context.stamp = key, timestamp
             stamp = timestamp if domain is TimeDomain.EVENT_TIME else None
@@ -143,8 +151,12 @@ class _Timers(TimerService):
         self._operator.event_timers.delete(timestamp, self._operator.context.key)
 
 
-class _Context(KeyedProcessFunction.Context):
-    """Of a record."""
+class KeyedContext(KeyedProcessFunction.Context):
+    """Of a record.
+
+    Args:
+        operator: who has the clocks, the timers and the current key.
+    """
 
     def __init__(self, operator: KeyedProcessOperator) -> None:
         self._operator = operator
@@ -161,8 +173,13 @@ class _Context(KeyedProcessFunction.Context):
         return self._operator.context.key
 
 
-class _TimerContext(_Context, KeyedProcessFunction.OnTimerContext):
-    """Of a timer."""
+class KeyedTimerContext(KeyedContext, KeyedProcessFunction.OnTimerContext):
+    """Of a timer.
+
+    Args:
+        operator: as of `KeyedContext`.
+        domain: which clock fired.
+    """
 
     def __init__(self, operator: KeyedProcessOperator, domain: TimeDomain) -> None:
         super().__init__(operator)

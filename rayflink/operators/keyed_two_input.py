@@ -57,7 +57,9 @@ class KeyedCoProcessOperator(TwoKeyedInputs, KeyedProcessOperator):
     def __init__(self, key_selector1: Any, key_selector2: Any, function: Any) -> None:
         pair = as_co_process(function)
         on_timer = getattr(function, "on_timer", None)
-        super().__init__(key_selector1, key_selector2, _Called(pair.call1, pair.open, pair.close, on_timer))
+        first = _Called(pair.call1, pair.open, pair.close, on_timer)
+        first.wrapped_functions = pair.checkpointed
+        super().__init__(key_selector1, key_selector2, first)
         self._on_superstep_end = getattr(function, "on_superstep_end", None)
         self._functions = self._function, UserFunction(pair.call2, pair.open, pair.close)
 
@@ -69,6 +71,8 @@ class KeyedCoProcessOperator(TwoKeyedInputs, KeyedProcessOperator):
 
 class _Called:
     """One of the two functions in the form of a process function."""
+
+    wrapped_functions: tuple[Any, ...] = ()
 
     def __init__(self, call: Callable[..., Any], open: Any, close: Any, on_timer: Any) -> None:
         self.process_element, self.open, self.close = call, open, close

@@ -65,7 +65,13 @@ class _Context(ProcessFunction.Context, CoProcessFunction.Context):
         return None if self.current == MIN_TIMESTAMP else self.current
 
 
-class _ProcessingOperator(FunctionOperator):
+class ProcessingOperator(FunctionOperator):
+    """What process functions on streams without keys have in common: clocks, side outputs, timestamps of results.
+
+    Args:
+        function: the user's function with its life cycle.
+    """
+
     def __init__(self, function: UserFunction | UserFunctionPair) -> None:
         super().__init__(function)
 
@@ -78,8 +84,9 @@ class _ProcessingOperator(FunctionOperator):
         self._timers.watermark = max(self._timers.watermark, watermark.timestamp)
         return (watermark,)
 
-    def _processed(self, call: Callable[..., Any], batch: Batch, where: str) -> Iterator[Element]:
-        values, stamps, context = list_of(batch), timestamps_of(batch), self._context
+    def processed(self, call: Callable[..., Any], batch: Batch, where: str, context: Any = None) -> Iterator[Element]:
+        """What the call gives for each record and the context, which is told the record's timestamp in `current`."""
+        values, stamps, context = list_of(batch), timestamps_of(batch), context or self._context
         outputs = Outputs(stamps is not None)
         iterator = iter(values)
         stamp = MIN_TIMESTAMP
@@ -96,7 +103,7 @@ class _ProcessingOperator(FunctionOperator):
         yield from outputs.drain()
 
 
-class ProcessOperator(_ProcessingOperator):
+class ProcessOperator(ProcessingOperator):
     """Runs a process function on a stream without keys.
 
     A result takes the timestamp of the record it was made for. `yield tag, value` goes to the side output of that tag.
@@ -124,10 +131,10 @@ class ProcessOperator(_ProcessingOperator):
         yield end
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        return self._processed(self._function.call, batch, "process_element")
+        return self.processed(self._function.call, batch, "process_element")
 
 
-class CoProcessOperator(_ProcessingOperator):
+class CoProcessOperator(ProcessingOperator):
     """Runs a process function on two connected streams without keys.
 
     Args:
@@ -140,4 +147,4 @@ class CoProcessOperator(_ProcessingOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         call = self._function.call2 if input_index else self._function.call1
-        return self._processed(call, batch, f"process_element{input_index + 1}")
+        return self.processed(call, batch, f"process_element{input_index + 1}")

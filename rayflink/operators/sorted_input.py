@@ -81,6 +81,8 @@ class SortedInputOperator(Operator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert not self._drained, "a record came after the end of event time"
         keyed, values = self._keyed, list_of(batch)
+        if input_index == getattr(keyed, "broadcast_input", None):
+            return keyed.process(batch, input_index)  # before all that is sorted
         keys = keyed.keys_of_input(batch, input_index)
         encoded = [encode_key(keyed.canonical(key, value)) for key, value in zip(keys, values, strict=True)]
         stamps = timestamps_of(batch)

@@ -8,9 +8,11 @@ from itertools import chain
 from typing import Any
 
 from ..common.batches import Element, Watermark, WatermarkStatus
+from ..common.checkpointed_function import checkpointed_of
 from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
 from ..common.watermarks import WatermarkStrategy
 from .base import OperatorContext, OperatorSnapshot, SourceOperator
+from .function_state import FunctionState
 from .latency import LatencyMarks
 from .source_watermarks import SourceWatermarks
 from .user_code import UserCode
@@ -54,6 +56,8 @@ class ReaderSourceOperator(SourceOperator):
         for snapshot in snapshots:
             _, entries = snapshot.lists.get(SPLITS_STATE, ("split", ()))
             self._restored.extend(map(pickle.loads, entries))
+        self._function_state = FunctionState(self.ctx, snapshots, checkpointed_of(self._source))
+        self._function_state.initialize()
         if self._timestamps is not None:
             self._timestamps.initialize_state(snapshots)
 
@@ -130,11 +134,14 @@ class ReaderSourceOperator(SourceOperator):
         return () if self._timestamps is None else self._timestamps.finish()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        functions = self._function_state.snapshot(checkpoint_id)
         inner = None if self._timestamps is None else self._timestamps.snapshot_state(checkpoint_id)
         with UserCode(self.ctx, "snapshot_state"):
             splits = self._open_reader().snapshot_state()
         entries = tuple(pickle.dumps(split, protocol=5) for split in splits)
-        lists = {**({} if inner is None else inner.lists), SPLITS_STATE: ("split", entries)}
+        lists = {SPLITS_STATE: ("split", entries)}
+        for part in (inner, functions):
+            lists |= {} if part is None else part.lists
         return OperatorSnapshot({} if inner is None else inner.keyed, lists)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
 from ..common.functions import RuntimeContext, UserFunction, UserFunctionPair
-from .base import Operator, OperatorContext, UserCodeError
+from ..common.runtime_context import KeyedStateStore
+from .base import Operator, OperatorContext, OperatorSnapshot, UserCodeError
+from .function_state import FunctionState
 
 
 class UserCode:
@@ -41,6 +43,16 @@ class FunctionOperator(Operator):
         self._user = function
         self._opened = False
 
+    keyed_state: KeyedStateStore | None = None
+    """State of the current key, set before the state of functions is initialized; None where there is none."""
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self.function_state = FunctionState(self.ctx, snapshots, self._user.checkpointed, self.keyed_state)
+        self.function_state.initialize()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        return self.function_state.snapshot(checkpoint_id)
+
     def open(self) -> None:
         self._opened = True
         with UserCode(self.ctx, "open"):
@@ -54,7 +66,7 @@ class FunctionOperator(Operator):
 
     def runtime_context(self) -> RuntimeContext:
         """What the function's `open` is given."""
-        return RuntimeContext(self.ctx)
+        return RuntimeContext(self.ctx, self.keyed_state)
 
     def failure(self, where: str, record: str = "") -> UserCodeError:
         """The error to raise from the exception of the user's function."""

@@ -149,6 +149,7 @@ class WithoutKey:
 
     def __init__(self, function: Any) -> None:
         self._function = function
+        self.wrapped_functions = (function,)
         self.__name__ = str(getattr(function, "__name__", type(function).__name__))
         self.open, self.close = life_cycle_of(function)
         if isinstance(function, ProcessAllWindowFunction):

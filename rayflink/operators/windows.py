@@ -22,6 +22,7 @@ from rayflink.state.handles import StateStore
 from rayflink.state.isolation import isolated
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
+from ..common.checkpointed_function import checkpointed_of
 from ..common.functions import ProcessWindowFunction, UserFunction
 from ..common.results import drawn_from
 from ..common.runtime_context import KeyedStateStore
@@ -151,7 +152,8 @@ class BaseWindowOperator(KeyedOperator):
         if allowed_lateness_ms < 0:
             raise ValueError(f"allowed lateness must be at least 0, got {allowed_lateness_ms} ms")
         open_all, close_all = life_cycle((contents.function, evaluation and evaluation.function))
-        super().__init__(key_selector, UserFunction(contents.add, open_all, close_all))
+        kept = (*checkpointed_of(contents.function), *checkpointed_of(evaluation and evaluation.function))
+        super().__init__(key_selector, UserFunction(contents.add, open_all, close_all, kept))
         self._assigner = assigner
         self._contents = self._stored = contents
         self._evaluation = evaluation

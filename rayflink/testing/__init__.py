@@ -1,5 +1,6 @@
 """The test kit: operators under every hardship, whole jobs from a seed, laws of backends. See docs/testing.md."""
 
+from .cases import TO_ALL
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from .elements import active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
@@ -19,7 +20,7 @@ from .faults import (
     TriggerCheckpoint,
 )
 from .hardships import HARDSHIPS, verify
-from .harness import OperatorHarness, Place
+from .harness import OperatorHarness, Place, rescaled_snapshots
 from .simulation import SimulatedCluster, simulate
 from .sources import CRASH, PAUSE, Crash, Pause, ScriptedCrash, ScriptedSource
 from .story import Happening, Story
@@ -31,6 +32,7 @@ __all__ = [
     "LONG_BACKEND_LAWS",
     "PAUSE",
     "ROUGH_NETWORK",
+    "TO_ALL",
     "CancelJob",
     "Crash",
     "DelayCalls",
@@ -61,6 +63,7 @@ __all__ = [
     "idle",
     "in2",
     "rec",
+    "rescaled_snapshots",
     "side",
     "simulate",
     "verify",

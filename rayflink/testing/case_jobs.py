@@ -21,7 +21,7 @@ from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import SourceFactory
 
-from .cases import Case, is_batch
+from .cases import TO_ALL, Case, is_batch
 from .differences import by_output, same, same_in_parallel
 from .elements import Mark, Moment, Record, SecondInput, Seen, Status, seen
 from .harness import OperatorFactory
@@ -98,9 +98,9 @@ class CaseJob:
 
     def _head(self, sources: list[graph.Source]) -> graph.Transformation:
         keys, member = self.case.keys, _Member(self, 0)
-        by = [partitioners.Rebalance()] * 2 if keys is None else [partitioners.KeyGroup(key) for key in keys]
+        by = [partitioners.Rebalance()] * 2 if keys is None else list(map(_dealt_by, keys))
         inputs = [graph.Partition(source, strategy) for source, strategy in zip(sources, by, strict=False)]
-        first, second = keys or (None, None)
+        first, second = (None if key is TO_ALL else key for key in keys or (None, None))
         how: dict[str, Any] = {"parallelism": self.parallelism, "chaining_strategy": ChainingStrategy.HEAD}
         if len(inputs) == 1:
             return graph.OneInput(inputs[0], member, first, name="operator 0", **how)
@@ -170,6 +170,10 @@ def _accumulator(job: str, tag: str | None, subtask: int) -> str:
 def _members(factory: OperatorFactory) -> list[Operator]:
     made = factory()
     return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def _dealt_by(key: Any) -> partitioners.Partitioner:
+    return partitioners.Broadcast() if key is TO_ALL else partitioners.KeyGroup(key)
 
 
 def _length_of_chain(factory: OperatorFactory) -> int:

@@ -18,6 +18,18 @@ Step = tuple[int, Any]
 """(input index, a batch or any other element)."""
 
 
+class _ToAll:
+    def __repr__(self) -> str:
+        return "TO_ALL"
+
+    def __reduce__(self) -> str:
+        return "TO_ALL"
+
+
+TO_ALL = _ToAll()
+"""In place of a key: every subtask gets the record."""
+
+
 class Case:
     """What one call of `verify` is about.
 
@@ -56,7 +68,7 @@ class Case:
 
     @property
     def parallelisms(self) -> tuple[int, ...]:
-        """Numbers of subtasks in which the operator runs as a job: one, and two where it is keyed."""
+        """Numbers of subtasks in which the operator runs as a job: one, and two where records are dealt by key."""
         return (1,) if self.keys is None else (1, 2)
 
     def start(
@@ -144,5 +156,5 @@ def _key_functions(factory: OperatorFactory, key: Any) -> tuple[Any, Any] | None
         def own(value: Any) -> Any:
             return head.keys_of(RowBatch([value]))[0]
 
-        return own, own
+        return own, TO_ALL if getattr(head, "broadcast_input", None) == 1 else own
     return None

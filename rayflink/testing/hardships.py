@@ -16,11 +16,11 @@ from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
 
 from .case_jobs import CaseJob
-from .cases import Case, Step, batches_of_one, is_batch, length, randomly_split, shown, take
+from .cases import TO_ALL, Case, Step, batches_of_one, is_batch, length, randomly_split, shown, take
 from .differences import same, same_in_parallel
 from .elements import Given, Seen
 from .faults import ROUGH_NETWORK, TriggerCheckpoint
-from .harness import OperatorFactory, OperatorHarness, Place
+from .harness import OperatorFactory, OperatorHarness, Place, rescaled_snapshots
 from .simulation import simulate
 
 SUBTASKS = 3
@@ -37,8 +37,9 @@ def verify(
     """Check one case of an operator under every hardship.
 
     The hardships: "in one batch", "one record a batch", "random splits", "a snapshot after each step", "restored after
-    each step", "restored after each record", "outputs with room for one", for keyed operators "three subtasks" and
-    "three subtasks become two", and the case as a whole job: "as a job in this process" and "as a simulated job".
+    each step", "restored after each record", "outputs with room for one", for operators whose records are dealt by key
+    "three subtasks" and "three subtasks become two", and the case as a whole job: "as a job in this process" and "as a
+    simulated job".
 
     >>> from rayflink.operators.stateless import FilterOperator
     >>> from rayflink.testing import rec, wm
@@ -49,7 +50,8 @@ def verify(
         given: what the operator gets. The records between two other elements arrive in batches of any size.
         then: what comes out. The main output and each side output are compared by themselves, each with the watermarks
             and statuses between its records. None: only that all hardships agree.
-        key: the key of a record, or a pair of functions for two inputs; None asks a keyed operator for its own.
+        key: what the records are dealt by: the key of one, or a pair of functions for two inputs, where TO_ALL stands
+            for a broadcast input; None asks a keyed operator for its own.
         without: hardships that do not apply.
     Raises:
         AssertionError: the output is another one; names the hardship and shows the difference.
@@ -142,13 +144,13 @@ def _in_parallel(case: Case, name: str, shrink_to: int | None) -> None:
 
 
 def _rescaled(case: Case, subtasks: list[OperatorHarness], parallelism: int) -> list[OperatorHarness]:
-    """Fresh subtasks that own the key groups of the old ones."""
-    snapshots = [subtask.snapshot() for subtask in subtasks]
+    """Fresh subtasks among which the state of the old ones is dealt."""
+    snapshots = rescaled_snapshots([subtask.snapshot() for subtask in subtasks], parallelism)
     for subtask in subtasks:
         subtask.close()
     fresh = []
-    for index in range(parallelism):
-        successor = case.start(Place(index, parallelism), snapshots)
+    for index, snapshot in enumerate(snapshots):
+        successor = case.start(Place(index, parallelism), (snapshot,))
         successor.stand_where(subtasks[0])
         fresh.append(successor)
     return fresh
@@ -160,6 +162,9 @@ def _receivers(case: Case, step: Step, subtasks: list[OperatorHarness]) -> Itera
         yield from subtasks
         return
     assert case.keys is not None
+    if case.keys[index] is TO_ALL:
+        yield from subtasks
+        return
     widest = subtasks[0].place.max_parallelism
     group = key_group(key_hash(case.keys[index](rows_of(element)[0])), widest)
     for subtask in subtasks:

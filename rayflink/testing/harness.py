@@ -13,6 +13,7 @@ from rayflink.common.batches import Batch, Element, EndOfData, RowBatch, Tagged,
 from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
+from rayflink.operators.rescaling import rescaled
 from rayflink.operators.valve import InputWatermarks
 from rayflink.state.clock import ManualClock
 
@@ -40,6 +41,31 @@ class Place:
     max_parallelism: int = 128
     config: Mapping[str, Any] = field(default_factory=dict)
     cached_files: Mapping[str, str] = field(default_factory=dict)
+
+
+def rescaled_snapshots(
+    snapshots: Sequence[Snapshots], parallelism: int, max_parallelism: int = 128
+) -> list[Snapshots]:
+    """What each of `parallelism` subtasks starts from, given what `snapshot` gave for each former one, by its index.
+
+    Keyed state goes with its key groups, lists as their mode says: dealt evenly, all to everyone, or one copy each.
+
+    >>> from rayflink.operators.base import OperatorSnapshot
+    >>> rules = OperatorSnapshot(lists={"rules": ("broadcast", (b"r",))})
+    >>> [dict(s["map"][0].lists) for s in rescaled_snapshots([{"map": (rules,)}] * 3, 2)]
+    [{'rules': ('broadcast', (b'r',))}, {'rules': ('broadcast', (b'r',))}]
+
+    Args:
+        max_parallelism: of the operators.
+    """
+    operators = {operator_id: None for taken in snapshots for operator_id in taken}
+    fresh: list[dict[str, tuple[OperatorSnapshot, ...]]] = [{} for _ in range(parallelism)]
+    for operator_id in operators:
+        held = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
+        for mine, snapshot in zip(fresh, rescaled(held, parallelism, max_parallelism, operator_id), strict=True):
+            if snapshot is not None:
+                mine[operator_id] = (snapshot,)
+    return list(fresh)
 
 
 class _WatchedChain(OperatorChain):

@@ -1,0 +1,151 @@
+"""Functions with state of their own that belongs to a subtask and not to a key: lists, broadcast maps, raw bytes.
+
+PyFlink has no such API; these are the names of Flink's Java API in Python's spelling.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.state.operator_state import OperatorStateStore
+from rayflink.state.raw_state import RawKeyedStateOutput, RawOperatorStateOutput, raw_inputs, raw_keyed_inputs
+
+from .runtime_context import KeyedStateStore
+
+
+@dataclass(frozen=True)
+class FunctionInitializationContext:
+    """What `initialize_state` is given; valid only during the call, the states it gives for the life of the function.
+
+    Args:
+        operator_name: whose function it is, for errors.
+        operator_state: the subtask's operator state.
+        keyed_state: state of the current key, None on a stream that is not keyed.
+        restored: whether the job starts from a snapshot.
+        raw: partitions of raw operator state that were dealt to this subtask.
+        raw_keyed: raw keyed state; key group -> bytes.
+        key_groups: those that the subtask owns.
+    """
+
+    operator_name: str
+    operator_state: OperatorStateStore
+    keyed_state: KeyedStateStore | None = None
+    restored: bool = False
+    raw: tuple[bytes, ...] = ()
+    raw_keyed: tuple[Mapping[int, bytes], ...] = ()
+    key_groups: range = range(0)
+
+    def is_restored(self) -> bool:
+        """Whether the job starts from a snapshot; else all state is empty."""
+        return self.restored
+
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """Gives list state, union list state and broadcast state."""
+        return self.operator_state
+
+    def get_keyed_state_store(self) -> KeyedStateStore:
+        """Gives the handles of keyed state; there is no current key yet to use them with.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
+        if self.keyed_state is None:
+            raise RuntimeError(
+                f"operator {self.operator_name!r} asked for keyed state, but its stream is not keyed; call key_by(...) "
+                "before it, or use get_operator_state_store()"
+            )
+        return self.keyed_state
+
+    def get_raw_operator_state_inputs(self) -> Iterator[io.BytesIO]:
+        """The partitions of raw operator state that this subtask was dealt, each to be read."""
+        return raw_inputs(self.raw)
+
+    def get_raw_keyed_state_inputs(self) -> Iterator[tuple[int, io.BytesIO]]:
+        """(key group, its raw keyed state to be read) of the key groups that this subtask owns now."""
+        return raw_keyed_inputs(self.raw_keyed, self.key_groups)
+
+
+@dataclass(frozen=True)
+class FunctionSnapshotContext:
+    """What `snapshot_state` is given; valid only during the call.
+
+    Args:
+        checkpoint_id: rises from one checkpoint to the next.
+        raw: where raw operator state is written.
+        raw_keyed: where raw keyed state is written; None on a stream that is not keyed.
+    """
+
+    checkpoint_id: int
+    raw: RawOperatorStateOutput = field(default_factory=RawOperatorStateOutput)
+    raw_keyed: RawKeyedStateOutput | None = None
+
+    def get_checkpoint_id(self) -> int:
+        """The number of the checkpoint."""
+        return self.checkpoint_id
+
+    def get_raw_operator_state_output(self) -> RawOperatorStateOutput:
+        """Where bytes are written that come back by `get_raw_operator_state_inputs`, dealt out by partition."""
+        return self.raw
+
+    def get_raw_keyed_operator_state_output(self) -> RawKeyedStateOutput:
+        """Where bytes of a key group are written that come back by `get_raw_keyed_state_inputs`.
+
+        Raises:
+            RuntimeError: the stream of the operator is not keyed.
+        """
+        if self.raw_keyed is None:
+            raise RuntimeError(
+                "raw keyed state was asked for, but the stream of the operator is not keyed; call key_by(...) before "
+                "it, or use get_raw_operator_state_output()"
+            )
+        return self.raw_keyed
+
+
+class CheckpointedFunction(ABC):
+    """What a function derives from, besides its own kind, to keep operator state.
+
+    >>> from rayflink.datastream.functions import MapFunction
+    >>> from rayflink.datastream.state import ListStateDescriptor
+    >>> class Numbered(MapFunction, CheckpointedFunction):
+    ...     def initialize_state(self, context):
+    ...         self.kept = context.get_operator_state_store().get_list_state(ListStateDescriptor("seen"))
+    ...         self.seen = sum(self.kept.get())  # several subtasks' counts may have come together
+    ...     def snapshot_state(self, context):
+    ...         self.kept.update([self.seen])
+    ...     def map(self, value):
+    ...         self.seen += 1
+    ...         return self.seen, value
+    >>> from rayflink.datastream import StreamExecutionEnvironment
+    >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+    >>> list(env.from_collection(["a", "b"]).map(Numbered()).execute_and_collect())
+    [(1, 'a'), (2, 'b')]
+    """
+
+    @abstractmethod
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        """Called once, before `open`: get the states, and what a snapshot kept in them."""
+
+    @abstractmethod
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        """Called for each checkpoint, between two records: put into the states what shall be kept."""
+
+
+def checkpointed_of(function: Any) -> tuple[Any, ...]:
+    """The functions in `function` that keep operator state: itself, or what it wraps; () for others.
+
+    A class counts that has both methods, whether it derives from `CheckpointedFunction` or not. One that wraps others
+    names them in `wrapped_functions`.
+    """
+    if inspect.isclass(function) or inspect.isroutine(function):
+        return ()
+    if all(callable(getattr(function, method, None)) for method in ("initialize_state", "snapshot_state")):
+        return (function,)
+    return tuple(found for inner in getattr(function, "wrapped_functions", ()) for found in checkpointed_of(inner))
+
+
+__all__ = ["CheckpointedFunction", "FunctionInitializationContext", "FunctionSnapshotContext", "checkpointed_of"]

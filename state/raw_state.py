@@ -1,0 +1,130 @@
+"""Raw state: bytes that user code writes at a snapshot and is given back as they were, unread by anything between.
+
+Raw operator state is a row of partitions, dealt out anew like the entries of a split list; raw keyed state is one
+stream of bytes for each key group that the subtask owns.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+
+from .errors import StateError
+
+
+class RawStateError(StateError):
+    """Raw state was written in another way than it can be.
+
+    Args:
+        problem: what was found.
+        remedy: what to do.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+class RawOperatorStateOutput:
+    """Where a snapshot's raw operator state is written.
+
+    >>> out = RawOperatorStateOutput()
+    >>> out.write(b"one ")
+    >>> out.write(b"part")
+    >>> out.start_new_partition()
+    >>> out.write(b"two")
+    >>> out.partitions()
+    (b'one part', b'two')
+
+    Source: apache/flink OperatorStateCheckpointOutputStream.
+    """
+
+    def __init__(self) -> None:
+        self._partitions: list[bytearray] = []
+
+    def start_new_partition(self) -> None:
+        """What is written from now on may go to another subtask than what was written before."""
+        self._partitions.append(bytearray())
+
+    def write(self, data: bytes) -> None:
+        """Append bytes to the partition; the first bytes of all begin one by themselves.
+
+        Raises:
+            RawStateError: these are no bytes.
+        """
+        taken = _bytes(data)
+        if not self._partitions:
+            self.start_new_partition()
+        self._partitions[-1] += taken
+
+    def partitions(self) -> tuple[bytes, ...]:
+        """What was written, in order."""
+        return tuple(map(bytes, self._partitions))
+
+
+class RawKeyedStateOutput:
+    """Where a snapshot's raw keyed state is written, one key group after the other.
+
+    Args:
+        key_groups: those that the subtask owns.
+
+    Source: apache/flink KeyedStateCheckpointOutputStream.
+    """
+
+    def __init__(self, key_groups: range) -> None:
+        self._key_groups = key_groups
+        self._written: dict[int, bytearray] = {}
+        self._current: bytearray | None = None
+
+    def get_key_group_list(self) -> range:
+        """The key groups that may be written."""
+        return self._key_groups
+
+    def start_new_key_group(self, key_group_id: int) -> None:
+        """What is written from now on belongs to this key group.
+
+        Raises:
+            RawStateError: the subtask does not own it, or it was begun before.
+        """
+        if key_group_id not in self._key_groups:
+            owned = f"{self._key_groups.start} to {self._key_groups.stop - 1}"
+            remedy = "write those of get_key_group_list() only"
+            raise RawStateError(f"key group {key_group_id} was begun, this subtask owns {owned}", remedy)
+        if key_group_id in self._written:
+            raise RawStateError(f"key group {key_group_id} was begun twice", "write all that belongs to it at once")
+        self._written[key_group_id] = self._current = bytearray()
+
+    def write(self, data: bytes) -> None:
+        """Append bytes to the key group.
+
+        Raises:
+            RawStateError: no key group was begun, or these are no bytes.
+        """
+        if self._current is None:
+            raise RawStateError("bytes were written to no key group", "call start_new_key_group(id) first")
+        self._current += _bytes(data)
+
+    def key_groups(self) -> dict[int, bytes]:
+        """What was written; key group -> its bytes."""
+        return {group: bytes(written) for group, written in self._written.items()}
+
+
+def raw_inputs(partitions: Iterable[bytes]) -> Iterator[io.BytesIO]:
+    """A stream to read each partition of raw operator state from."""
+    return map(io.BytesIO, partitions)
+
+
+def raw_keyed_inputs(parts: Iterable[Mapping[int, bytes]], key_groups: range) -> Iterator[tuple[int, io.BytesIO]]:
+    """(key group, a stream to read it from) of raw keyed state, of the owned groups, in their order."""
+    owned = {group: data for part in parts for group, data in part.items() if group in key_groups}
+    return ((group, io.BytesIO(owned[group])) for group in sorted(owned))
+
+
+def _bytes(data: object) -> bytes | bytearray | memoryview:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        found = f"raw state was given {type(data).__name__} {data!r:.60}"
+        raise RawStateError(found, "write bytes, such as pickle.dumps(value)")
+    return data
