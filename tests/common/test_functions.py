@@ -129,7 +129,7 @@ def test_a_callable_object_without_a_life_cycle_is_a_function() -> None:
         def __call__(self, value: int) -> int:
             return value + 1
 
-    call, opening, closing = as_map(Plus())
+    call, opening, closing, _ = as_map(Plus())
     opening(_context())
     closing()
     assert call(1) == 2 and as_sink(print).call is print
