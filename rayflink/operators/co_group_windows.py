@@ -76,7 +76,7 @@ class CoGroupedRecords:
     """A CoGroupFunction, or a callable of two lists, as a window function on tagged records."""
 
     def __init__(self, function: Any) -> None:
-        self._co_group, self.open, self.close = as_co_group(function)
+        self._co_group, self.open, self.close, self.wrapped_functions = as_co_group(function)
         self.__name__ = _name_of(function)
 
     def apply(self, key: Any, window: Any, inputs: Iterable[tuple[int, Any]]) -> Any:
@@ -94,7 +94,7 @@ class JoinedRecords:
     """
 
     def __init__(self, function: Any) -> None:
-        (self._join, self.open, self.close), self._is_flat = as_join(function)
+        (self._join, self.open, self.close, self.wrapped_functions), self._is_flat = as_join(function)
         self.__name__ = _name_of(function)
 
     def co_group(self, first: list[Any], second: list[Any]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.checkpointed_function import CheckpointedFunction
+from rayflink.common.checkpointed_function import CheckpointedFunction, checkpointed_of
 from rayflink.common.functions import (
     CoMapFunction,
     FilterFunction,
@@ -22,10 +22,12 @@ from rayflink.common.functions import (
     SinkFunction,
     SourceFunction,
 )
+from rayflink.common.join_functions import CoGroupFunction, JoinFunction
 from rayflink.connectors.hybrid_source import HybridSource, HybridSplit
 from rayflink.connectors.iteration import IterationSplit, IteratorSource
 from rayflink.operators.assigners import TumblingEventTimeWindows
 from rayflink.operators.base import UserCodeError
+from rayflink.operators.co_group_windows import CoGroupedRecords, JoinedRecords
 from rayflink.operators.keyed_functions import keyed_map
 from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
@@ -424,3 +426,17 @@ def test_operator_state_does_not_expire_and_holds_to_its_type() -> None:
     shared = OperatorStateStore().get_broadcast_state(MapStateDescriptor("m", Types.STRING(), Types.INT()))
     with pytest.raises(Exception, match="key of state 'm'"):
         shared.put(1, 1)
+
+
+def test_functions_of_joins_keep_operator_state_as_well() -> None:
+    class Counted(CoGroupFunction, Seen):
+        def co_group(self, first: Any, second: Any) -> Any:
+            return [self.take((first, second))]
+
+    class CountedJoin(JoinFunction, Seen):
+        def join(self, first: Any, second: Any) -> Any:
+            return self.take((first, second))
+
+    for function in (Counted(), CountedJoin()):
+        wrapped = CoGroupedRecords(function if isinstance(function, Counted) else JoinedRecords(function))
+        assert checkpointed_of(wrapped) == (function,)
