@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .backend_laws import handles, snapshots, tables, timers
+from .backend_laws import handles, histories, snapshots, tables, timers
 from .backend_laws.subject import Law, MakeBackend, Subject
 
-LONG_BACKEND_LAWS: tuple[Law, ...] = (*tables.LONG_LAWS, *timers.LONG_LAWS)
+LONG_BACKEND_LAWS: tuple[Law, ...] = (*tables.LONG_LAWS, *timers.LONG_LAWS, *histories.LONG_LAWS)
 """The laws about much state; they take seconds."""
-BACKEND_LAWS: tuple[Law, ...] = (*tables.LAWS, *handles.LAWS, *snapshots.LAWS, *timers.LAWS, *LONG_BACKEND_LAWS)
-"""All laws; the name of each says what it holds."""
+BACKEND_LAWS: tuple[Law, ...] = (
+    *tables.LAWS,
+    *handles.LAWS,
+    *snapshots.LAWS,
+    *timers.LAWS,
+    *histories.LAWS,
+    *LONG_BACKEND_LAWS,
+)
+"""All laws; the name of each says what it holds. The histories need hypothesis."""
 
 
 def check_backend(make_backend: MakeBackend, laws: Iterable[Law] = BACKEND_LAWS) -> None:

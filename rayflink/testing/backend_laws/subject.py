@@ -29,12 +29,12 @@ class Subject:
     """
 
     def __init__(self, make_backend: MakeBackend) -> None:
-        self._make = make_backend
+        self.make_backend = make_backend
         self._made: list[KeyedBackend] = []
 
     def backend(self, *snapshots: Mapping[int, bytes], subtask: int = 0, parallelism: int = 1) -> KeyedBackend:
         """A new backend under test, with what the snapshots hold of this subtask's keys."""
-        return self._started(self._make, snapshots, key_group_range(subtask, parallelism, MAX_PARALLELISM))
+        return self._started(self.make_backend, snapshots, key_group_range(subtask, parallelism, MAX_PARALLELISM))
 
     def hashmap(self, *snapshots: Mapping[int, bytes]) -> KeyedBackend:
         """A new hashmap backend, with what the snapshots hold."""
