@@ -33,6 +33,7 @@ from .commands import (
 )
 from .deployment import announce
 from .exchange.frames import Envelope, TaskAddress
+from .facilities import Facilities
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
 from .slot_memory import SlotMemory
@@ -51,6 +52,7 @@ class InProcessCluster:
         clock: `now_ms()` and `monotonic()`.
         wait: called with milliseconds when no task can do anything before then.
         cached_files: name -> path of the distributed cache.
+        wake: ends a `wait`, called by other threads; None: there are none, and nothing happens beside the steps.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class InProcessCluster:
         wait: Callable[[float], None],
         cached_files: Mapping[str, str] | None = None,
         new_id: Callable[[], str] = lambda: os.urandom(16).hex(),
+        wake: Callable[[], None] | None = None,
     ) -> None:
         self.clock = clock
+        self._wake = wake
         self.job = JobMaster(graph, new_id, cached_files or {})
         self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
@@ -214,7 +218,11 @@ class InProcessCluster:
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""
-        return StreamTask(command.deployment, self.clock, managed=self.memory.manager)
+        return StreamTask(command.deployment, self.clock, facilities=self.facilities())
+
+    def facilities(self) -> Facilities:
+        """What this process lends its tasks."""
+        return Facilities(self.memory.manager, wake=self._wake)
 
     def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""

@@ -24,6 +24,7 @@ from rayflink.state.clock import SystemClock
 from .acceptance import LoadedProgram, TaskSubmissionError
 from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
+from .facilities import Facilities
 from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .ray_metrics import PrometheusReports
@@ -250,7 +251,8 @@ class RayTask:
             whole = self._premises.program.whole(program, deployment)
             self._unseal()
             memory = self._premises.memory_of(deployment)
-            task = StreamTask(whole, SystemClock(), self._mailbox, halt=halt_process, managed=memory.manager)
+            lent = Facilities(memory.manager, halt_process, self._wake.set)
+            task = StreamTask(whole, SystemClock(), self._mailbox, facilities=lent)
             task.metrics.located(self._premises.place["host"], self._premises.process_id)
             memory.report_in(task.metrics.group.group)
             wake_at_feedback(whole, self._wake.set)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -37,6 +36,7 @@ from .chain_life import ChainLife
 from .conversations import Conversations
 from .exchange.frames import Envelope, TaskAddress
 from .exchange.subpartition import ExchangeError
+from .facilities import Facilities
 from .failures import describe_failure, is_out_of_memory
 from .messages import (
     AssignSplits,
@@ -89,9 +89,7 @@ class StreamTask:
         clock: `now_ms()` and `monotonic()`.
         mailbox: mails that came before the task was made, and where later ones may be left.
         slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
-        halt: ends this process; called instead of failing the task when memory has run out and
-            `taskmanager.jvm-exit-on-oom` is set. None: the task fails alone.
-        managed: the managed memory of its slot; None: the task has one for itself.
+        facilities: what the process lends it; None: nothing.
     """
 
     def __init__(
@@ -100,8 +98,7 @@ class StreamTask:
         clock: Any,
         mailbox: deque[Envelope | ToTask] | None = None,
         slicer: Slicer | None = None,
-        halt: Callable[[BaseException], None] | None = None,
-        managed: MemoryManager | None = None,
+        facilities: Facilities | None = None,
     ) -> None:
         self.deployment, self.identity = deployment, deployment.identity
         self.clock = clock
@@ -112,8 +109,9 @@ class StreamTask:
         self.metrics = TaskMetrics(deployment, clock)
         self.accumulators: dict[str, Any] = {}
         settings = TaskSettings.of(deployment.config)
-        self._halt = halt if settings.exit_on_out_of_memory else None
-        self._managed = MemoryManager(MemorySplit.of(deployment.config).managed_bytes) if managed is None else managed
+        self._lent = lent = facilities or Facilities()
+        self._halt = lent.halt if settings.exit_on_out_of_memory else None
+        self._managed = lent.managed or MemoryManager(MemorySplit.of(deployment.config).managed_bytes)
         self._writers = make_writers(deployment, settings, self._managed)
         self._gate = make_gate(deployment, settings)
         partitions = [writer.partition for writer in self._writers]
@@ -229,6 +227,7 @@ class StreamTask:
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
+            times += [self._chain.links[index].operator.next_completion_ms() for index in self._chain.outside]
             if self._source is not None:
                 times.append(self._source.next_poll_ms())
         return min((due for due in times if due is not None), default=None)
@@ -240,6 +239,8 @@ class StreamTask:
         reasons = []
         if self._outputs_full():
             reasons.append("outputs are full, waits for credit")
+        if not self._chain.takes_records():
+            reasons.append("waits for work that it has given out")
         if self._closed:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
             reasons.append(f"has finished, waits until {len(unsent)} partitions are fetched")
@@ -274,6 +275,8 @@ class StreamTask:
     # one step
 
     def _work(self, now: int) -> Progress:
+        if self._chain.outside and not self._outputs_full():
+            self._chain.emit_completed()
         if not self._chain.idle:
             return self._run_chain()
         if self._outputs_full():
@@ -283,12 +286,14 @@ class StreamTask:
             self._slicer.expect(0)
             return self._run_chain()
         if not self._buffer.empty:
-            return self._next_slice()
+            return self._next_slice() if self._chain.takes_records() else Progress.IDLE
         if self._checkpoints.begin_triggered(now):
             return Progress.BUSY
         if self._ending:
             self._finish()
             return Progress.BUSY
+        if not self._chain.takes_records():
+            return Progress.IDLE
         if self._source is not None:
             return self._poll(self._source)
         item = self._gate.next()
@@ -308,7 +313,7 @@ class StreamTask:
         self._slicer.end()
         if not idle and self._outputs_full():
             return Progress.BACK_PRESSURED
-        return Progress.BUSY
+        return Progress.IDLE if self._chain.is_waiting else Progress.BUSY
 
     def _next_slice(self) -> Progress:
         buffer = self._buffer
@@ -445,6 +450,7 @@ class StreamTask:
             "metrics": self.metrics.group,
             "accumulators": self.accumulators,
             "managed": self._managed,
+            "lent": self._lent,
         }
         attempt, operator_id = self.deployment.attempt, self.deployment.operators[index].operator_id
         request = SplitRequest(attempt, operator_id)

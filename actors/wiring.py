@@ -187,6 +187,8 @@ def operator_context(
         call_site=node.call_site,
         request_split=request_split,
         report_watermark=shared["report_watermark"],
+        wake=shared["lent"].wake,
+        open_worker=shared["lent"].open_worker,
         spill_folder=str(spill_folder(deployment) or ""),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

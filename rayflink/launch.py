@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayflink.actors.rates import Rates, averaged
@@ -122,7 +123,9 @@ class LocalJobClient(SubmittedJob):
         self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
         from rayflink.actors.in_process import InProcessCluster
 
-        self._cluster = InProcessCluster(graph, SystemClock(), _sleep, dict(graph.user_artifacts))
+        woken = threading.Event()
+        files = dict(graph.user_artifacts)
+        self._cluster = InProcessCluster(graph, SystemClock(), partial(_sleep, woken), files, wake=woken.set)
         self._rows = _LocalRows()
         self._turning = threading.RLock()
         """Held by the thread that lets the job run."""
@@ -505,9 +508,10 @@ def _end_left(cluster: InProcessCluster, rows: _LocalRows, turning: threading.RL
         turning.release()
 
 
-def _sleep(milliseconds: float) -> None:
+def _sleep(woken: threading.Event, milliseconds: float) -> None:
     if milliseconds > 0:
-        time.sleep(milliseconds / 1000)
+        woken.wait(milliseconds / 1000)
+    woken.clear()
 
 
 @contextmanager

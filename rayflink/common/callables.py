@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .call_sites import call_site
@@ -62,6 +63,15 @@ class KeyBy:
     def __call__(self, record: Any) -> Any:
         """The key of a record."""
         return as_key_selector(self.selector).call(record)
+
+
+class UserAsync(NamedTuple):
+    """A user's async function: `call` gives an awaitable, `timeout` what counts as result when that takes too long."""
+
+    call: Callable[..., Any]
+    timeout: Callable[..., Any]
+    open: Callable[[RuntimeContext], Any]
+    close: Callable[[], Any]
 
 
 def _nothing(*_: object) -> None:
@@ -199,3 +209,33 @@ def as_co_process(function: Any) -> UserFunctionPair:
 def as_single(function: Any, method: str, kind: str, step: str, width: int) -> UserFunction:
     """A call of `width` arguments, from an object with `method` or a callable; `step` is what it was given to."""
     return _single(function, method, kind, step, width)
+
+
+def as_async(function: Any, step: str) -> UserAsync:
+    """`value -> awaitable of results`, from an AsyncFunction or an `async def`; `step` is what it was given to.
+
+    Raises:
+        InvalidFunction: it is neither.
+    """
+    if inspect.isclass(function) and hasattr(function, "async_invoke"):
+        name = function.__name__
+        problem = f"{step}: an AsyncFunction is wanted, but the class {name} itself was passed"
+        raise InvalidFunction(problem, f"pass an instance: {name}(...)", call_site())
+    call = getattr(function, "async_invoke", function)
+    plain = call if inspect.isroutine(call) or isinstance(call, partial) else getattr(call, "__call__", call)  # noqa: B004
+    if not inspect.iscoroutinefunction(plain):
+        name = "async_invoke" if call is not function else shorten(function, 100)
+        problem = f"{step}: {name} of {type(function).__name__} is no coroutine function"
+        raise InvalidFunction(problem, "declare it as 'async def'", call_site())
+    ensure_takes(1, call, step)
+    return UserAsync(call, getattr(function, "timeout", timed_out), *life_cycle_of(function))
+
+
+def timed_out(value: Any) -> list[Any]:
+    """What an async function that says nothing else does when a call takes too long.
+
+    Raises:
+        TimeoutError: always.
+    """
+    remedy = "allow more time, or give results for it in a method timeout(value) of an AsyncFunction"
+    raise TimeoutError(f"the async call took too long for record {shorten(value, 200)}; {remedy}")

@@ -30,6 +30,7 @@ from .callables import (
     as_reduce,
     as_sink,
     life_cycle_of,
+    timed_out,
 )
 from .output_tag import OutputTag
 from .runtime_context import DistributedCache, KeyedStateStore, RuntimeContext
@@ -402,9 +403,46 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
         """Which outcomes are tried again."""
 
+    @staticmethod
+    def no_restart() -> AsyncRetryStrategy[Any]:
+        """Nothing is tried again."""
+        from .async_retries import NO_RETRY_STRATEGY
+
+        return NO_RETRY_STRATEGY
+
+    @staticmethod
+    def fixed_delay(
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> AsyncRetryStrategy[OUT]:
+        """Up to `max_attempts` further attempts, with the same pause before each."""
+        from .async_retries import FixedDelayRetryStrategy
+
+        return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
+
+    @staticmethod
+    def exponential_backoff(
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> AsyncRetryStrategy[OUT]:
+        """Up to `max_attempts` further attempts, each pause `multiplier` times the one before."""
+        from .async_retries import ExponentialBackoffDelayRetryStrategy
+
+        how = (max_attempts, initial_delay, max_retry_delay, multiplier)
+        return ExponentialBackoffDelayRetryStrategy(*how, result_predicate, exception_predicate)
+
 
 class AsyncFunction(Function, Generic[IN, OUT]):
-    """Calls an outside service for each record without waiting for one answer before the next call."""
+    """Calls an outside service for each record without waiting for one answer before the next call.
+
+    `open`, `close`, `async_invoke` and `timeout` run in one event loop; `open` and `close` may be async as well.
+    """
 
     @abstractmethod
     async def async_invoke(self, value: IN) -> list[OUT]:
@@ -412,7 +450,7 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 
     def timeout(self, value: IN) -> list[OUT]:
         """Records for a `value` whose call took too long; raises TimeoutError unless overridden."""
-        raise TimeoutError(f"async call timed out for record {value!r:.200}")
+        return timed_out(value)
 
 
 __all__ = [

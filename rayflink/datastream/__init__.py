@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rayflink.common.functions import (
         AggregateFunction as AggregateFunction,
         AllWindowFunction as AllWindowFunction,
+        AsyncFunction as AsyncFunction,
+        AsyncRetryPredicate as AsyncRetryPredicate,
+        AsyncRetryStrategy as AsyncRetryStrategy,
         CoFlatMapFunction as CoFlatMapFunction,
         CoMapFunction as CoMapFunction,
         CoProcessFunction as CoProcessFunction,
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
         BroadcastConnectedStream as BroadcastConnectedStream,
         BroadcastStream as BroadcastStream,
     )
+    from rayflink.datastream.async_data_stream import AsyncDataStream as AsyncDataStream
     from rayflink.datastream.cached import CachedDataStream as CachedDataStream
     from rayflink.datastream.closeable_iterator import CloseableIterator as CloseableIterator
     from rayflink.common.options import (
@@ -115,7 +119,8 @@ else:
                 "CheckpointedFunction FunctionInitializationContext FunctionSnapshotContext"
             ),
             "rayflink.common.functions": (
-                "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
+                "AggregateFunction AllWindowFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy "
+                "CoFlatMapFunction CoMapFunction CoProcessFunction "
                 "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
                 "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
@@ -124,6 +129,7 @@ else:
             "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
+            "rayflink.datastream.async_data_stream": "AsyncDataStream",
             "rayflink.datastream.cached": "CachedDataStream",
             "rayflink.datastream.closeable_iterator": "CloseableIterator",
             "rayflink.common.options": "CheckpointingMode ExternalizedCheckpointRetention",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rayflink.common.functions import (
         AggregateFunction as AggregateFunction,
         AllWindowFunction as AllWindowFunction,
+        AsyncFunction as AsyncFunction,
+        AsyncRetryPredicate as AsyncRetryPredicate,
+        AsyncRetryStrategy as AsyncRetryStrategy,
         CoFlatMapFunction as CoFlatMapFunction,
         CoMapFunction as CoMapFunction,
         CoProcessFunction as CoProcessFunction,
@@ -63,7 +66,8 @@ else:
                 "CheckpointedFunction FunctionInitializationContext FunctionSnapshotContext"
             ),
             "rayflink.common.functions": (
-                "AggregateFunction AllWindowFunction CoFlatMapFunction CoMapFunction CoProcessFunction "
+                "AggregateFunction AllWindowFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy "
+                "CoFlatMapFunction CoMapFunction CoProcessFunction "
                 "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
                 "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "

@@ -9,6 +9,10 @@ everything it caused, because the operator yields it last.
 Life cycle (Flink's order): `setup` - `initialize_state` - `open` - (`process*`, `on_processing_time`, per checkpoint
 `prepare_snapshot`, `snapshot_state`, `notify_checkpoint_complete`) - `finish` - `close`. `close` is called exactly
 once, also after a failure or a cancel; `finish` only at the end of all input.
+
+An operator never waits. One whose work is done elsewhere, in an event loop or in other processes, says so by
+`works_outside`. It is then asked whether it `takes` an element before it is fed one, and for what has been `completed`
+whenever the task steps; completed work calls `OperatorContext.wake`, so that a task that sleeps does step.
 """
 
 from __future__ import annotations
@@ -91,6 +95,10 @@ class OperatorContext:
         call_site: the line of the user's program that created the operator, or "".
         request_split: asks the coordinator for a split (sources only).
         report_watermark: tells the coordinator where a source stands that is aligned with others, None for idle.
+        wake: lets the task step soon, may be called by any thread; None: nothing runs beside the task, and time is the
+            clock's alone, so that outside work belongs into the task's own thread.
+        open_worker: makes the workers of functions that run in processes of their own; None: the runner has none, and
+            they live in this process.
         checkpointing: whether checkpoints are triggered in this attempt, the last of them after the end of input; what
             belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
             triggers them sets this.
@@ -115,6 +123,8 @@ class OperatorContext:
     call_site: str = ""
     request_split: Callable[[], None] | None = None
     report_watermark: Callable[[WatermarkAlignment, int | None], None] | None = None
+    wake: Callable[[], None] | None = None
+    open_worker: Callable[[Any], Any] | None = None
     checkpointing: bool = False
     managed_memory: Allowance | None = None
     spill_folder: str = ""
@@ -127,6 +137,8 @@ class Operator(ABC):
     """
 
     ctx: OperatorContext
+    works_outside = False
+    """Whether some of its work is done outside of the task; then it may not take what it is fed at once."""
 
     def setup(self, ctx: OperatorContext) -> None:
         """Take the context; nothing else is called before."""
@@ -166,6 +178,18 @@ class Operator(ABC):
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         """Fire processing-time timers up to and including `now_ms`."""
         return ()
+
+    def takes(self, element: Element) -> bool:
+        """Whether it can be fed an element now; the end of data waits until nothing is under way outside."""
+        return True
+
+    def completed(self) -> Iterable[Element]:
+        """What has come back from outside, in the order in which it may be emitted."""
+        return ()
+
+    def next_completion_ms(self) -> int | None:
+        """Epoch milliseconds at which `completed` has something to do; None: when `OperatorContext.wake` is called."""
+        return None
 
     def end_input(self, input_index: int) -> Iterable[Element]:
         """One of the inputs has ended; the operator goes on with the others."""

@@ -81,6 +81,11 @@ class OperatorChain:
         self._is_full = is_full
         self._copies = copies
         self._stack: list[tuple[int, Iterator[Element]] | tuple[int, Element, int]] = []
+        self.outside = [index for index, link in enumerate(links) if link.operator.works_outside]
+        """Links whose work is done outside of the task."""
+        self._below = [_below(links, index) for index in range(len(links))]
+        self.is_waiting = False
+        """Whether it stopped before an element that its operator does not take yet."""
 
     @property
     def idle(self) -> bool:
@@ -95,25 +100,58 @@ class OperatorChain:
         """Let link `index` emit `elements`, as if it had answered with them (sources, timers, finish)."""
         self._stack.append((index, iter(elements)))
 
+    def emit_completed(self) -> bool:
+        """Let operators emit what has come back from outside, each unless something of its own is still on its way.
+
+        Returns: whether there was something.
+        """
+        found = False
+        for index in reversed(self.outside):
+            below = self._below[index]
+            if any(frame[0] in below or (frame[0] == index and len(frame) == 2) for frame in self._stack):
+                continue
+            elements = tuple(self.links[index].operator.completed())
+            if elements:
+                self.emit(index, elements)
+                found = True
+        return found
+
+    def takes_records(self) -> bool:
+        """Whether no operator is busy outside with all it can have."""
+        return all(self.links[index].operator.takes(_RECORDS) for index in self.outside)
+
     def run(self, may_continue: Callable[[], bool]) -> bool:
         """Work until idle, until outputs are full, or until `may_continue` says no; True when idle.
 
         Raises:
             UserCodeError: a user's function raised.
         """
-        return self._work(self._is_full, may_continue)
+        return self._work(self._is_full, may_continue, self._takes if self.outside else None)
 
     def drain(self) -> None:
         """Work until idle whether outputs are full or not: for the little that must be in front of a barrier."""
-        self._work(lambda: False, lambda: True)
+        self._work(lambda: False, lambda: True, None)
 
-    def _work(self, is_full: Callable[[], bool], may_continue: Callable[[], bool]) -> bool:
+    def _takes(self, index: int, element: Element) -> bool:
+        operator = self.links[index].operator
+        return not operator.works_outside or operator.takes(element)
+
+    def _work(
+        self,
+        is_full: Callable[[], bool],
+        may_continue: Callable[[], bool],
+        takes: Callable[[int, Element], bool] | None,
+    ) -> bool:
         stack = self._stack
+        self.is_waiting = False
         while stack:
             if is_full():
                 return False
             frame = stack[-1]
             if len(frame) == 3:
+                if takes is not None and not takes(frame[0], frame[1]):
+                    self.is_waiting = True
+                    return False
                 stack[-1] = (frame[0], iter(self._answer(frame[0], frame[1], frame[2])))
                 continue
             index, answers = frame
@@ -208,6 +246,18 @@ class OperatorChain:
     def _failure(self, index: int, where: str) -> UserCodeError:
         ctx = self.links[index].operator.ctx
         return UserCodeError(ctx.operator_name, ctx.call_site, "", where)
+
+
+_RECORDS = RowBatch([])
+"""Stands for records of any kind."""
+
+
+def _below(links: list[ChainLink], index: int) -> frozenset[int]:
+    """The links that what link `index` emits may reach."""
+    reached: set[int] = set()
+    for edge in links[index].edges:
+        reached |= {edge.target} | _below(links, edge.target)
+    return frozenset(reached)
 
 
 def life_cycle_order(links: list[ChainLink], tail_first: bool) -> list[Operator]:

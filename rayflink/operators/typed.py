@@ -13,7 +13,7 @@ from .base import Operator, UserCodeError, shortened
 
 EMITTING = (
     "process", "process_watermark", "process_superstep", "on_processing_time", "end_input", "end_of_keys", "finish",
-    "prepare_snapshot", "poll",
+    "prepare_snapshot", "poll", "completed",
 )  # fmt: skip
 """The methods by which an operator emits elements."""
 

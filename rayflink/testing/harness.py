@@ -69,7 +69,10 @@ def rescaled_snapshots(
 
 
 class _WatchedChain(OperatorChain):
-    """A chain that shows what goes to side outputs, whether anybody reads them or not."""
+    """A chain that shows what goes to side outputs, whether anybody reads them or not.
+
+    It gives an operator that works outside all that the test gives, and has only the end of the data wait.
+    """
 
     def __init__(self, links: list[ChainLink], is_full: Callable[[], bool], show: Callable[[Tagged], None]) -> None:
         super().__init__(links, is_full)
@@ -79,6 +82,9 @@ class _WatchedChain(OperatorChain):
         if isinstance(element, Tagged):
             self._show(element)
         super()._route(index, element)
+
+    def _takes(self, index: int, element: Element) -> bool:
+        return not isinstance(element, EndOfData) or super()._takes(index, element)
 
 
 class _Seen:
@@ -114,6 +120,7 @@ class OperatorHarness:
         place: subtask, parallelism and options.
         restore: what `snapshot` gave, to start from; several snapshots after a rescale.
         narrow: outputs have room for one element at a time.
+        clock: None: one that stands at 0.
     """
 
     def __init__(
@@ -123,9 +130,10 @@ class OperatorHarness:
         place: Place | None = None,
         restore: Sequence[Snapshots] = (),
         narrow: bool = False,
+        clock: ManualClock | None = None,
     ) -> None:
         self.place = place or Place()
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.accumulators: dict[str, Any] = {}
         self.metrics = MetricGroup()
         made = factory()
@@ -165,7 +173,7 @@ class OperatorHarness:
         self._feed_all(self._valve.status(input_index, is_idle))
 
     def set_processing_time(self, ms: int) -> None:
-        """Move the clock to `ms`, never backwards, and fire the timers that are due.
+        """Move the clock to `ms`, never backwards, fire the timers that are due, and emit what is then completed.
 
         Raises:
             ValueError: the clock already shows more.
@@ -179,9 +187,10 @@ class OperatorHarness:
                 before = due
                 self._chain.emit(index, operator.on_processing_time(ms))
                 self._run()
+        self._run()
 
     def end_input(self, input_index: int = 0) -> None:
-        """End one input; after the last one the operator finishes."""
+        """End one input; after the last one the operator finishes, and the clock moves on until all is completed."""
         self._ended.add(input_index)
         if len(self._ended) >= self._inputs:
             self._feed(EndOfData(), input_index)
@@ -269,7 +278,7 @@ class OperatorHarness:
     def restore(self, factory: OperatorFactory, snapshots: Snapshots) -> OperatorHarness:
         """Close this harness; the one returned runs a fresh operator from the snapshot, at the same moment."""
         self.close()
-        successor = OperatorHarness(factory, self._inputs, self.place, (snapshots,), self._narrow)
+        successor = OperatorHarness(factory, self._inputs, self.place, (snapshots,), self._narrow, self.clock)
         successor.stand_where(self)
         return successor
 
@@ -339,6 +348,20 @@ class OperatorHarness:
     def _run(self) -> None:
         """Work until idle; a narrow chain is stopped after each element it emits, and after each it draws."""
         slowly = self._narrow
-        while not self._chain.run(lambda: not slowly):
+        while True:
+            self._chain.emit_completed()
+            if self._chain.run(lambda: not slowly):
+                if not self._chain.emit_completed():
+                    break
+            elif self._chain.is_waiting:
+                self._wait()
             self._seen.is_full = False
         self._seen.is_full = False
+
+    def _wait(self) -> None:
+        """Let time pass until something that is under way is completed."""
+        times = [self.operators[index].next_completion_ms() for index in self._chain.outside]
+        due = [time for time in times if time is not None]
+        if not due:
+            raise AssertionError("the operator waits for outside work that no passing of time will complete")
+        self.clock.advance(max(0, min(due) - self.clock.now_ms()))

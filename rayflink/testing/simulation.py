@@ -241,7 +241,7 @@ class SimulatedCluster(InProcessCluster):
         }
         deployment = replace(deployment, config={**drawn, **deployment.config})
         slicer = RandomSlicer(self.clock, self.draw)
-        return StreamTask(deployment, self.clock, slicer=slicer, managed=self.memory.manager)
+        return StreamTask(deployment, self.clock, slicer=slicer, facilities=self.facilities())
 
     # what faults do
 

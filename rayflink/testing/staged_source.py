@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayflink.common.batches import Batch, LatencyMarker
+from rayflink.common.batches import Batch, EndOfData, LatencyMarker
 from rayflink.common.source import (
     PENDING,
     Boundedness,
@@ -56,7 +56,8 @@ class Stage:
         """Whether every subtask has worked all that came before the beacon, and no timer is due."""
         if self._beacons[beacon] < self.subtasks:
             return False
-        return all(operator.next_processing_time() is None for operator in list(self._operators))
+        operators = list(self._operators)
+        return all(o.next_processing_time() is None and o.next_completion_ms() is None for o in operators)
 
 
 _stages: dict[str, Stage] = {}
@@ -197,6 +198,7 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
     """Let the operator live by the clock of the stage, and tell the stage how far it has come."""
     setup, due, fire = operator.setup, operator.next_processing_time, operator.on_processing_time
     end_input, process_marker = operator.end_input, operator.process_latency_marker
+    completion, takes = operator.next_completion_ms, operator.takes
 
     def staged_setup(ctx: Any) -> None:
         stage.enter(operator)
@@ -205,6 +207,18 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
     def due_at_once() -> int | None:
         at = due()
         return 0 if at is not None and at <= stage.clock.now_ms() else None
+
+    def completed_at_once() -> int | None:
+        at = completion()
+        return 0 if at is not None and at <= stage.clock.now_ms() else None
+
+    def takes_all(element: Any) -> bool:
+        """Whatever the steps give, as by hand; behind the last one nobody else moves the clock."""
+        if not isinstance(element, EndOfData):
+            return True
+        at = completion()
+        stage.clock.advance(max(0, at - stage.clock.now_ms()) if at is not None else 0)
+        return takes(element)
 
     def see(marker: LatencyMarker) -> Any:
         if marker.operator_id != "beacon":
@@ -220,6 +234,8 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
         "setup": staged_setup,
         "next_processing_time": due_at_once,
         "on_processing_time": lambda now_ms: fire(stage.clock.now_ms()),
+        "next_completion_ms": completed_at_once,
+        "takes": takes_all,
     }
     if is_head:
         changed |= {"process_latency_marker": see, "end_input": end}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.facilities import Facilities
 from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, in_its_operator, is_out_of_memory
 from rayflink.actors.messages import TaskFailure
 from rayflink.actors.task import StreamTask
@@ -119,7 +120,7 @@ def with_memory_gone(option: str) -> list[BaseException]:
     """Run a task whose function is out of memory; what its runner was asked to halt for."""
     asked: list[BaseException] = []
     bench = TaskBench([MapOperator(out_of_memory)], config={"taskmanager.jvm-exit-on-oom": option})
-    bench.task = StreamTask(bench.deployment, bench.clock, halt=asked.append)
+    bench.task = StreamTask(bench.deployment, bench.clock, facilities=Facilities(halt=asked.append))
     bench.start()
     bench.feed(0, 1)
     bench.work()
