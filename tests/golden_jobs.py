@@ -6,6 +6,7 @@ collected. A runner that can cancel looks at `cancelled_midway`: it cancels once
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections import Counter
@@ -20,6 +21,9 @@ from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
+    AsyncDataStream,
+    AsyncFunction,
+    AsyncRetryStrategy,
     CoMapFunction,
     DataStream,
     KeyedCoProcessFunction,
@@ -28,6 +32,7 @@ from rayflink.datastream import (
     RuntimeContext,
     StreamExecutionEnvironment,
 )
+from rayflink.datastream.async_retry_predicates import has_exception_predicate
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing import Pause, ScriptedSource, rec, wm
@@ -383,6 +388,35 @@ def aligned_sources(env: Environment) -> None:
         streams.append(read)
     together = streams[0].union(streams[1])
     together.window_all(TumblingEventTimeWindows.of(Time.days(1))).process(WorstLead()).sink_to(out())
+class Lookup(AsyncFunction):
+    """Fails for every third number at first, and never answers for 13."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.failed: set[int] = set()
+
+    async def async_invoke(self, value: int) -> list[tuple[int, str]]:
+        await asyncio.sleep(1000 if value == 13 else 0.001 * (7 * value % 5))
+        if value % 3 == 0 and value not in self.failed:
+            self.failed.add(value)
+            raise ConnectionError("away")
+        return [(value, f"item {value}")]
+
+    def timeout(self, value: int) -> list[tuple[int, str]]:
+        return [(value, "unknown")]
+
+
+def async_lookups(env: Environment) -> None:
+    """Calls of a service that is slow, fails and falls silent, in order and as they come."""
+    again = AsyncRetryStrategy.fixed_delay(3, 2, None, has_exception_predicate)
+    numbers = env.from_sequence(1, 40)
+    ordered = AsyncDataStream.ordered_wait_with_retry(numbers, Lookup(), Time.milliseconds(500), again, 8)
+    ordered.sink_to(out("ordered"))
+    spread = numbers.rebalance()
+    lookups = AsyncDataStream.unordered_wait_with_retry(spread, Lookup(), Time.milliseconds(500), again, 3)
+    lookups.set_parallelism(2).sink_to(out("unordered")).set_parallelism(1)
+
+
+LOOKED_UP = [(n, "unknown" if n == 13 else f"item {n}") for n in range(1, 41)]
 
 
 def divide(number: int) -> float:
@@ -439,6 +473,9 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
     GoldenJob("empty source", empty_source, {"out": []}),
     GoldenJob("one record", one_record, {"out": [("a", 1)]}),
     GoldenJob("pauses", pauses, {"out": [10, 20, 30]}),
+    GoldenJob(
+        "async lookups", async_lookups, {"ordered": LOOKED_UP, "unordered": LOOKED_UP}, in_order=("ordered",)
+    ),
     GoldenJob("diamond", diamond, {"out": [*range(1, 21), *range(-20, 0)]}),
     GoldenJob("aligned sources", aligned_sources, {"out": [(30, 30, "together")]}, streaming_only=True),
     GoldenJob(

@@ -182,7 +182,7 @@ def test_timeout_may_give_results_and_the_call_is_cancelled():
 class Flaky(AsyncFunction):
     """Fails for each record as often as the record says, 10 ms each time; `asked` holds when."""
 
-    def __init__(self, error=OSError("away")):
+    def __init__(self, error):
         self.asked, self.error = [], error
 
     async def async_invoke(self, value):
@@ -222,7 +222,7 @@ def test_retries_end_with_the_last_outcome():
         harness.process(99)
         harness.end_input()
         assert harness.output_values() == []
-    with OperatorHarness(waiting(Flaky(), timeout_ms=1000, strategy=strategy)) as harness:
+    with OperatorHarness(waiting(Flaky(OSError("away")), timeout_ms=1000, strategy=strategy)) as harness:
         harness.process(99)
         with pytest.raises(UserCodeError, match="async_invoke on record 99: OSError: away"):
             harness.end_input()
@@ -231,7 +231,7 @@ def test_retries_end_with_the_last_outcome():
 
 def test_retries_count_within_the_timeout_also_at_the_end_of_input():
     strategy = FixedDelayRetryStrategy(99, 100, None, has_exception_predicate)
-    flaky = Flaky()
+    flaky = Flaky(OSError("away"))
     with OperatorHarness(waiting(flaky, timeout_ms=250, strategy=strategy)) as harness:
         harness.process(99)
         with pytest.raises(UserCodeError, match="failed in timeout on record 99"):
