@@ -388,6 +388,8 @@ def aligned_sources(env: Environment) -> None:
         streams.append(read)
     together = streams[0].union(streams[1])
     together.window_all(TumblingEventTimeWindows.of(Time.days(1))).process(WorstLead()).sink_to(out())
+
+
 class Lookup(AsyncFunction):
     """Fails for every third number at first, and never answers for 13."""
 
@@ -473,9 +475,7 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
     GoldenJob("empty source", empty_source, {"out": []}),
     GoldenJob("one record", one_record, {"out": [("a", 1)]}),
     GoldenJob("pauses", pauses, {"out": [10, 20, 30]}),
-    GoldenJob(
-        "async lookups", async_lookups, {"ordered": LOOKED_UP, "unordered": LOOKED_UP}, in_order=("ordered",)
-    ),
+    GoldenJob("async lookups", async_lookups, {"ordered": LOOKED_UP, "unordered": LOOKED_UP}, in_order=("ordered",)),
     GoldenJob("diamond", diamond, {"out": [*range(1, 21), *range(-20, 0)]}),
     GoldenJob("aligned sources", aligned_sources, {"out": [(30, 30, "together")]}, streaming_only=True),
     GoldenJob(
