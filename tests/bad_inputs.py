@@ -304,6 +304,28 @@ def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(TumblingEventTimeWindows.of(5)).sum().print()
 
 
+@bad("an interval join, records without timestamps", RUNNING, "assign_timestamps_and_watermarks(...)", "record: 1")
+def _(env: Any, folder: Path) -> None:
+    keyed = env.from_collection([1]).key_by(str)
+    keyed.interval_join(keyed).between(0, 1).process(max).print()
+
+
+@bad("an interval join of no time", WRITTEN, "no record lies in the interval [2 ms, 1 ms]; give a lower bound")
+def _(env: Any, folder: Path) -> None:
+    keyed = stamped(env, 1).key_by(0)
+    keyed.interval_join(keyed).between(2, 1)
+
+
+@bad("a join without equal_to", WRITTEN, "window() was called where equal_to() is due; a join is written a.join(b)")
+def _(env: Any, folder: Path) -> None:
+    stamped(env, 1).join(stamped(env, 2)).where(0).window(TumblingEventTimeWindows.of(5))
+
+
+@bad("a join of streams of two environments", WRITTEN, "join was given streams of two environments; make both")
+def _(env: Any, folder: Path) -> None:
+    stamped(env, 1).join(stamped(StreamExecutionEnvironment.get_execution_environment(), 2))
+
+
 @bad("a timestamp that is no int", RUNNING, "an int of epoch milliseconds, got '2024-01-01' of type str", "record: (")
 def _(env: Any, folder: Path) -> None:
     stamped(env, "2024-01-01").print()

@@ -155,7 +155,7 @@ class CoGroupedStreams(Unfinished):
             >>> list(grouped.apply(lambda ages, towns: [(len(ages), len(towns))]).execute_and_collect())
             [(1, 2)]
             """
-            return self._windowed.apply(CoGroupedRecords(function), output_type)
+            return _Joined(self._windowed.apply(CoGroupedRecords(function), output_type))
 
 
 class JoinedStreams(CoGroupedStreams):
@@ -185,6 +185,22 @@ class JoinedStreams(CoGroupedStreams):
             [('ann', 41, 'Bonn'), ('ann', 41, 'Ulm')]
             """
             return super().apply(JoinedRecords(function), output_type)
+
+
+class _Joined(DataStream):
+    """What a join gives."""
+
+    def __init__(self, applied: DataStream) -> None:
+        super().__init__(applied.get_execution_environment(), applied._transformation)
+
+    def uid(self, uid: str) -> _Joined:
+        """Give the join an identity; the steps that tag its inputs have no call of their own for that."""
+        super().uid(uid)
+        [dealt] = self._transformation.inputs
+        [union] = dealt.inputs
+        for tag in union.inputs:
+            tag.uid = f"{uid}: {tag.name}"
+        return self
 
 
 class _TaggedWindows(WindowedStream):

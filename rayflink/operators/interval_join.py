@@ -13,7 +13,7 @@ Source: apache/flink IntervalJoinOperator.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -24,7 +24,7 @@ from rayflink.state.isolation import isolated
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from ..common.join_functions import ProcessJoinFunction, as_process_join
 from ..common.results import drawn_from
-from .base import shortened
+from .base import OperatorSnapshot, shortened
 from .emission import Emission
 from .keyed_two_input import TwoKeyedInputs
 from .pacing import FIRING_RECORDS, paced
@@ -32,6 +32,7 @@ from .user_code import list_of, timestamps_of
 from .windows import LATE_METRIC
 
 _BUCKETS = 8
+_BOUNDS = "_interval"
 _time_of = itemgetter(0)
 
 
@@ -73,6 +74,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
         super().__init__(key_selector1, key_selector2, self._function)
         lower, upper = interval.lower_ms, interval.upper_ms
         self._late_tags = interval.late_tags
+        self._bounds = f"{lower} {upper}".encode()
         self._reaches = (lower, upper), (-upper, -lower)  # from a record of each side to its partners
         self._bucket_ms = -(-(upper - lower + 1) // _BUCKETS)
 
@@ -80,6 +82,17 @@ class IntervalJoinOperator(TwoKeyedInputs):
         names = "left", "right"
         self._buffers = [self.backend.table(ListStateDescriptor(f"interval-join/{name}")) for name in names]
         self._timers = [self.backend.timers(f"interval-join/{name}") for name in names]
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        super().initialize_state(snapshots)
+        written = {entry for snapshot in snapshots for entry in snapshot.lists.get(_BOUNDS, ("union", ()))[1]}
+        if written - {self._bounds}:
+            self._sort_anew()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        snapshot = super().snapshot_state(checkpoint_id)
+        assert snapshot is not None, "keyed state has a snapshot"
+        return replace(snapshot, lists={**snapshot.lists, _BOUNDS: ("union", (self._bounds,))})
 
     def open(self) -> None:
         metrics = self.ctx.metrics
@@ -120,12 +133,24 @@ class IntervalJoinOperator(TwoKeyedInputs):
 
     def _keep(self, key: Any, value: Any, stamp: int, side: int) -> None:
         """Keep a record for partners that are still to come, unless those would be late."""
-        reach, width = self._reaches[side][1], self._bucket_ms
-        if stamp + reach >= self.watermark:
-            bucket = stamp // width
+        if stamp + self._reaches[side][1] >= self.watermark:
+            bucket = stamp // self._bucket_ms
             self._buffers[side].append(key, (stamp, value), bucket)
-            over = (bucket + 1) * width + reach  # the first watermark at which nothing in the bucket can match
-            self._timers[side].register(min(over, MAX_TIMESTAMP), key, bucket)
+            self._timers[side].register(self._over(bucket, side), key, bucket)
+
+    def _over(self, bucket: int, side: int) -> int:
+        """The first watermark at which no record of the bucket can match."""
+        return min((bucket + 1) * self._bucket_ms + self._reaches[side][1], MAX_TIMESTAMP)
+
+    def _sort_anew(self) -> None:
+        """Put what was kept for another interval into the buckets of this one; the old timers stay and do nothing."""
+        for side, buffer in enumerate(self._buffers):
+            kept = [(key, bucket, buffer.get(key, bucket)) for key, bucket in dict.fromkeys(buffer.walk())]
+            for key, bucket, _ in kept:
+                buffer.remove(key, bucket)
+            for key, _, entries in kept:
+                for stamp, value in entries:
+                    self._keep(key, value, stamp, side)
 
     def _partners(self, key: Any, stamp: int, side: int) -> Iterator[tuple[int, Any]]:
         """(timestamp, record) of the other side that match."""
@@ -159,9 +184,10 @@ class IntervalJoinOperator(TwoKeyedInputs):
 
     def _forgotten(self, until: int) -> Iterator[None]:
         """Drop the buckets whose time has come."""
-        for buffer, timers in zip(self._buffers, self._timers, strict=True):
-            for _, bucket, keys in timers.due_keys(until, FIRING_RECORDS):
-                buffer.remove_all(keys, bucket)
+        for side, (buffer, timers) in enumerate(zip(self._buffers, self._timers, strict=True)):
+            for timestamp, bucket, keys in timers.due_keys(until, FIRING_RECORDS):
+                if timestamp == self._over(bucket, side):
+                    buffer.remove_all(keys, bucket)
                 yield
 
 

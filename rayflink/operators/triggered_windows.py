@@ -49,7 +49,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
             except TypeError:
                 self.canonical(key, value)
                 raise
-            self._add(self.canonical(key, value), value, stamp, out)
+            yield from self._add(self.canonical(key, value), value, stamp, out)
             if out.count >= FIRING_RECORDS:
                 yield from out.taken()
         yield from out.taken()
@@ -66,7 +66,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     def on_processing_time(self, now_ms: int) -> Iterator[Element]:
         return self._fire(self._processing_timers, now_ms - 1, self._trigger.on_processing_time, not self._event_time)
 
-    def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> None:
+    def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> Iterator[Element]:
         self.context.key = key
         try:
             windows = self._assigner.assign_windows(value, stamp, self._trigger_context)
@@ -86,8 +86,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
             except Exception as error:
                 raise self.failure("on_element", shortened(value)) from error
             if result is not TriggerResult.CONTINUE:
-                for _ in self._obey(result, key, window, held, out):
-                    pass
+                yield from self.handed_on(self._obey(result, key, window, held, out), out)
             over = self.cleanup_time(window)
             if over < MAX_TIMESTAMP:
                 timers = self._event_timers if self._event_time else self._processing_timers

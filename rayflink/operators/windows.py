@@ -257,6 +257,12 @@ class BaseWindowOperator(KeyedOperator):
         records = accumulator if contents.kind == "list" else [accumulator]
         return self._calls(self._evaluation, key, window, records, out)
 
+    def handed_on(self, calls: Iterable[None], out: Emission) -> Iterator[Element]:
+        """Make the calls, and hand on what they gather in `out` whenever it is much."""
+        for _ in calls:
+            if out.count >= FIRING_RECORDS:
+                yield from out.taken()
+
     def _calls(
         self, evaluation: WindowEvaluation, key: Any, window: Any, records: list[Any], out: Emission
     ) -> Iterator[None]:
@@ -309,7 +315,7 @@ class WindowOperator(BaseWindowOperator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         values = list_of(batch)
         if not values:
-            return ()
+            return
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
@@ -317,14 +323,14 @@ class WindowOperator(BaseWindowOperator):
         appends = self._table.tracks_changes and self._contents.kind == "list"
         opened = self._open_windows(keys, starts, not appends)
         if appends:
-            self._append(keys, values, stamps, starts, opened, out)
-            return out.taken()
-        self._gather(keys, values, stamps, starts, opened, out)
-        if self._table.tracks_changes:
+            yield from self._append(keys, values, stamps, starts, opened, out)
+        else:
+            yield from self._gather(keys, values, stamps, starts, opened, out)
+        if self._table.tracks_changes and not appends:
             for group in opened.values():
                 for entry in group:
                     self._table.changed(entry.keys, entry.window)
-        return out.taken()
+        yield from out.taken()
 
     def on_event_time(self, until: int) -> Iterable[Element]:
         return self._fire(self._event_timers, until)
@@ -363,7 +369,7 @@ class WindowOperator(BaseWindowOperator):
         starts: list[int],
         opened: dict[int, list[_OpenWindow]],
         out: Emission,
-    ) -> None:
+    ) -> Iterator[Element]:
         absent, add = _ABSENT, self._contents.add
         key = value = None
         try:
@@ -381,7 +387,8 @@ class WindowOperator(BaseWindowOperator):
                     else:
                         state[key] = add(accumulator, value)
                     if entry.fired:
-                        self.evaluate(key, entry.window, state[key], out, True)
+                        calls = self.evaluation_calls(key, entry.window, state[key], out, True)
+                        yield from self.handed_on(calls, out)
                 if not entries:
                     self._emit_if_late(value, stamp, out)
         except UserCodeError:
@@ -397,7 +404,7 @@ class WindowOperator(BaseWindowOperator):
         starts: list[int],
         opened: dict[int, list[_OpenWindow]],
         out: Emission,
-    ) -> None:
+    ) -> Iterator[Element]:
         """As `_gather`, where windows are lists in a table of bytes: they are read when they fire, and not before."""
         table = self._table
         for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
@@ -410,7 +417,8 @@ class WindowOperator(BaseWindowOperator):
                 entry.timers[key] = None
                 table.append(key, value, entry.window)
                 if entry.fired:
-                    self.evaluate(key, entry.window, table.get(key, entry.window), out, True)
+                    gathered = table.get(key, entry.window)
+                    yield from self.handed_on(self.evaluation_calls(key, entry.window, gathered, out, True), out)
 
     def _emit_if_late(self, value: Any, stamp: int, out: Emission) -> None:
         """A record for which no window is open: late, or the assigner gave it none."""

@@ -195,6 +195,15 @@ def test_the_plan_of_a_join_reads_each_stream_where_it_is():
     assert len(vertices) == 3, "the key_by before the join deals nothing"
 
 
+def test_the_uid_of_a_join_is_that_of_all_its_steps():
+    env = environment(**{"pipeline.auto-generate-uids": "false"})
+    orders, users = env.from_collection(ORDERS).uid("orders"), env.from_collection(USERS).uid("users")
+    window = orders.join(users).where(0).equal_to(1).window(TumblingProcessingTimeWindows.of(10))
+    window.apply(order_and_town).name("joined").uid("join").print().uid("out")
+    uids = {operator.uid for vertex in env.get_job_graph("uids").vertices for operator in vertex.operators}
+    assert uids == {"orders", "users", "join", "join: Tag Left", "join: Tag Right", "out"}
+
+
 # what is refused
 
 

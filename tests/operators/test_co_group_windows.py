@@ -28,7 +28,7 @@ from rayflink.operators.key_failures import KeyExtractionError
 from rayflink.operators.session_windows import EventTimeSessionWindows
 from rayflink.operators.triggers import CountTrigger, EventTimeTrigger
 from rayflink.operators.window_functions import collecting
-from tests.operators.laws import context, flat, started, verify
+from tests.operators.laws import answers, context, flat, started, verify
 from tests.operators.running import run
 from tests.operators.write_back import WriteBackBackend, WriteBackTable, write_back_backend
 
@@ -186,9 +186,25 @@ def test_in_a_backend_of_bytes_a_window_is_only_appended_to_and_read_once_when_i
     assert len(operator.backend.reads) == len(windows)
 
 
-@pytest.mark.parametrize("kind", ["aligned", "sessions", "evicted"])
-def test_the_pairs_of_a_large_window_come_batch_by_batch(kind: str) -> None:
-    assigner = EventTimeSessionWindows.with_gap(6) if kind == "sessions" else TUMBLING
+LARGE = [(left("a", n), 3) for n in range(300)] + [(right("a", n), 4) for n in range(300)]
+LAST = batch((left("b", 1), 5), (right("a", 300), 5))
+
+
+@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["hashmap", "write back"])
+@pytest.mark.parametrize(
+    ("assigner", "rules", "steps", "pairs"),
+    [
+        (TUMBLING, {}, [END], 90_000),
+        (EventTimeSessionWindows.with_gap(6), {}, [END], 90_000),
+        (TUMBLING, {"evictor": CountEvictor.of(10_000)}, [END], 90_000),
+        (TUMBLING, {"lateness": 10}, [Watermark(9), LAST], 180_300),
+        (CountTumblingWindowAssigner.of(601), {}, [LAST], 90_300),
+    ],
+    ids=["aligned", "sessions", "evicted", "late", "counted"],
+)
+def test_the_pairs_of_a_large_window_come_batch_by_batch(
+    assigner: Any, rules: Any, steps: Any, pairs: int, backend: Any
+) -> None:
     made = 0
 
     def counted(one: Any, other: Any) -> int:
@@ -196,16 +212,18 @@ def test_the_pairs_of_a_large_window_come_batch_by_batch(kind: str) -> None:
         made += 1
         return made
 
-    evictor = CountEvictor.of(10_000) if kind == "evicted" else None
-    operator = started(joining(counted, assigner, evictor=evictor), context())
-    records = [(left("a", n), 3) for n in range(300)] + [(right("a", n), 4) for n in range(300)]
-    flat(operator.process(batch(*records), 0))
+    operator: Any = joining(counted, assigner, **rules)()
+    if backend is not None:
+        operator.create_backend = backend
+    started(lambda: operator, context())
+    flat(operator.process(batch(*LARGE), 0))
     sizes, most = [], 0
-    for element in operator.process_watermark(END):
-        if isinstance(element, RowBatch):
-            sizes.append(len(element))
-            most = max(most, made - sum(sizes))
-    assert sum(sizes) == 90_000
+    for step in steps:
+        for element in answers(operator, step):
+            if isinstance(element, RowBatch):
+                sizes.append(len(element))
+                most = max(most, made - sum(sizes))
+    assert sum(sizes) == pairs
     assert max(sizes) < 5_000 and most < 5_000
 
 
@@ -248,7 +266,7 @@ def test_each_key_selector_is_blamed_for_its_own_records() -> None:
     for value, step in (((0, ()), "where"), ((1, {"n": 1}), "equal_to")):
         operator = started(joining(), context())
         with pytest.raises(KeyExtractionError) as failure:
-            operator.process(RowBatch([left("a", 1), value], [1, 2]), 0)
+            list(operator.process(RowBatch([left("a", 1), value], [1, 2]), 0))
         assert failure.value.record == repr(value[1])
         assert (failure.value.operator, failure.value.call_site[:7]) == (step, "job.py:")
     assert "wants field 'name' of each record" in str(failure.value)

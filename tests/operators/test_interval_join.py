@@ -189,6 +189,37 @@ def test_a_record_looks_at_few_buckets_however_many_records_are_kept() -> None:
         assert len(looked) <= 9 and sum(looked) <= 64
 
 
+@pytest.mark.parametrize("bounds", [(-4, 4), (-40, 40), (0, 8), (-1, 0), (5, 13)])
+@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["hashmap", "write back"])
+def test_a_snapshot_of_another_interval_is_sorted_anew(bounds: Any, backend: Any) -> None:
+    def make(lower: int, upper: int) -> IntervalJoinOperator:
+        operator: IntervalJoinOperator = joining(lower, upper)()
+        if backend is not None:
+            operator.create_backend = backend  # type: ignore[method-assign]
+        return operator
+
+    with OperatorHarness(lambda: make(-8, 8), 2) as harness:
+        for n in range(20, 40):
+            harness.give(left("ab"[n % 2], n, n))
+        for element in both(22):
+            harness.give(element)
+        snapshot = harness.snapshot()
+    with harness.restore(lambda: make(*bounds), snapshot) as restored:
+        restored.take()
+        for watermark in range(22, 60):
+            restored.give(right("a", watermark, watermark))
+            met = sorted(record.value[0] for record in restored.take())
+            reached = range(watermark - bounds[1], watermark - bounds[0] + 1)
+            kept_until_then = [n for n in range(20, 40, 2) if n + 8 >= 22]
+            assert met == [n for n in kept_until_then if n in reached]
+            for element in both(watermark):
+                restored.give(element)
+            restored.take()
+        for element in both(200):
+            restored.give(element)
+        assert kept(restored.operators[0]) == [0, 0]
+
+
 def test_late_records_without_a_side_output_are_counted() -> None:
     ctx = context(metrics=Metrics())
     operator = started(joining(-5, 5), ctx)
