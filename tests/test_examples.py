@@ -20,7 +20,14 @@ from tests.source_files import ROOT
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-AS_STATED = ("async_enrichment", "columnar", "connected_streams", "side_outputs", "socket_words")
+AS_STATED = (
+    "async_enrichment",
+    "broadcast_rules",
+    "columnar",
+    "connected_streams",
+    "side_outputs",
+    "socket_words",
+)
 """Those whose docstring states the whole of what they print."""
 
 

@@ -189,8 +189,8 @@ RUNTIME_MODE = _option(_E, "execution.runtime-mode", enum_type(RuntimeMode), Run
 SORTED_INPUTS = _option(_E, "execution.sorted-inputs.enabled", BOOLEAN, True,
                         "In batch mode the input of keyed operators is sorted by key; False keeps all keys in state.")
 SORTED_INPUTS_MEMORY = _option(_E, "execution.sorted-inputs.memory", MEMORY, MemorySize(128 << 20),
-                               "Most that one sorted input keeps in memory, while the slot has managed memory for it; "
-                               "the rest is sorted on disk.")
+                               "Most that one sorted input, or one that waits for a broadcast one, keeps in memory, "
+                               "while the slot has managed memory for it; the rest goes to disk.")
 BUFFER_TIMEOUT = _option(_E, "execution.buffer-timeout.interval", DURATION, _ms(100),
                          "Longest a record waits for its batch to fill; 0 sends each record at once; -1 ms sends full "
                          "batches only.", ("execution.buffer-timeout",))

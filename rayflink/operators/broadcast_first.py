@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 from ..common.batches import (
@@ -23,7 +22,7 @@ from ..common.batches import (
     WatermarkStatus,
 )
 from .base import Operator, OperatorContext, OperatorSnapshot
-from .external_sort import ExternalSort
+from .external_sort import input_sort
 from .user_code import list_of, timestamps_of
 
 HELD_ROWS = 1024
@@ -59,7 +58,7 @@ class BroadcastFirstOperator(Operator):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._operator.setup(ctx)
-        self._held = ExternalSort(ctx.managed_memory, Path(ctx.spill_folder))
+        self._held = input_sort(ctx)
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._operator.initialize_state(())

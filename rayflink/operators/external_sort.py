@@ -13,8 +13,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ..common import options
+from ..common.configuration import Configuration
 from ..common.managed_memory import Allowance
 from ..common.value_bytes import to_bytes
+from .base import OperatorContext
 
 Entry = tuple[bytes, int, int, Any]
 """(sort key, then this, order of arrival, payload)."""
@@ -31,6 +34,14 @@ _GROWN = 3
 _SAMPLE = 64
 
 _order = itemgetter(0, 1, 2)
+
+
+def input_sort(ctx: OperatorContext) -> ExternalSort:
+    """A sort for one input of an operator, which keeps in memory what the options grant an input."""
+    memory = ctx.managed_memory
+    if memory is not None:
+        memory = memory.limited(Configuration.from_dict(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
+    return ExternalSort(memory, Path(ctx.spill_folder))
 
 
 class ExternalSort:
@@ -147,4 +158,4 @@ class ExternalSort:
                 yield from block
 
 
-__all__ = ["BLOCK_ROWS", "Entry", "ExternalSort"]
+__all__ = ["BLOCK_ROWS", "Entry", "ExternalSort", "input_sort"]

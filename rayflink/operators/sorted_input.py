@@ -10,12 +10,10 @@ Source: apache/flink SortingDataInput, BatchExecutionInternalTimeService, BatchG
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from rayflink.state.keys import encode_key
 
-from ..common import options
 from ..common.batches import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
@@ -28,9 +26,8 @@ from ..common.batches import (
     WatermarkStatus,
     rows_of,
 )
-from ..common.configuration import Configuration
 from .base import Operator, OperatorContext, OperatorSnapshot
-from .external_sort import Entry, ExternalSort
+from .external_sort import Entry, input_sort
 from .keyed_base import KeyedOperator
 from .user_code import list_of, timestamps_of
 
@@ -67,10 +64,7 @@ class SortedInputOperator(Operator):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._keyed.setup(ctx)
-        memory = ctx.managed_memory
-        if memory is not None:
-            memory = memory.limited(Configuration.from_dict(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
-        self._sort = ExternalSort(memory, Path(ctx.spill_folder))
+        self._sort = input_sort(ctx)
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._keyed.initialize_state(())

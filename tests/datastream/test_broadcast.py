@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 
 import pytest
 
-from rayflink.common import JobFailed, PlanError, Time, TypeMismatch, Types
+from rayflink.common import JobFailed, PlanError, Time, TypeMismatch, Types, WatermarkStrategy
 from rayflink.datastream import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
 from rayflink.datastream.data_stream import BroadcastConnectedStream, BroadcastStream
-from rayflink.datastream.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
+from rayflink.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from rayflink.graph.assembly import job_graph
 from rayflink.graph.explain import explain
 from tests.datastream.programs import environment
@@ -128,6 +129,50 @@ def test_streams_know_their_environment_and_descriptors():
     assert connected.broadcast_state_descriptors == rules.broadcast_state_descriptors == [LIMITS]
     assert connected.broadcast_stream is rules
     assert connected.non_broadcast_stream is events
+
+
+def test_the_examples_of_the_page_run(repository):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    found = doctest.testfile(str(repository / "docs" / "broadcast.md"), module_relative=False, optionflags=flags)
+    assert found.attempted > 25
+    assert found.failed == 0
+
+
+@pytest.mark.spec("G37")
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_amounts_are_converted_by_the_rate_of_their_own_time(parallelism):
+    """A temporal look-up: rates and amounts come in any interleaving, and an amount waits for its watermark."""
+    versions = MapStateDescriptor("versions")
+
+    class Converted(KeyedBroadcastProcessFunction):
+        def open(self, runtime_context):
+            self.waiting = runtime_context.get_list_state(ListStateDescriptor("waiting"))
+
+        def process_broadcast_element(self, value, ctx):
+            state = ctx.get_broadcast_state(versions)
+            state[value[0]] = sorted([*(state[value[0]] or ()), value[1:]])
+
+        def process_element(self, value, ctx):
+            self.waiting.add(value)
+            ctx.timer_service().register_event_time_timer(value[1])
+
+        def on_timer(self, timestamp, ctx):
+            held = list(self.waiting)
+            self.waiting.update([entry for entry in held if entry[1] > timestamp])
+            known = ctx.get_broadcast_state(versions)[ctx.get_current_key()]
+            for currency, at, amount in held:
+                if at <= timestamp:
+                    yield currency, at, amount * max(entry for entry in known if entry[0] <= at)[1]
+
+    rates = [(currency, at, rate * at + 1) for at in range(0, 100, 7) for rate, currency in enumerate("ABC")]
+    amounts = [(currency, at, 10) for at in range(0, 110) for currency in "ABC"]
+    env = environment(parallelism)
+    in_order = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda event, _: event[1])
+    changing = env.from_collection(rates).assign_timestamps_and_watermarks(in_order).broadcast(versions)
+    keyed = env.from_collection(amounts).assign_timestamps_and_watermarks(in_order).key_by(lambda amount: amount[0])
+    found = list(keyed.connect(changing).process(Converted()).execute_and_collect())
+    held = {currency: rate for rate, currency in enumerate("ABC")}
+    assert sorted(found) == sorted((c, at, 10 * (held[c] * min(at - at % 7, 98) + 1)) for c, at, _ in amounts)
 
 
 # mistakes
