@@ -22,7 +22,7 @@ from rayflink.connectors.json_files import JsonLinesFormat
 from rayflink.connectors.parquet_files import ParquetColumnarRowInputFormat
 from rayflink.connectors.socket_text import SocketTextSource
 from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
-from rayflink.datastream.state import ValueStateDescriptor
+from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "failures.md"
@@ -382,6 +382,25 @@ def _(env: Any, folder: Path) -> None:
 def _(env: Any, folder: Path) -> None:
     keeping = Keeping(threading.Lock, Types.PICKLED_BYTE_ARRAY())
     env.from_collection([1]).key_by(lambda v: v).process(keeping).print()
+
+
+RULES = MapStateDescriptor("rules")
+
+
+def judged(env: Any, judge: Any) -> None:
+    """Print what `judge` gives for a record next to broadcast rules."""
+    rules = env.from_collection([1]).broadcast(RULES)
+    env.from_collection([1]).connect(rules).process((judge, lambda value, ctx: None)).print()
+
+
+@bad("broadcast state that was not declared", RUNNING, "given 'rule', but the stream was broadcast with 'rules'; give")
+def _(env: Any, folder: Path) -> None:
+    judged(env, lambda value, ctx: ctx.get_broadcast_state(MapStateDescriptor("rule")))
+
+
+@bad("broadcast state written by the other side", RUNNING, "put of broadcast state 'rules' was called where", "write it")
+def _(env: Any, folder: Path) -> None:
+    judged(env, lambda value, ctx: ctx.get_broadcast_state(RULES).put(1, 2))
 
 
 # plans

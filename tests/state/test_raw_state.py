@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rayflink.state.operator_state import ReadOnlyError
 from rayflink.state.raw_state import (
     RawKeyedStateOutput,
     RawOperatorStateOutput,
@@ -62,3 +64,8 @@ def test_refusals_name_the_remedy() -> None:
     with pytest.raises(RawStateError, match=r"given str 'text'; write bytes"):
         keyed.write("text")
     assert list(keyed.get_key_group_list()) == list(range(3, 10))
+
+
+def test_errors_of_operator_state_travel() -> None:
+    for error in (RawStateError("a problem", "a remedy"), ReadOnlyError("rules", "put")):
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
