@@ -398,7 +398,7 @@ def _(env: Any, folder: Path) -> None:
     judged(env, lambda value, ctx: ctx.get_broadcast_state(MapStateDescriptor("rule")))
 
 
-@bad("broadcast state written by the other side", RUNNING, "put of broadcast state 'rules' was called where", "write it")
+@bad("broadcast state written by the other side", RUNNING, "put of broadcast state 'rules' was called", "write it")
 def _(env: Any, folder: Path) -> None:
     judged(env, lambda value, ctx: ctx.get_broadcast_state(RULES).put(1, 2))
 
