@@ -33,6 +33,8 @@ class TaskSettings:
     copy_values: bool = False
     exit_on_out_of_memory: bool = False
     latency_interval_ms: int = 0
+    watermark_interval_ms: int = 200
+    advance_when_idle_ms: int | None = None
     in_batches: bool = False
 
     @classmethod
@@ -43,6 +45,7 @@ class TaskSettings:
             ConfigError: a value does not parse.
         """
         get = Configuration.from_dict(config).get
+        when_idle = get(options.ADVANCE_WHEN_IDLE)
         return cls(
             buffers_per_channel=get(options.BUFFERS_PER_CHANNEL),
             floating_buffers=get(options.FLOATING_BUFFERS_PER_GATE),
@@ -61,6 +64,8 @@ class TaskSettings:
             copy_values=options.OBJECT_REUSE.key in config and not get(options.OBJECT_REUSE),
             exit_on_out_of_memory=get(options.EXIT_ON_OUT_OF_MEMORY),
             latency_interval_ms=get(options.LATENCY_INTERVAL).to_millis(),
+            watermark_interval_ms=get(options.AUTO_WATERMARK_INTERVAL).to_millis(),
+            advance_when_idle_ms=None if when_idle is None else when_idle.to_millis(),
             in_batches=get(options.RUNTIME_MODE).name == "BATCH",
         )
 

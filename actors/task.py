@@ -30,6 +30,7 @@ from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.operators.base import OperatorContext
+from rayflink.operators.idle_advance import IdleAdvance
 from rayflink.operators.valve import InputWatermarks
 
 from .chain_life import ChainLife
@@ -117,6 +118,8 @@ class StreamTask:
         partitions = [writer.partition for writer in self._writers]
         self._peers = Conversations(deployment.attempt, self._gate, partitions, settings)
         self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
+        advances = settings.advance_when_idle_ms if deployment.inputs and not settings.in_batches else None
+        self._idle_advance = IdleAdvance(advances, settings.watermark_interval_ms or 200)
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings)
         self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
@@ -227,6 +230,7 @@ class StreamTask:
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
+                times.append(self._idle_advance.next_ms)
             times += [self._chain.links[index].operator.next_completion_ms() for index in self._chain.outside]
             if self._source is not None:
                 times.append(self._source.next_poll_ms())
@@ -298,7 +302,7 @@ class StreamTask:
             return self._poll(self._source)
         item = self._gate.next()
         if item is None:
-            return Progress.IDLE
+            return self._advance_when_idle(now)
         if item.body is not None:
             self._buffer.load(item.body, item.channel, item.input_index)
             return self._next_slice()
@@ -306,6 +310,15 @@ class StreamTask:
         self._slicer.expect(0)
         self._take_event(item.channel, item.input_index, item.event, now)
         return Progress.BUSY if self._chain.idle else self._run_chain()
+
+    def _advance_when_idle(self, now: int) -> Progress:
+        """Nothing comes: where the sources are idle too, event time may go on by the clock."""
+        timestamp = self._idle_advance.due(now)
+        if timestamp is None:
+            return Progress.IDLE
+        self._slicer.expect(0)
+        self._feed(self._valve.advance_to(timestamp))
+        return self._run_chain()
 
     def _run_chain(self) -> Progress:
         self._slicer.begin()
@@ -356,7 +369,7 @@ class StreamTask:
         if isinstance(event, Watermark):
             self._feed(self._valve.watermark(channel, event.timestamp))
         elif isinstance(event, WatermarkStatus):
-            self._feed(self._valve.status(channel, event.idle))
+            self._feed(self._valve.status(channel, event.idle, event.relayed))
         elif isinstance(event, LatencyMarker):
             self._chain.feed(event)
         elif isinstance(event, CheckpointBarrier):
@@ -374,6 +387,8 @@ class StreamTask:
                 self._ending = True
         else:
             raise ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
+        if isinstance(event, Watermark | WatermarkStatus | EndOfPartition):
+            self._idle_advance.seen(self._valve.sources_are_idle, self._valve.current, now)
 
     def _end_superstep(self, channel: int, end: EndOfSuperstep) -> None:
         """In batch mode a channel that has ended a superstep waits for the others."""

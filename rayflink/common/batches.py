@@ -8,7 +8,7 @@ channel (watermarks, barriers, ...) is an event and stands between batches, neve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rayflink.state.clock import epoch_ms
@@ -106,9 +106,14 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """Whether a channel takes part in the watermark of its consumer (`idle` False) or is left out of it (True)."""
+    """Whether a channel takes part in the watermark of its consumer (`idle` False) or is left out of it (True).
+
+    Args:
+        relayed: a task says so because all its inputs are idle; who makes watermarks says it of himself.
+    """
 
     idle: bool
+    relayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ class WatermarkValve:
     aligned: one that was idle takes part again once its watermark has caught up with the task's. It never falls, and
     is given out only when it rises: a channel that takes part again alone gives its own at once. When the last active
     channel becomes idle, the greatest watermark of all goes out, whichever it is, then the idle status. (Flink 1.20
-    holds either back when a channel has not caught up; that was a defect, which FLINK-40475 has mended.)
+    holds either back when a channel has not caught up; that was a defect, which FLINK-40475 has mended.) The last
+    watermark of all goes out when all channels have sent it, also those that are idle: an idle channel will come back,
+    if only to end. (Flink gives it out at once, and all that the idle channel still sends is late.)
 
     Args:
         n_channels: inputs in all, at least 1; inputs of a two-input task count together.
@@ -64,14 +66,14 @@ class WatermarkValve:
         if all(self._ended):
             self._active[channel] = self._aligned[channel] = False
             return []
-        return self._leave(channel) if self._active[channel] else []
+        return self._leave(channel) if self._active[channel] else self._advance()
 
     def _leave(self, channel: int) -> list[Event]:
         self._active[channel] = self._aligned[channel] = False
         if any(self._active):
             return self._advance()
         self._idle = True
-        return [*self._rise_to(max(self.watermarks)), WatermarkStatus(True)]
+        return [*self._rise_to(max(self.watermarks)), WatermarkStatus(True, relayed=True)]
 
     def _join(self, channel: int) -> list[Event]:
         self._active[channel] = True
@@ -84,8 +86,17 @@ class WatermarkValve:
         aligned = [mark for mark, takes_part in zip(self.watermarks, self._aligned, strict=True) if takes_part]
         return self._rise_to(min(aligned)) if aligned else []
 
+    def advance_to(self, timestamp: int) -> list[Event]:
+        """Event time goes on though no channel says so; channels take part again when they have caught up."""
+        return self._rise_to(timestamp)
+
+    @property
+    def all_at_end(self) -> bool:
+        """Whether every channel has sent the last watermark of all, or has ended."""
+        return all(mark == MAX_TIMESTAMP or ended for mark, ended in zip(self.watermarks, self._ended, strict=True))
+
     def _rise_to(self, timestamp: int) -> list[Event]:
-        if not self.current < timestamp <= MAX_TIMESTAMP:
+        if timestamp <= self.current or (timestamp == MAX_TIMESTAMP and not self.all_at_end):
             return []
         self.current = timestamp
         return [Watermark(timestamp)]
@@ -112,7 +123,39 @@ class InputWatermarks:
         self._idle_inputs: set[int] = set()
         self._open = dict(counts)
         self._idle = False
-        self.current = MIN_TIMESTAMP
+        self._current = MIN_TIMESTAMP
+        self._channel_idle: list[WatermarkStatus | None] = [None] * len(input_of)
+        self._channel_ended = [False] * len(input_of)
+
+    @property
+    def current(self) -> int:
+        """The watermark given out last."""
+        return self._valves[self._place[0][0]].current if self._is_one else self._current
+
+    @property
+    def _is_one(self) -> bool:
+        return len(self._valves) == 1
+
+    @property
+    def sources_are_idle(self) -> bool:
+        """Whether all channels are idle, and their producers make the watermarks themselves.
+
+        Those of other tasks go on by themselves, and so are not idle for long.
+        """
+        at_end = [
+            ended or mark == MAX_TIMESTAMP for ended, mark in zip(self._channel_ended, self.watermarks, strict=True)
+        ]
+        left = [status for status, has_ended in zip(self._channel_idle, at_end, strict=True) if not has_ended]
+        return bool(left) and all(status is not None and not status.relayed for status in left)
+
+    def advance_to(self, timestamp: int) -> list[Event]:
+        """Event time goes on though all channels are idle; the task is active from where it stands now."""
+        if timestamp <= self.current:
+            return [WatermarkStatus(False)]
+        for valve in self._valves.values():
+            valve.advance_to(timestamp)
+        self._current = timestamp
+        return [Watermark(timestamp)]
 
     @property
     def watermarks(self) -> list[int]:
@@ -124,13 +167,15 @@ class InputWatermarks:
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].watermark(index, timestamp))
 
-    def status(self, channel: int, idle: bool) -> list[Event]:
+    def status(self, channel: int, idle: bool, relayed: bool = False) -> list[Event]:
         """A channel became idle or active."""
+        self._channel_idle[channel] = WatermarkStatus(True, relayed) if idle else None
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].status(index, idle))
 
     def end(self, channel: int) -> list[Event]:
         """A channel has ended; an input all of whose channels have ended holds nobody back."""
+        self._channel_ended[channel] = True
         number, index = self._place[channel]
         events = self._valves[number].end(index)
         self._open[number] -= 1
@@ -139,7 +184,7 @@ class InputWatermarks:
         return self._combined(number, events)
 
     def _combined(self, number: int, events: list[Event]) -> list[Event]:
-        if len(self._valves) == 1:
+        if self._is_one:
             return events
         for event in events:
             if isinstance(event, Watermark):
@@ -150,8 +195,11 @@ class InputWatermarks:
         out: list[Event] = []
         if self._idle is bool(active):
             self._idle = not active
-            out.append(WatermarkStatus(self._idle))
-        if active and self.current < min(active) and any(self._open.values()):
-            self.current = min(active)
-            out.append(Watermark(self.current))
+            out.append(WatermarkStatus(self._idle, relayed=True))
+        lowest = min(active, default=MIN_TIMESTAMP)
+        if lowest == MAX_TIMESTAMP and min(self._marks.values()) < MAX_TIMESTAMP:
+            return out  # an idle input is yet to end
+        if self._current < lowest and any(self._open.values()):
+            self._current = lowest
+            out.append(Watermark(self._current))
         return out
