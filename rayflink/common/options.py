@@ -161,8 +161,8 @@ AUTO_WATERMARK_INTERVAL = _option(_P, "pipeline.auto-watermark-interval", DURATI
                                   "Time between periodic watermarks; 0 turns them off.",
                                   test=_NO_NEGATIVE_TIME)
 ADVANCE_WHEN_IDLE = _option(_P, "rayflink.watermark.advance-when-idle", DURATION, None,
-                            "After all sources of a task have been idle for so long, event time goes on by the clock, so "
-                            "that open windows close; records that come later than that are late. Sources become idle "
+                            "After all sources of a task have been idle for so long, event time goes on by the clock, "
+                            "so that open windows close; records that come later than that are late. Sources are idle "
                             "by `with_idleness`. Default: event time stands still.", test=_LONGER_THAN_ZERO)
 GLOBAL_JOB_PARAMETERS = _option(_P, "pipeline.global-job-parameters", MAP, None,
                                 "Parameters every function can read from its runtime context.")
