@@ -230,7 +230,8 @@ class StreamTask:
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
-                times.append(self._idle_advance.next_ms)
+                if self._chain.idle and self._chain.takes_records():
+                    times.append(self._idle_advance.next_ms)
             times += [self._chain.links[index].operator.next_completion_ms() for index in self._chain.outside]
             if self._source is not None:
                 times.append(self._source.next_poll_ms())
