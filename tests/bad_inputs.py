@@ -8,8 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +20,16 @@ from rayflink.connectors.file_source import FileSource
 from rayflink.connectors.json_files import JsonLinesFormat
 from rayflink.connectors.parquet_files import ParquetColumnarRowInputFormat
 from rayflink.connectors.socket_text import SocketTextSource
-from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
+from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction
 from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
+from tests import bad_windows
+from tests.bad_input import ALL, RUNNING, SUBMITTED, WRITTEN, BadInput, bad, stamped
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "failures.md"
 BEGIN, END = "<!-- bad inputs: begin, made by `python -m tests.bad_inputs` -->", "<!-- bad inputs: end -->"
 
-WRITTEN, SUBMITTED, RUNNING = "in its line", "when the job is submitted", "when the job meets it"
-
-Program = Callable[[StreamExecutionEnvironment, Path], Any]
-
-
-@dataclass(frozen=True)
-class BadInput:
-    """One thing to do wrong.
-
-    Args:
-        what: for people.
-        seen: WRITTEN: the step that is wrong raises; SUBMITTED: execute() raises before anything runs; RUNNING.
-        says: what the error's text holds, in this order.
-        program: writes the steps, in an environment and with a folder of its own.
-    """
-
-    what: str
-    seen: str
-    says: tuple[str, ...]
-    program: Program
-
-
-ALL: list[BadInput] = []
-
-
-def bad(what: str, seen: str, *says: str) -> Callable[[Program], Program]:
-    """Register the decorated program."""
-
-    def register(program: Program) -> Program:
-        ALL.append(BadInput(what, seen, says, program))
-        return program
-
-    return register
-
+__all__ = ["ALL", "PAGE", "RUNNING", "SUBMITTED", "WRITTEN", "BadInput", "bad_windows", "page_with_table"]
 
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])
 WORDS = Types.ROW_NAMED(["word", "n"], [Types.STRING(), Types.INT()])
@@ -292,11 +260,6 @@ def _(env: Any, folder: Path) -> None:
 
 
 # time
-
-
-def stamped(env: Any, stamp: Any) -> Any:
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda record, _: stamp)
-    return env.from_collection([("a", 1)]).assign_timestamps_and_watermarks(strategy)
 
 
 @bad("event-time windows, records without timestamps", RUNNING, "assign_timestamps_and_watermarks(...)", "record: 1")

@@ -115,15 +115,16 @@ class KeyedStream(DataStream):
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
         """Group each key's records by windows of `size` records, one after the other, or beginning every `slide`.
 
-        A window is evaluated when it is full.
+        A window is evaluated when it is full, and only then, as in PyFlink. Flink's countWindow(size, slide) fires at
+        every `slide` records with the newest `size` there are; that is `window(GlobalWindows.create())` with the
+        trigger `CountTrigger.of(slide)` and the evictor `CountEvictor.of(size)`.
 
         Raises:
             ValueError: the size is below 1, or the slide below 0.
         """
-        from rayflink.operators.count_windows import CountSlidingWindowAssigner, CountTumblingWindowAssigner
+        from rayflink.operators.count_windows import count_windows
 
-        tumbling = CountTumblingWindowAssigner.of
-        return self.window(tumbling(size) if slide == 0 else CountSlidingWindowAssigner.of(size, slide))
+        return self.window(count_windows(size, slide))
 
     def interval_join(self, other: KeyedStream) -> IntervalJoin:
         """Join with the records of another keyed stream that have the same key and are near in time.

@@ -245,6 +245,21 @@ class DataStream(Step):
 
         return AllWindowedStream(self, window_assigner)
 
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Group all records by windows of `size` records, as `KeyedStream.count_window` does those of a key.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+        >>> list(env.from_collection([1, 2, 3, 4, 5]).count_window_all(2).sum().execute_and_collect())
+        [3, 7]
+
+        Raises:
+            ValueError: the size is below 1, or the slide below 0.
+        """
+        from rayflink.operators.count_windows import count_windows
+
+        return self.window_all(count_windows(size, slide))
+
     # who gets which record
 
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
         CountTumblingWindowAssigner as CountTumblingWindowAssigner,
         GlobalWindows as GlobalWindows,
     )
+    from rayflink.operators.delta_trigger import DeltaTrigger as DeltaTrigger
     from rayflink.operators.evictors import (
         CountEvictor as CountEvictor,
+        DeltaEvictor as DeltaEvictor,
         Evictor as Evictor,
         EvictorContext as EvictorContext,
+        TimeEvictor as TimeEvictor,
         TimestampedValue as TimestampedValue,
     )
     from rayflink.operators.session_windows import (
@@ -71,7 +74,10 @@ else:
             "rayflink.operators.count_windows": (
                 "CountSlidingWindowAssigner CountTumblingWindowAssigner GlobalWindows"
             ),
-            "rayflink.operators.evictors": "CountEvictor Evictor EvictorContext TimestampedValue",
+            "rayflink.operators.delta_trigger": "DeltaTrigger",
+            "rayflink.operators.evictors": (
+                "CountEvictor DeltaEvictor Evictor EvictorContext TimeEvictor TimestampedValue"
+            ),
             "rayflink.operators.session_windows": (
                 "DynamicEventTimeSessionWindows DynamicProcessingTimeSessionWindows EventTimeSessionWindows "
                 "MergingWindowAssigner ProcessingTimeSessionWindows SessionWindowTimeGapExtractor"

@@ -104,7 +104,13 @@ class WindowedStream:
         return self
 
     def side_output_late_data(self: W, output_tag: OutputTag) -> W:
-        """Send records whose windows are over to a side output instead of dropping them."""
+        """Send records whose windows are over to a side output instead of dropping them.
+
+        Raises:
+            TypeError: it is no OutputTag.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"an OutputTag is wanted, found {output_tag!r:.100}; write for example OutputTag('late')")
         self._late_tag = output_tag
         return self
 
@@ -187,6 +193,9 @@ class WindowedStream:
         trigger = self._trigger
         if trigger is None and not needs_no_trigger(self._assigner):
             trigger = self._assigner.get_default_trigger(self.get_execution_environment())
+            if not isinstance(trigger, Trigger):
+                problem = f"get_default_trigger of {self._assigner!r:.100} gave {trigger!r:.100}, wanted a Trigger"
+                raise PlanError(problem, "give one there, or call trigger(...) on the windowed stream", call_site())
         settings = (self._assigner, trigger, self._lateness_ms, late, self._evictor)
         factory = Factory(self._operator_of, self._keyed.key_selector, contents, function, *settings)
         return self._keyed._keyed(factory().name, factory, output_type)

@@ -85,6 +85,15 @@ class CountSlidingWindowAssigner(_Counted[T]):
         return f"CountSlidingWindowAssigner({self._window_size}, {self._window_slide})"
 
 
+def count_windows(size: int, slide: int = 0) -> WindowAssigner[Any, CountWindow]:
+    """Windows of `size` records, one after the other, or beginning every `slide` where that is not 0.
+
+    Raises:
+        ValueError: the size is below 1, or the slide below 0.
+    """
+    return CountTumblingWindowAssigner.of(size) if slide == 0 else CountSlidingWindowAssigner.of(size, slide)
+
+
 class GlobalWindows(WindowAssigner[T, GlobalWindow]):
     """One window for all records of a key; it needs a trigger, for by itself it never fires."""
 
@@ -108,4 +117,4 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
 
 _GLOBAL = GlobalWindow.get()
 
-__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows"]
+__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows", "count_windows"]

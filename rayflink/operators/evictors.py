@@ -6,8 +6,12 @@ PyFlink has no evictors; the names are those of Flink's Java API.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from ..common.time import Length, to_millis
+from .delta_trigger import delta_of
 
 T = TypeVar("T")
 W = TypeVar("W")
@@ -101,4 +105,95 @@ class CountEvictor(Evictor[T, W]):
         del elements[: max(len(elements) - self._max_count, 0)]
 
 
-__all__ = ["CountEvictor", "Evictor", "EvictorContext", "TimestampedValue"]
+class TimeEvictor(Evictor[T, W]):
+    """Keeps the records that are less than so long before the newest one, by their timestamps.
+
+    Records without timestamps all stay.
+
+    >>> TimeEvictor.of(1000)
+    TimeEvictor(1000)
+
+    Args:
+        window_size: milliseconds, above 0.
+        do_evict_after: take the others out behind the function instead of before it.
+    """
+
+    def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
+        if window_size <= 0:
+            raise ValueError(f"TimeEvictor needs a time above 0, got {window_size} ms")
+        self._window_size, self._do_evict_after = window_size, do_evict_after
+
+    @staticmethod
+    def of(window_size: Length, do_evict_after: bool = False) -> TimeEvictor[Any, Any]:
+        """Keeps the records of the last `window_size`.
+
+        Raises:
+            ValueError: it is not above 0.
+        """
+        return TimeEvictor(to_millis(window_size), do_evict_after)
+
+    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if not self._do_evict_after:
+            self._evict(elements)
+
+    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if self._do_evict_after:
+            self._evict(elements)
+
+    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+        stamps = [element.timestamp for element in elements if element.timestamp is not None]
+        if stamps and len(stamps) == len(elements):
+            until = max(stamps) - self._window_size
+            elements[:] = [element for element, stamp in zip(elements, stamps, strict=True) if stamp > until]
+
+    def __repr__(self) -> str:
+        return f"TimeEvictor({self._window_size})"
+
+
+class DeltaEvictor(Evictor[T, W]):
+    """Keeps the records that differ from the newest one by less than a threshold.
+
+    >>> evictor = DeltaEvictor.of(3, lambda old, new: new - old)
+    >>> elements = [TimestampedValue(n, None) for n in (1, 5, 4, 7)]
+    >>> evictor.evict_before(elements, 4, None, None)
+    >>> [element.value for element in elements]
+    [5, 7]
+
+    Args:
+        threshold: what differs by as much as that goes.
+        delta_function: old record, newest record -> how much they differ.
+        do_evict_after: take the others out behind the function instead of before it.
+    """
+
+    def __init__(
+        self, threshold: float, delta_function: Callable[[Any, Any], float], do_evict_after: bool = False
+    ) -> None:
+        self._threshold, self._delta = threshold, delta_of(delta_function)
+        self._do_evict_after = do_evict_after
+
+    @staticmethod
+    def of(
+        threshold: float, delta_function: Callable[[Any, Any], float], do_evict_after: bool = False
+    ) -> DeltaEvictor[Any, Any]:
+        """Keeps the records nearer to the newest one than `threshold`.
+
+        Raises:
+            TypeError: the delta function is none.
+        """
+        return DeltaEvictor(threshold, delta_function, do_evict_after)
+
+    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if not self._do_evict_after:
+            self._evict(elements)
+
+    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if self._do_evict_after:
+            self._evict(elements)
+
+    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+        if elements:
+            newest, delta, threshold = elements[-1].value, self._delta, self._threshold
+            elements[:] = [element for element in elements if delta(element.value, newest) < threshold]
+
+
+__all__ = ["CountEvictor", "DeltaEvictor", "Evictor", "EvictorContext", "TimeEvictor", "TimestampedValue"]

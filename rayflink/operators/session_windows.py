@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import Any, Generic, TypeVar
 
-from ..common.time import Duration, Length, Time, to_millis
+from ..common.time import Length, to_millis
 from .assigners import WindowAssigner, WindowAssignerContext
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from .window import TimeWindow
@@ -96,10 +97,14 @@ class _DynamicSessions(Sessions[T]):
 
     def gap_ms(self, element: Any) -> int:
         given = self._extract(element)
-        gap_ms = to_millis(given) if isinstance(given, (Duration, Time)) else int(given)
+        try:
+            gap_ms = given if given.__class__ is int else to_millis(_index(given))
+        except TypeError as error:
+            problem = f"the extractor of the gap gave {given!r:.100} for this record"
+            raise TypeError(f"{problem}, wanted milliseconds as int, or a Duration") from error
         if gap_ms <= 0:
             raise ValueError(f"the gap of a session is above 0 ms, and the extractor gave {gap_ms} for this record")
-        return gap_ms
+        return int(gap_ms)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -112,6 +117,11 @@ def are_plain_sessions(assigner: Any) -> bool:
         getattr(kind, method) is getattr(Sessions, method)
         for method in ("assign_windows", "merge_windows", "get_default_trigger", "is_event_time")
     )
+
+
+def _index(given: Any) -> Any:
+    """An int where the value stands for one, as those of numpy do; else the value itself."""
+    return index(given) if hasattr(type(given), "__index__") and not isinstance(given, bool) else given
 
 
 class DynamicEventTimeSessionWindows(_DynamicSessions[T]):

@@ -21,6 +21,7 @@ from .evictors import EvictorContext
 from .pacing import FIRING_RECORDS, paced
 from .triggers import OnMergeContext, TriggerResult
 from .user_code import list_of, timestamps_of
+from .window_checks import checked_result, checked_windows
 from .windows import _ABSENT, BaseWindowOperator
 
 
@@ -69,7 +70,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> Iterator[Element]:
         self.context.key = key
         try:
-            windows = self._assigner.assign_windows(value, stamp, self._trigger_context)
+            windows = checked_windows(self._assigner.assign_windows(value, stamp, self._trigger_context))
         except Exception as error:
             raise self.failure("assign_windows", shortened(value)) from error
         skipped = True
@@ -82,7 +83,9 @@ class TriggeredWindowOperator(BaseWindowOperator):
             self.context.namespace = window
             self._gather_one(key, held, value, stamp)
             try:
-                result = self._trigger.on_element(value, stamp, window, self._trigger_context)
+                result = checked_result(
+                    self._trigger.on_element(value, stamp, window, self._trigger_context), "on_element"
+                )
             except Exception as error:
                 raise self.failure("on_element", shortened(value)) from error
             if result is not TriggerResult.CONTINUE:
@@ -130,7 +133,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 continue
             self.context.key, self.context.namespace = key, window
             try:
-                result = on_time(timestamp, window, self._trigger_context)
+                result = checked_result(on_time(timestamp, window, self._trigger_context), on_time.__name__)
             except Exception as error:
                 raise self._window_failure(on_time.__name__, key, window) from error
             yield from self._obey(result, key, window, held, out)

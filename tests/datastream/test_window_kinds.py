@@ -67,6 +67,13 @@ class Counted(ProcessWindowFunction[tuple, tuple, str, CountWindow]):
         yield key, context.window().id, [value for _, value in elements]
 
 
+@pytest.mark.spec("F15")
+def test_count_windows_of_all_records():
+    stream = environment(2).from_collection([1, 2, 3, 4, 5]).set_parallelism(1)
+    assert list(stream.count_window_all(2).sum().execute_and_collect()) == [3, 7]
+    assert list(stream.count_window_all(3, 1).sum().execute_and_collect()) == [6, 9, 12]
+
+
 @pytest.mark.spec("F13", "X05")
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_count_windows_of_each_key(parallelism):

@@ -10,7 +10,8 @@ from rayflink.common.functions import WindowFunction
 from rayflink.operators.assigners import TumblingEventTimeWindows
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.count_windows import GlobalWindows
-from rayflink.operators.evictors import CountEvictor, Evictor
+from rayflink.operators.delta_trigger import DeltaTrigger
+from rayflink.operators.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
 from rayflink.operators.session_windows import EventTimeSessionWindows
 from rayflink.operators.triggers import CountTrigger
 from rayflink.operators.window_functions import WindowEvaluation, built_in, collecting, reducing
@@ -34,7 +35,7 @@ ARRIVALS = [rec(("a", number)) for number in (2, 5, 7, 9, 4, 2)]
 SLIDING: Any = {"trigger": CountTrigger.of(2), "evictor": CountEvictor.of(4)}
 
 
-@pytest.mark.spec("X04", "F08", "F11")
+@pytest.mark.spec("X04", "F08", "F11", "F14")
 def test_a_sliding_count_window_of_4_by_2_gives_7_23_and_22() -> None:
     lists = [[2, 5], [2, 5, 7, 9], [7, 9, 4, 2]]
     then = [rec(("a", values), MAX_TIMESTAMP) for values in lists]
@@ -107,3 +108,41 @@ def test_the_name_lists_the_evictor_and_its_failure_names_the_method_and_the_win
             harness.advance_watermark(9)
     with pytest.raises(ValueError, match="at least 0 records, got -1"):
         CountEvictor.of(-1)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_evictors_by_time_and_by_difference_keep_what_is_near_the_newest_record(after: bool) -> None:
+    steps = [rec(("a", 1), 3), rec(("a", 9), 8), rec(("a", 8), 5), rec(("a", 7), 6), wm(9), rec(("a", 2), 4), wm(99)]
+    lists = {
+        "time": ([[9, 7], [9, 7]], [[1, 9, 8, 7], [9, 7, 2]]),
+        "delta": ([[9, 8, 7], [2]], [[1, 9, 8, 7], [9, 8, 7, 2]]),
+    }
+    by_delta = DeltaEvictor.of(3, lambda old, new: abs(new[1] - old[1]), after)
+    evictors = {"time": TimeEvictor.of(3, after), "delta": by_delta}
+    for kind, evictor in evictors.items():
+        first_list, second_list = lists[kind][after]
+        make = maker(TumblingEventTimeWindows.of(10), evictor=evictor, allowed_lateness_ms=5)
+        verify(make, steps, [rec(("a", first_list), 9), wm(9), rec(("a", second_list), 9), wm(99)])
+
+
+def test_an_evictor_by_time_leaves_records_without_timestamps_alone() -> None:
+    elements = [TimestampedValue(1, None), TimestampedValue(2, 50)]
+    TimeEvictor.of(1).evict_before(elements, 2, None, None)  # type: ignore[arg-type]
+    assert len(elements) == 2
+    for wrong in (lambda: TimeEvictor.of(0), lambda: DeltaEvictor.of(1, 5), lambda: DeltaTrigger.of(1, "x")):  # type: ignore[arg-type]
+        with pytest.raises((ValueError, TypeError), match="needs a time above 0|delta function is a callable"):
+            wrong()
+
+
+class Distance:
+    """As Flink's DeltaFunction."""
+
+    def get_delta(self, old: Any, new: Any) -> float:
+        return float(new[1] - old[1])
+
+
+def test_a_delta_trigger_fires_where_a_record_is_far_from_the_one_that_fired_last() -> None:
+    steps = [rec(("a", number)) for number in (10, 12, 14, 15, 21)] + [rec(("b", 7)), rec(("b", 9))]
+    for delta in (Distance(), lambda old, new: new[1] - old[1]):
+        then = [rec(("a", [10, 12, 14]), MAX_TIMESTAMP), rec(("a", [10, 12, 14, 15, 21]), MAX_TIMESTAMP)]
+        verify(maker(GlobalWindows.create(), trigger=DeltaTrigger.of(3, delta)), steps, then)  # type: ignore[arg-type]

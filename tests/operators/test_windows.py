@@ -23,6 +23,7 @@ from rayflink.operators.window_functions import WindowEvaluation, aggregating, b
 from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
 from tests.operators.laws import Clock, Metrics, answers, context, flat, now, started, verify
+from tests.operators.write_back import WriteBackTable, write_back_backend
 
 first = itemgetter(0)
 TEN = TumblingEventTimeWindows.of(10)
@@ -382,3 +383,24 @@ def test_default_triggers_follow_the_clock_of_the_assigner() -> None:
     assert isinstance(SLIDING.get_default_trigger(), EventTimeTrigger)
     assert isinstance(SlidingProcessingTimeWindows.of(2, 1).get_default_trigger(), ProcessingTimeTrigger)
     assert Clock().now_ms() == 0
+
+
+@pytest.mark.parametrize("assigner", [TEN, SLIDING])
+@pytest.mark.parametrize("lateness", [0, 7])
+def test_lists_of_records_are_appended_to_where_the_backend_keeps_bytes(
+    assigner: Any, lateness: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [
+        batch(("a", 1, 1), ("b", 2, 7), ("a", 4, 5)), Watermark(9), batch(("a", 8, 8), ("c", 1, 3), ("a", 16, 12)),
+        Watermark(12), batch(("a", 32, 2), ("b", 64, 13)), END,
+    ]  # fmt: skip
+    both(assigner, collecting, steps, evaluation=WindowEvaluation(Listed()), allowed_lateness_ms=lateness)
+    operator = made(assigner, collecting, WindowEvaluation(Listed()), allowed_lateness_ms=lateness)
+    operator.create_backend = write_back_backend
+    started(lambda: operator, context())
+    for method in ("load", "changed"):
+        monkeypatch.setattr(WriteBackTable, method, None)
+    for number in range(9):
+        flat(answers(operator, batch(("a", number, 1), ("d", number, 6))))
+    held = {(key, window): len(records) for key, window, records in operator._table.rows()}
+    assert held["a", (0, 10)] == held["d", (0, 10)] == 9
