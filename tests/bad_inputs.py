@@ -20,7 +20,7 @@ from rayflink.connectors.file_source import FileSource
 from rayflink.connectors.json_files import JsonLinesFormat
 from rayflink.connectors.parquet_files import ParquetColumnarRowInputFormat
 from rayflink.connectors.socket_text import SocketTextSource
-from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction
+from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from tests import bad_windows
