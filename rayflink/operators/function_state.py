@@ -95,7 +95,7 @@ class FunctionState:
     def _call(self, where: str, call: Any, context: Any) -> None:
         try:
             call(context)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UserCodeError(self._ctx.operator_name, self._ctx.call_site, "", where) from error
 
 

@@ -56,9 +56,11 @@ class KeyedOperator(FunctionOperator):
         self._selector = as_key_selector(key_selector)
         self._key_of = self._selector.call
         self.watermark = MIN_TIMESTAMP
+        self._has_backend = False
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.backend = self.create_backend(self.ctx)
+        self._has_backend = True
         self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()))
         self.declare_state()
         self.backend.restore([snapshot.keyed for snapshot in snapshots])
@@ -87,8 +89,10 @@ class KeyedOperator(FunctionOperator):
         try:
             super().close()
         finally:
-            if opened:
+            if self._has_backend:
+                self._has_backend = False
                 self.backend.close()
+            if opened:
                 with UserCode(self.ctx, "close of the key selector"):
                     self._selector.close()
 

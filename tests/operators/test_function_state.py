@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from rayflink.common.callables import as_async
 from rayflink.common.checkpointed_function import CheckpointedFunction, checkpointed_of
+from rayflink.common.errors import InvalidFunction
 from rayflink.common.functions import (
+    AsyncFunction,
     CoMapFunction,
     FilterFunction,
     FlatMapFunction,
@@ -43,6 +46,8 @@ from rayflink.state.errors import StateError, VersionMismatch
 from rayflink.state.key_groups import key_group
 from rayflink.state.keys import key_hash
 from rayflink.testing import OperatorHarness, Place, in2, rec, rescaled_snapshots, verify, wm
+from tests.operators.laws import context
+from tests.operators.write_back import write_back_backend
 
 SEEN = ListStateDescriptor("seen")
 
@@ -389,6 +394,37 @@ def test_refusals_name_the_remedy() -> None:
         store(context).get_union_list_state(SEEN)
 
     refused(twice, r"snapshot holds split operator state, job declares union operator state")
+
+
+def test_a_program_that_ends_while_it_gets_its_states_is_named_and_the_backend_is_closed() -> None:
+    class Ends(SeenKeyed):
+        def initialize_state(self, context: Any) -> None:
+            raise SystemExit("bye")
+
+    operator = KeyedProcessOperator(identity, Ends())
+    closed = []
+
+    def backend(ctx: Any) -> Any:
+        made = write_back_backend(ctx)
+        made.close = lambda: closed.append(made)  # type: ignore[method-assign]
+        return made
+
+    operator.create_backend = backend  # type: ignore[method-assign]
+    operator.setup(context())
+    with pytest.raises(UserCodeError, match="failed in initialize_state: SystemExit: bye"):
+        operator.initialize_state(())
+    operator.close()
+    operator.close()
+    assert len(closed) == 1
+
+
+def test_an_async_function_with_operator_state_is_refused() -> None:
+    class Asks(AsyncFunction, Seen):
+        async def async_invoke(self, value: Any) -> Any:
+            return [value]
+
+    with pytest.raises(InvalidFunction, match="Asks has initialize_state and snapshot_state, which nobody would call"):
+        as_async(Asks(), "ordered_wait")
 
 
 def test_raw_keyed_state_needs_a_keyed_stream() -> None:
