@@ -51,8 +51,8 @@ def verify(
         then: what comes out. The main output and each side output are compared by themselves, each with the watermarks
             and statuses between its records. None: only that all hardships agree.
         key: what the records are dealt by: the key of one, or a pair of functions for two inputs, where TO_ALL stands
-            for a broadcast input; None asks a keyed operator for its own. Results of a broadcast record itself come from
-            each subtask, and so differ in number between hardships.
+            for a broadcast input; None asks a keyed operator for its own. Results of a broadcast record itself come
+            from each subtask, and so differ in number between hardships.
         without: hardships that do not apply.
     Raises:
         AssertionError: the output is another one; names the hardship and shows the difference.
