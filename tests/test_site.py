@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.source_files import ROOT
+from tests.test_public_api import named
 
 QUICK_START = ROOT / "docs" / "quickstart.md"
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.M | re.S)
@@ -156,6 +157,14 @@ def test_the_site_is_built_strictly_and_without_network(tmp_path):
     ends = {name.rpartition(".")[2] for name in described}
     missing = [name for name in names if "(" not in name and name.rpartition(".")[2] not in ends]
     assert not missing, "public names without a place in the API reference"
+    methods = {".".join(name.split(".")[-2:]) for name in described}
+    of_fluent = [(line, named(line)) for line in names if "(" in line]
+    unseen = [
+        line
+        for line, (*_, cls, method) in of_fluent
+        if not any(f"{base.__name__}.{method.__name__}" in methods for base in cls.__mro__)
+    ]
+    assert of_fluent and not unseen, "methods without a place in the API reference"
     of_contexts = {
         "KeyedProcessFunction.Context": ("get_current_key", "timer_service", "timestamp"),
         "KeyedProcessFunction.OnTimerContext": ("get_current_key", "timer_service", "timestamp", "time_domain"),

@@ -1,6 +1,7 @@
 """Turns docstrings into what the site's reader expects: examples fenced, one-line sections as sections.
 
-Classes show the public methods that they have from private bases, which have no place of their own.
+Classes show the public methods that they have from bases which have no place of their own: those that are no public
+name.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import griffe
 
+NAMES = Path(__file__).resolve().parents[2] / "tests" / "golden" / "public_api.txt"
+"""The list of public names."""
 _SECTION = re.compile(r"^(Raises|Returns|Yields|Args|Source): (?=\S)", re.M)
 _TOGETHER = re.compile(r"^( +)([a-z]\w*(?:, [a-z]\w*)+): (.+(?:\n\1 +.+)*)$", re.M)
 _TITLES = ("Args:", "Raises:", "Returns:", "Yields:")
@@ -84,10 +88,11 @@ class ReadableDocstrings(griffe.Extension):
             obj.docstring.value = readable(obj.docstring.value)
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        """Give each public class what its private bases have."""
+        """Give each public class what its bases have that are not described themselves."""
+        described = {line.strip().rpartition(".")[2] for line in NAMES.read_text(encoding="utf-8").splitlines()}
         for owner in _classes(pkg):
             for base in owner.mro():
-                if base.name.startswith("_"):
+                if base.name not in described:
                     _take_over(owner, base)
 
 
