@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from numbers import Real
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p95": 0.95, "p98": 0.98, "p99": 0.99, "p999": 0.999}
 """Name -> fraction, of the quantiles that are reported."""
@@ -24,7 +25,13 @@ class Histogram:
         self._count = 0
 
     def update(self, value: float) -> None:
-        """Take in one value."""
+        """Take in one value.
+
+        Raises:
+            TypeError: it is no number.
+        """
+        if not isinstance(value, Real):
+            raise TypeError(f"a histogram takes numbers, found {value!r}")
         self._values.append(value)
         self._count += 1
 

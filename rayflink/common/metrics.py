@@ -239,8 +239,8 @@ class MetricGroup:
         """All metrics below this group as plain values, by dotted name from this group on.
 
         A meter gives ``<name>.count`` and ``<name>.rate``, updated when `now_ms` is passed; a histogram gives
-        ``<name>.count``, ``<name>.min`` and so on. A gauge that raises is left out and logged. Groups just below with
-        a scope of their own, as a task's operators have, are left out as well.
+        ``<name>.count``, ``<name>.min`` and so on. What cannot be read is left out and logged once. Groups just below
+        with a scope of their own, as a task's operators have, are left out as well.
         """
         report: dict[str, Any] = {}
         for name, metric in self._items(""):
@@ -255,20 +255,24 @@ class MetricGroup:
                     metric.update(now_ms)
                 report[f"{name}.count"], report[f"{name}.rate"] = metric.get_count(), metric.get_rate()
             elif isinstance(metric, Histogram):
-                report.update({f"{name}.{part}": number for part, number in metric.statistics().items()})
+                statistics = self._read(name, metric.statistics) or {}
+                report.update({f"{name}.{part}": number for part, number in statistics.items()})
             else:
-                self._report_gauge(report, name, metric)
+                value = self._read(name, metric.get_value)
+                if name not in self._failing:
+                    report[name] = value
         return report
 
-    def _report_gauge(self, report: dict[str, Any], name: str, gauge: Gauge) -> None:
+    def _read(self, name: str, read: Callable[[], Any]) -> Any:
         try:
-            report[name] = gauge.get_value()
+            value = read()
         except Exception as error:  # a user's gauge may raise anything; the other metrics are still reported
             if name not in self._failing:  # said once, not with every report
                 self._failing.add(name)
-                log.warning("gauge not reported: %r", error, extra={"metric": self.get_metric_identifier(name)})
-        else:
-            self._failing.discard(name)
+                log.warning("metric not reported: %r", error, extra={"metric": self.get_metric_identifier(name)})
+            return None
+        self._failing.discard(name)
+        return value
 
     def close(self) -> None:
         """Forget all metrics and groups below; what is registered later counts but is not reported."""

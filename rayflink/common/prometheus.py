@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from .histogram import QUANTILES
@@ -76,7 +77,11 @@ class _Place:
 
 def _summary(histogram: Histogram, name: str, labels: dict[str, str], help: str) -> Iterator[Sample]:
     yield Sample(f"{name}_count", labels, histogram.get_count(), help)
-    statistics = histogram.statistics()
+    try:
+        statistics = histogram.statistics()
+    except Exception as error:  # of values that cannot be added up; the report has told it as a warning
+        log.debug("histogram not reported: %r", error)
+        return
     for quantile, fraction in QUANTILES.items():
         value = _number(statistics[quantile])
         if value is not None:
@@ -105,9 +110,13 @@ def _value(metric: Metric) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not isinstance(value, Real):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no float holds
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _written(text: str) -> str:

@@ -5,6 +5,7 @@ import math
 import random
 import statistics
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.ids import ExecutionAttemptID, JobID, JobVertexID
 from rayflink.common.metric_scopes import ScopeFormats
 from rayflink.common.metrics import Histogram, Meter, MetricGroup
+from rayflink.common.prometheus import samples
 from rayflink.common.task_metric_group import TaskFacts, add_task_for_job
 
 
@@ -60,8 +62,27 @@ def test_a_gauge_that_raises_does_not_hide_the_others(caplog):
     group.counter("good")
     assert group.snapshot() == group.snapshot() == {"good": 0}
     assert [record.getMessage() for record in caplog.records] == [
-        "gauge not reported: ZeroDivisionError('integer division or modulo by zero')"
+        "metric not reported: ZeroDivisionError('integer division or modulo by zero')"
     ]
+
+
+def test_a_histogram_takes_numbers_and_one_that_cannot_be_added_up_does_not_hide_the_others(caplog):
+    group = MetricGroup()
+    histogram = group.histogram("sizes")
+    with pytest.raises(TypeError, match="a histogram takes numbers, found 'large'"):
+        histogram.update("large")
+    for value in (math.inf, -math.inf):
+        histogram.update(value)
+    group.counter("good")
+    assert group.snapshot() == {"good": 0} and "metric not reported: ValueError" in caplog.text
+    assert [sample.name for sample in samples(group)] == ["flink_sizes_count", "flink_good"]
+
+
+def test_numbers_of_numpy_are_in_prometheus_and_whole_numbers_beyond_all_floats_are_not():
+    group = MetricGroup()
+    group.gauge("numpy", lambda: np.int64(7))
+    group.gauge("beyond", lambda: 10**400)
+    assert [(sample.name, sample.value) for sample in samples(group)] == [("flink_numpy", 7.0)]
 
 
 def test_a_meter_gives_the_rate_over_its_span():
