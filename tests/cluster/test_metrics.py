@@ -1,11 +1,9 @@
-"""Metrics of a job on Ray: on the metrics port of its nodes, in its status, and on the command line."""
+"""Metrics of a job on Ray, in its status and on the command line; on the metrics port of its nodes: test_job_submit."""
 
 from __future__ import annotations
 
 import logging
 import re
-import urllib.request
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,6 @@ from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
-SERVED = all(map(find_spec, ("opencensus", "opentelemetry", "prometheus_client")))
 
 
 class CountsEven(MapFunction):
@@ -34,53 +31,10 @@ class CountsEven(MapFunction):
 
 
 def endless():
-    env = StreamExecutionEnvironment({"parallelism.default": 1, "metrics.reporter.prom.interval": "500 ms"})
+    env = StreamExecutionEnvironment({"parallelism.default": 1})
     numbers = env.from_source(DataGeneratorSource(records_per_second=200), None, "Numbers")
     numbers.rebalance().map(CountsEven()).name("Even").add_sink(lambda n: None).name("Out")
     return env.execute_async("counts even")
-
-
-def scraped() -> list[tuple[str, dict[str, str], float]]:
-    """Name, labels and value of all series of Flink's on the metrics ports of all nodes."""
-    import ray
-
-    found = []
-    for node in ray.nodes():
-        url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as page:
-            for line in page.read().decode().splitlines():
-                if match := re.match(r"(ray_flink_\w+)\{(.*)\} (\S+)", line):
-                    labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
-                    found.append((match[1], labels, float(match[3])))
-    return found
-
-
-@pytest.mark.skipif(not SERVED, reason="Ray serves its metrics port only with what ray[default] brings")
-def test_prometheus_finds_the_metrics_of_a_job_on_the_metrics_port_of_rays_nodes():
-    client = endless()
-
-    def series(name):  # Ray writes names in lower case
-        return [(labels, value) for found, labels, value in scraped() if found == f"ray_flink_{name}" and value > 0]
-
-    even = watching.eventually(lambda: series("taskmanager_job_task_operator_region_even"), within_s=60)
-    uptime = watching.eventually(lambda: series("jobmanager_job_uptime"), within_s=30)
-    records = watching.eventually(lambda: series("taskmanager_job_task_numrecordsin"), within_s=30)
-    client.cancel()
-    watching.eventually(lambda: client.get_job_status().result().is_globally_terminal_state(), within_s=30)
-
-    [(labels, value)] = even
-    assert value == int(value)
-    expected = {
-        "job_id": str(client.get_job_id()), "job_name": "counts_even", "operator_name": "Even", "subtask_index": "0",
-        "task_attempt_num": "0", "region": "eu_west",
-    }  # fmt: skip
-    assert {name: labels[name] for name in expected} == expected
-    assert labels["task_name"].startswith("Even") and labels["host"] and labels["tm_id"]
-    [(labels, _)] = records
-    assert (labels["job_name"], labels["subtask_index"]) == ("counts_even", "0")
-    assert labels["task_name"].startswith("Even") and "operator_name" not in labels
-    [(labels, _)] = uptime
-    assert labels["job_name"] == "counts_even"
 
 
 def test_metrics_of_functions_are_in_the_status_and_on_the_command_line(capsys):
