@@ -17,6 +17,7 @@ from rayflink.common.metrics import MetricGroup
 from rayflink.common.task_metric_group import TaskFacts, TaskMetricGroup, add_task_for_job
 from rayflink.operators.base import SourceOperator
 from rayflink.operators.chain import ChainLink
+from rayflink.operators.valve import InputWatermarks
 
 from .buffer_usage import buffer_gauges
 from .conversations import Conversations
@@ -30,6 +31,11 @@ _TOTALS = {
     "back-pressured": names.BACK_PRESSURED_TIME_TOTAL,
 }
 _RATES = {"busy": names.BUSY_TIME, "idle": names.IDLE_TIME, "back-pressured": names.BACK_PRESSURED_TIME}
+
+
+def _mark_of(valve: InputWatermarks, index: int) -> int | None:
+    mark = valve.by_input[index]
+    return None if mark == MIN_TIMESTAMP else mark
 
 
 class TaskMetrics:
@@ -91,20 +97,21 @@ class TaskMetrics:
         links: list[ChainLink],
         writers: list[RecordWriter],
         gate: InputGate,
-        valve: Any,
+        valve: InputWatermarks,
         peers: Conversations,
     ) -> dict[str, Any]:
         """All metrics now; the rates are over the time since the last call."""
         self._update_rates()
         if not self._bound:
             self._bind(writers, gate, valve, peers)
+            self._bind_inputs(links[0], valve)
         self._count(links, writers, gate)
         operators = [self._operator(link, not gate.channels) for link in links if hasattr(link.operator, "ctx")]
         scope = self._formats.bound(self._formats.task, self.group.variables())
         own = self.group.group.snapshot(self._clock.now_ms())
         return {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
 
-    def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: Any, peers: Conversations) -> None:
+    def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: Conversations) -> None:
         """Register what is read when it is reported."""
         self._bound = True
         subs = [sub for writer in writers for sub in writer.partition.subpartitions]
@@ -124,6 +131,14 @@ class TaskMetrics:
         gauge("repeatedMessages", lambda: peers.repeated)
         gauge("effectiveBufferTimeoutMs", lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
         self.group.network_buffers(buffer_gauges(gate, writers))
+
+    def _bind_inputs(self, head: ChainLink, valve: InputWatermarks) -> None:
+        """The watermark of each input of an operator that has two."""
+        if len(valve.by_input) < 2 or not hasattr(head.operator, "ctx"):
+            return
+        group = self.group.operator(head.operator.ctx.operator_name, head.operator.ctx.operator_id).group
+        for index, name in enumerate(names.CURRENT_INPUT_N_WATERMARKS):
+            group.gauge(name, partial(_mark_of, valve, index))
 
     def _rate(self, what: str) -> int:
         return round(self._rates[what] * 1000)

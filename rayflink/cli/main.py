@@ -156,6 +156,8 @@ def _list(chosen: argparse.Namespace) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
+    from rayflink.common.held_back import held_back
+
     from .render import exceptions_table, metric_lines, user_metrics_table, vertex_table
 
     found = one_job(chosen, ended=True)
@@ -165,6 +167,9 @@ def _status(chosen: argparse.Namespace) -> int:
         print(metric_lines(found))
         return OK
     print(f"{found['name']}  {found['jid']}  {found['state']}\n\n{vertex_table(found['vertices'])}")
+    slowest = held_back(found)
+    if slowest is not None:
+        print(f"\n{slowest}")
     counted = user_metrics_table(found["vertices"])
     if counted:
         print(f"\n{counted}")

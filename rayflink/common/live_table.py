@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from .batches import MAX_TIMESTAMP, MIN_TIMESTAMP
+from .held_back import held_back
 from .job_report import moment, records_in, short, watermark
 from .metric_names import BACK_PRESSURED_TIME, BUSY_TIME
 from .text_table import table
@@ -83,6 +84,9 @@ class Progress:
         room = max(_LEAST_NAME, min(columns - _BESIDE_NAMES, _MOST_NAME))
         rows = [self._row(vertex, rate, room) for vertex, rate in zip(status["vertices"], rates, strict=True)]
         shown = [f"{head}  {short(str(status.get('name', '')), 40)}".rstrip(), *table(COLUMNS, rows).splitlines()]
+        slowest = held_back(status)
+        if slowest is not None:
+            shown.append(str(slowest))
         if len(shown) >= lines:
             hidden = len(shown) - lines + 2
             shown = [*shown[: lines - 2], f"... and {hidden} vertices more"]

@@ -18,6 +18,7 @@ NUM_BUFFERS_IN_RATE: Final = "numBuffersInPerSecond"
 NUM_BUFFERS_OUT_RATE: Final = "numBuffersOutPerSecond"
 NUM_LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"
 CURRENT_INPUT_WATERMARK: Final = "currentInputWatermark"
+CURRENT_INPUT_N_WATERMARKS: Final = ("currentInput1Watermark", "currentInput2Watermark")
 CURRENT_OUTPUT_WATERMARK: Final = "currentOutputWatermark"
 BUSY_TIME: Final = "busyTimeMsPerSecond"
 IDLE_TIME: Final = "idleTimeMsPerSecond"
@@ -50,6 +51,7 @@ NUM_RESTARTS: Final = "numRestarts"
 
 OF_EVERY_OPERATOR: Final = frozenset(
     (NUM_RECORDS_IN, NUM_RECORDS_OUT, NUM_RECORDS_IN_RATE, NUM_RECORDS_OUT_RATE,
-     CURRENT_INPUT_WATERMARK, CURRENT_OUTPUT_WATERMARK, WATERMARK_LAG, NUM_LATE_RECORDS_DROPPED)
+     CURRENT_INPUT_WATERMARK, CURRENT_OUTPUT_WATERMARK, WATERMARK_LAG, WATERMARK_ALIGNMENT_DRIFT, IS_IDLE,
+     NUM_LATE_RECORDS_DROPPED, *CURRENT_INPUT_N_WATERMARKS)
 )  # fmt: skip
 """What an operator reports by itself; all else are metrics of user functions and connectors, and latencies."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .metric_names import OF_EVERY_OPERATOR
+from .metric_names import OF_EVERY_OPERATOR, SPLIT
 
 Status = Mapping[str, Any]
 USER_METRIC_COLUMNS = ("operator", "metric", "sum", "min", "max")
 """What `user_metrics` gives."""
 _FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs"))
 """What of a task's report is no metric."""
+_OF_SOURCES = ("latency.", f"{SPLIT}.")
+"""How the names of metrics begin that are kept for each source or split."""
 
 
 def identified(vertices: Iterable[Status]) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def _of_users(vertices: Iterable[Status]) -> Iterator[tuple[str, str, str, Any]]
         for subtask in vertex["subtasks"]:
             for operator in subtask["metrics"].get("operators", ()):
                 for name, value in operator["metrics"].items():
-                    if name.rpartition(".")[2] not in OF_EVERY_OPERATOR and not name.startswith("latency."):
+                    if name.rpartition(".")[2] not in OF_EVERY_OPERATOR and not name.startswith(_OF_SOURCES):
                         yield operator["id"], operator["name"], name, value
 
 

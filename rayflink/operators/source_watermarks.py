@@ -39,8 +39,6 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
             if self.ctx.metrics is not None:
                 drift = lambda: aligned.drift(self.watermarks.current)  # noqa: E731
                 self.ctx.metrics.gauge(names.WATERMARK_ALIGNMENT_DRIFT, drift)
-        if self.ctx.metrics is not None:
-            self.ctx.metrics.gauge(names.IS_IDLE, lambda: self.watermarks.is_idle)
 
     # splits
 

@@ -137,6 +137,11 @@ class InputWatermarks:
         return len(self._valves) == 1
 
     @property
+    def by_input(self) -> list[int]:
+        """Watermark of each input."""
+        return [self.current] if self._is_one else [self._marks[number] for number in sorted(self._marks)]
+
+    @property
     def sources_are_idle(self) -> bool:
         """Whether all channels are idle, and their producers make the watermarks themselves.
 

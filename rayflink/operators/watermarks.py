@@ -14,6 +14,7 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from ..common.metric_names import IS_IDLE
 from ..common.options import AUTO_WATERMARK_INTERVAL, RUNTIME_MODE
 from ..common.watermarks import Idleness, NoWatermarks, WatermarkGenerator, WatermarkStrategy
 from .base import Operator, UserCodeError, shortened
@@ -69,6 +70,8 @@ class TimestampsAndWatermarksOperator(Operator):
         self._left = self._per_emission = every.records if every is not None and self._is_progressive else 0
         ticks = self._interval_ms > 0 and self._is_progressive
         self._next_ms = self.ctx.clock.now_ms() + self._interval_ms if ticks else None
+        if self.ctx.metrics is not None and strategy.create_generator is not NoWatermarks:
+            self.ctx.metrics.gauge(IS_IDLE, lambda: self.watermarks.is_idle)
 
     def _new_generator(self) -> WatermarkGenerator:
         with UserCode(self.ctx, "create_watermark_generator"):

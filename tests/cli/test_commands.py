@@ -347,6 +347,20 @@ def test_a_job_is_named_by_its_id_the_beginning_of_it_or_its_name(cluster, capsy
     assert "boom" in shown
 
 
+def test_status_names_the_split_that_holds_back_the_watermark(cluster, capsys, monkeypatch):
+    job = described(JOB, "counts")
+    marks = {f"split.{name}.watermark.currentWatermark": at for name, at in (("a", 1_000), ("b", 31_000))}
+    operator = {
+        "id": "o", "name": "in", "numRecordsIn": 0, "numRecordsOut": 0, "currentInputWatermark": None, "metrics": marks,
+    }  # fmt: skip
+    report = {"subtask": 0, "state": "RUNNING", "timestamps": {}, "metrics": {"operators": [operator]}}
+    job["vertices"] = [{**job["vertices"][0], "subtasks": [report]}]
+    monkeypatch.setattr(launch, "list_jobs", lambda configuration: [job])
+    assert main(["status", JOB]) == 0
+    told = "watermark held back by split 'a' of 'in' (subtask 0) at 1970-01-01 00:00:01, 30.0 s behind the others\n"
+    assert told in capsys.readouterr().out
+
+
 def test_status_shows_a_job_that_has_ended(cluster, capsys):
     assert main(["status", "0d"]) == 0
     assert capsys.readouterr().out.startswith(f"counts  {OLD}  FAILED\n")

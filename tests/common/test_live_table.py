@@ -47,8 +47,8 @@ class Screen(io.StringIO):
 
 
 def vertex(received: int, seen: int | None = 0, name: str = "Map", **metrics: Any) -> dict[str, Any]:
-    operator = {"numRecordsOut": 0, "currentInputWatermark": seen, "metrics": {}}
-    subtask = {"state": "RUNNING", "metrics": {"operators": [operator], **metrics}}
+    operator = {"name": name, "numRecordsOut": 0, "currentInputWatermark": seen, "metrics": {}}
+    subtask = {"subtask": 0, "state": "RUNNING", "metrics": {"operators": [operator], **metrics}}
     return {"id": name, "name": name, "parallelism": 1, "numRecordsIn": received, "subtasks": [subtask]}
 
 
@@ -94,6 +94,18 @@ def test_a_terminal_shows_one_table_of_rate_lag_and_load_by_vertex(monkeypatch: 
         ["Out", "1", "0", "0", "1.0", "min", "-", "-"],
         [],
     ]
+
+
+def test_the_split_that_holds_back_the_watermark_stands_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    show = Progress(clock=iter([0.0, 1.0]).__next__)
+    source = vertex(9, name="in")
+    marks = {f"split.{name}.watermark.currentWatermark": at for name, at in (("a.txt", 1_000), ("b.txt", 31_000))}
+    source["subtasks"][0]["metrics"]["operators"][0]["metrics"] = marks
+    show(status(source))
+    show.close()
+    told = "watermark held back by split 'a.txt' of 'in' (subtask 0) at 1970-01-01 00:00:01, 30.0 s behind the others"
+    assert screen.rows[-2].rstrip() == told[:79]
 
 
 def test_the_busiest_running_subtask_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.time import Time
+from rayflink.common.time import Duration, Time
+from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.state.clock import ManualClock
-from rayflink.testing import ScriptedSource, rec, wm
+from rayflink.testing import Pause, ScriptedSource, rec, wm
 
 OF_RAY = {"host", "pid", "node", "reportedMs", "numBytesInLocal", "numBytesInRemote"}
 NO_METRICS = {"operators", "scope", "delimiter"}
@@ -29,10 +30,21 @@ def described() -> dict[str, Any]:
     script = [rec(("a", 1), 1_000), wm(10_000), rec(("a", 7), 3_000), rec(("a", 1), 12_000)]
     stream = env.from_source(ScriptedSource(script)).key_by(lambda pair: pair[0])
     stream.window(TumblingEventTimeWindows.of(Time.seconds(10))).sum(1).sink_to(CollectSink("out"))
+    aligned = WatermarkStrategy.for_monotonous_timestamps().with_null_timestamps_dropped()
+    aligned = aligned.with_watermark_alignment("all", Duration.of_seconds(1))
+    slow = env.from_source(ScriptedSource([1, Pause(5_000), 2]), aligned)
+    slow.connect(env.from_collection([3])).map((str, str)).sink_to(CollectSink("both"))
     clock = ManualClock(1_000)
     cluster = InProcessCluster(env.get_job_graph("job"), clock, lambda ms: clock.advance(max(1, int(ms))))
-    cluster.run()
-    return cluster.job.describe()
+    midway: list[Any] = []
+
+    def look() -> None:
+        found = cluster.job.describe()
+        midway[:] = [vertex for vertex in found["vertices"] if "split.script 0" in repr(vertex)] or midway
+
+    cluster.run(look)
+    described = cluster.job.describe()
+    return {**described, "vertices": [*described["vertices"], *midway]}
 
 
 def listed(repository: Path, section: str) -> set[str]:
@@ -64,4 +76,7 @@ def test_every_metric_of_a_task_and_its_process_is_listed(repository: Path, desc
 def test_every_metric_of_an_operator_is_listed(repository: Path, described: dict[str, Any]) -> None:
     names = {name for report in reports(described) for operator in report["operators"] for name in operator["metrics"]}
     found = {"latency.source_id" if name.startswith("latency.source_id.") else name for name in names}
+    of_splits = {name for name in found if name.startswith("split.")}
+    assert {name.rpartition(".")[2] for name in of_splits} == {"currentWatermark", "isIdle"}
+    found = found - of_splits | {"split"}
     assert found == listed(repository, "Metrics of an operator")

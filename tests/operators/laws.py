@@ -47,13 +47,15 @@ class Counter:
 
 
 class Metrics:
-    """A metric group of counters."""
+    """A metric group of counters; gauges are not looked at."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter] = {}
 
     def counter(self, name: str) -> Counter:
         return self.counters.setdefault(name, Counter())
+
+    def gauge(self, name: str, obj: Callable[[], Any]) -> None: ...
 
 
 def context(clock: Any = None, metrics: Any = None, **more: Any) -> OperatorContext:
