@@ -25,6 +25,7 @@ AS_STATED = (
     "broadcast_rules",
     "columnar",
     "connected_streams",
+    "sessionisation",
     "side_outputs",
     "socket_words",
 )
