@@ -85,7 +85,7 @@ class CoGroupedStreams(Unfinished):
         def __init__(self, grouped: CoGroupedStreams, key1: KeyBy, key2: KeyBy) -> None:
             self._grouped, self._keys = grouped, (key1, key2)
 
-        def window(self, window_assigner: WindowAssigner[Any, Any]) -> Any:
+        def window(self, window_assigner: WindowAssigner[Any, Any]) -> CoGroupedStreams.WithWindow:
             """Group the records of each key by windows.
 
             A custom assigner, trigger or evictor sees pairs (side, record), with side 0 for the first stream.
@@ -99,7 +99,8 @@ class CoGroupedStreams(Unfinished):
             one, two = self._keys
             env = self._grouped._streams[0].get_execution_environment()
             tagged = [_tagged(stream, side) for side, stream in enumerate(self._grouped._streams)]
-            selector = KeyBy(SideKeySelector(one, two), one.call_site, one.key_type or two.key_type, "where")
+            key_type = one.key_type or two.key_type
+            selector = KeyBy(SideKeySelector(one, two), one.call_site, key_type, "where and equal_to")
             dealt = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
             return KeyedStream(env, dealt, selector)
 

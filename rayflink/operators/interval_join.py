@@ -101,7 +101,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         keys, stamps = self.keys_of_input(batch, input_index), self._stamps(batch)
-        out, pair = Emission(), _Pair()
+        out, pair, call = Emission(), _Pair(), self._function.call
         for key, value, stamp in zip(keys, list_of(batch), stamps, strict=True):
             if stamp < self.watermark:
                 self._emit_late(value, stamp, input_index, out)
@@ -113,7 +113,16 @@ class IntervalJoinOperator(TwoKeyedInputs):
                     pair.left_stamp, left, pair.right_stamp, right = met_stamp, met, stamp, value
                 else:
                     pair.left_stamp, left, pair.right_stamp, right = stamp, value, met_stamp, met
-                yield from self._results(left, right, pair, out)
+                try:
+                    results = call(isolated(left), isolated(right), pair)
+                    if type(results) is tuple or type(results) is list:
+                        out.add_results(results, max(stamp, met_stamp))
+                    elif results is not None:
+                        yield from _drawn(results, max(stamp, met_stamp), out)
+                except Exception as error:
+                    raise self.failure("process_element", f"{shortened(left)} and {shortened(right)}") from error
+                if out.count >= FIRING_RECORDS:
+                    yield from out.taken()
         self.context.key = NO_KEY
         yield from out.taken()
 
@@ -152,28 +161,18 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 for stamp, value in entries:
                     self._keep(key, value, stamp, side)
 
-    def _partners(self, key: Any, stamp: int, side: int) -> Iterator[tuple[int, Any]]:
+    def _partners(self, key: Any, stamp: int, side: int) -> list[tuple[int, Any]]:
         """(timestamp, record) of the other side that match."""
         nearest, farthest = self._reaches[side]
         first, last = stamp + nearest, stamp + farthest
         buffer, width = self._buffers[1 - side], self._bucket_ms
+        found: list[tuple[int, Any]] = []
         for bucket in range(first // width, last // width + 1):
             kept = buffer.get(key, bucket)
             if kept is not None:
-                yield from sorted([entry for entry in kept if first <= entry[0] <= last], key=_time_of)
-
-    def _results(self, left: Any, right: Any, pair: _Pair, out: Emission) -> Iterator[Element]:
-        """Gather what the function gives for a pair; what is too much to hold."""
-        try:
-            results = self._function.call(isolated(left), isolated(right), pair)
-            if results is not None:
-                drawn, stamp = drawn_from(results), pair.get_timestamp()
-                while not out.draw(drawn, stamp, FIRING_RECORDS):
-                    yield from out.taken()
-        except Exception as error:
-            raise self.failure("process_element", f"{shortened(left)} and {shortened(right)}") from error
-        if out.count >= FIRING_RECORDS:
-            yield from out.taken()
+                found += [entry for entry in kept if first <= entry[0] <= last]
+        found.sort(key=_time_of)
+        return found
 
     def _emit_late(self, value: Any, stamp: int, side: int, out: Emission) -> None:
         tag = self._late_tags[side]
@@ -189,6 +188,13 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 if timestamp == self._over(bucket, side):
                     buffer.remove_all(keys, bucket)
                 yield
+
+
+def _drawn(results: Any, stamp: int, out: Emission) -> Iterator[Element]:
+    """Gather what a function gives for a pair; what is too much to hold is handed on."""
+    drawn = drawn_from(results)
+    while not out.draw(drawn, stamp, FIRING_RECORDS):
+        yield from out.taken()
 
 
 class _Pair(ProcessJoinFunction.Context):

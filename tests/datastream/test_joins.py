@@ -320,6 +320,16 @@ def test_a_failing_key_selector_is_blamed_on_its_own_line():
     assert "in 'equal_to'" in str(error) and "IndexError" in str(error)
 
 
+def test_a_key_that_can_be_none_is_refused_with_the_side_and_the_record():
+    orders, _ = streams()
+    lists = orders.map(lambda order: [*order])
+    keyed, line = orders.join(lists).where(0).equal_to(lambda order: order), line_of()
+    error = failure_of(keyed.window(WINDOW).apply(order_and_town))
+    refused(line, error)
+    assert "in 'where and equal_to'" in str(error) and "key is a list, which cannot be a key" in str(error)
+    assert "(1, ['ann', 1, 1000])" in str(error)
+
+
 @pytest.mark.parametrize("kind", ["window", "interval"])
 def test_records_without_timestamps_fail_with_the_remedy_and_the_line(kind):
     env = environment()
