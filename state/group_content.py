@@ -1,0 +1,50 @@
+"""The content of one key group in a snapshot, as bytes: one format for all backends, so that each restores any other's.
+
+A content is {"tables": {state: (stored kind, rows)}, "timers": {queue: rows}}; a row of a table is (position, namespace,
+key, value), one of a queue (position, namespace, key, timestamp). Positions give the order in the subtask that wrote
+them, over all its key groups.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from .errors import SerializationError, VersionMismatch
+
+SNAPSHOT_FORMAT = 1
+"""Version of the bytes of one key group; their first byte."""
+
+Rows = list[tuple[int, Any, Any, Any]]
+Content = dict[str, dict[str, Any]]
+
+
+def encode_group(content: Content, backend: str) -> bytes:
+    """The bytes of one key group.
+
+    Args:
+        backend: who writes, for the error.
+    Raises:
+        SerializationError: a value cannot be turned into bytes.
+    """
+    try:
+        return bytes((SNAPSHOT_FORMAT,)) + pickle.dumps(content, protocol=5)
+    except Exception as error:  # a user's class may raise anything while it is pickled
+        found = f"a value ({type(error).__name__}: {error})"
+        raise SerializationError(backend, found, "keep in state only values that can be pickled") from error
+
+
+def decode_group(data: bytes, operator_uid: str) -> Content:
+    """The content that `encode_group` wrote.
+
+    Raises:
+        VersionMismatch: it is of a format that is not read here.
+    """
+    if data[:1] != bytes((SNAPSHOT_FORMAT,)):
+        written = f"key group format {data[0]}" if data else "no bytes"
+        raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", operator_uid)
+    content: Content = pickle.loads(memoryview(data)[1:])
+    return content
+
+
+__all__ = ["Content", "Rows", "SNAPSHOT_FORMAT", "decode_group", "encode_group"]

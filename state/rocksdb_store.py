@@ -1,0 +1,299 @@
+"""One RocksDB database of a subtask: columns of sorted rows, opened when the first row is written.
+
+There is no write-ahead log: what is durable is in snapshots. A database belongs to one attempt and lies in a fresh
+folder, for RocksDB keeps its lock as long as any iterator lives. Rows are written in batches of a few thousand, because
+a write holds the interpreter's lock.
+
+Source: apache/flink RocksDBResourceContainer, RocksDBMemoryControllerUtils (one cache and one write buffer manager for
+all databases of a slot).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import StateError
+
+WRITE_ROWS = 4096
+"""Rows of one write."""
+READ_ROWS = 4096
+"""Rows asked for at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBOptions:
+    """How databases are made; None leaves RocksDB's own default.
+
+    Args:
+        bloom_bits: bits a key of the filters that tell which files cannot hold it; 0 for none.
+        block_bytes: uncompressed size of a block.
+        write_buffer_bytes: of one memtable.
+        write_buffers: memtables of a column at most.
+        max_open_files: -1 for all.
+        background_jobs: threads that flush and compact.
+        direct_io: do not go through the page cache of the operating system.
+        compression: "none", "snappy", "lz4" or "zstd".
+    """
+
+    bloom_bits: int = 10
+    block_bytes: int = 4096
+    write_buffer_bytes: int | None = None
+    write_buffers: int | None = None
+    max_open_files: int = -1
+    background_jobs: int = 2
+    direct_io: bool = False
+    compression: str = "lz4"
+
+
+class RocksDBMemory:
+    """The memory all databases of a slot share: blocks that were read, and memtables, which count to the same bytes.
+
+    Args:
+        size: bytes of both together.
+        write_ratio: share of it that memtables may fill before they are flushed, in (0, 1).
+    """
+
+    def __init__(self, size: int, write_ratio: float = 0.5) -> None:
+        import rocksdict
+
+        self.size = size
+        self.cache = rocksdict.Cache(size)
+        self.writes = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
+            max(1, int(size * write_ratio)), False, self.cache
+        )
+
+    @property
+    def used(self) -> int:
+        """Bytes in use."""
+        return int(self.cache.get_usage())
+
+
+class DatabaseError(StateError):
+    """RocksDB refused an operation.
+
+    Args:
+        action: what was tried.
+        folder: of the database.
+        cause: what it said.
+    """
+
+    def __init__(self, action: str, folder: str, cause: str) -> None:
+        super().__init__(action, folder, cause)
+        self.action, self.folder, self.cause = action, folder, cause
+
+    def __str__(self) -> str:
+        return (
+            f"RocksDB could not {self.action} in {self.folder}: {self.cause}; look for a full or failing disk, or set "
+            "state.backend.rocksdb.localdir to another one"
+        )
+
+
+class Column:
+    """The sorted rows of one state; until something is written it is empty and costs nothing."""
+
+    def __init__(self, store: RocksDBStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._rows: Any = None
+        self._handle: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True while nothing was ever written."""
+        return self._rows is None
+
+    def read(self, row: bytes) -> bytes | None:
+        """What a row holds, or None."""
+        if self._rows is None:
+            return None
+        found: bytes | None = self._rows.get(row)
+        return found
+
+    def read_all(self, rows: list[bytes]) -> list[bytes | None]:
+        """What rows hold, or None, in their order; they are best sorted."""
+        if self._rows is None:
+            return [None] * len(rows)
+        found: list[bytes | None] = []
+        for at in range(0, len(rows), READ_ROWS):
+            found += self._rows[rows[at : at + READ_ROWS]]
+        return found
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
+        """Delete rows, then set rows.
+
+        Raises:
+            DatabaseError: RocksDB refused.
+        """
+        batch = None
+        try:
+            for row in deletes:
+                batch = self._batch() if batch is None else batch
+                batch.delete(row)
+                batch = self._written(batch)
+            for row, value in puts:
+                batch = self._batch() if batch is None else batch
+                batch[row] = value
+                batch = self._written(batch)
+            if batch is not None:
+                self._store.database.write(batch)
+        except Exception as error:  # RocksDB's errors are of one class, with the story in the text
+            raise DatabaseError("write", str(self._store.folder), str(error)) from error
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Delete all rows from `start` on and before `stop`."""
+        if self._rows is not None:
+            self._rows.delete_range(start, stop)
+
+    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
+        if self._rows is None:
+            return
+        import rocksdict
+
+        options = rocksdict.ReadOptions()
+        stop = beyond(prefix)
+        if stop is not None:
+            options.set_iterate_upper_bound(stop)
+        yield from self._rows.items(from_key=max(prefix, start), read_opt=options)
+
+    def flush(self) -> None:
+        """Write the memtable to disk; other threads run meanwhile."""
+        if self._rows is not None:
+            self._rows.flush()
+
+    def release(self) -> None:
+        """Let go of the database."""
+        self._rows = self._handle = None
+
+    def _batch(self) -> Any:
+        import rocksdict
+
+        if self._rows is None:
+            self._rows, self._handle = self._store.open_column(self._name)
+        batch = rocksdict.WriteBatch(raw_mode=True)
+        batch.set_default_column_family(self._handle)
+        return batch
+
+    def _written(self, batch: Any) -> Any:
+        if len(batch) < WRITE_ROWS:
+            return batch
+        self._store.database.write(batch)
+        return None
+
+
+class RocksDBStore:
+    """The database of one operator in one subtask, with a column for each state.
+
+    Args:
+        folder: which is made when the first row is written, and goes with the store.
+        memory: what the databases of the slot share.
+        options: how it is made.
+    """
+
+    def __init__(self, folder: Path, memory: RocksDBMemory, options: RocksDBOptions | None = None) -> None:
+        self.folder = folder
+        self._memory = memory
+        self._options = options or RocksDBOptions()
+        self._columns: dict[str, Column] = {}
+        self._opened: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was written."""
+        return self._opened is not None
+
+    @property
+    def database(self) -> Any:
+        """The database, which is opened now if it is not."""
+        if self._opened is None:
+            import rocksdict
+
+            try:
+                self.folder.mkdir(parents=True, exist_ok=False)
+                self._opened = rocksdict.Rdict(str(self.folder / "db"), self._settings())
+            except Exception as error:
+                raise DatabaseError("open a database", str(self.folder), str(error)) from error
+            self._opened.set_write_options(self._without_log())
+        return self._opened
+
+    def column(self, name: str) -> Column:
+        """The column of a state; the same for the same name."""
+        if name not in self._columns:
+            self._columns[name] = Column(self, name)
+        return self._columns[name]
+
+    def open_column(self, name: str) -> tuple[Any, Any]:
+        """Make the column in the database: its rows, and its handle for batches."""
+        rows = self.database.create_column_family(name, self._settings())
+        rows.set_write_options(self._without_log())
+        return rows, self.database.get_column_family_handle(name)
+
+    def bytes_on_disk(self) -> int:
+        """Size of all files; 0 where there are none."""
+        if self._opened is None:
+            return 0
+        return sum(file.stat().st_size for file in (self.folder / "db").glob("*.sst"))
+
+    def close(self) -> None:
+        """Close the database and remove its folder; a second call does nothing."""
+        for column in self._columns.values():
+            column.release()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.cancel_all_background(True)
+            opened.close()
+            del opened
+            shutil.rmtree(self.folder)
+
+    def _settings(self) -> Any:
+        import rocksdict
+
+        given, settings = self._options, rocksdict.Options(raw_mode=True)
+        settings.create_if_missing(True)
+        blocks = rocksdict.BlockBasedOptions()
+        blocks.set_block_cache(self._memory.cache)
+        blocks.set_block_size(given.block_bytes)
+        blocks.set_cache_index_and_filter_blocks(True)
+        blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+        blocks.set_format_version(5)
+        if given.bloom_bits:
+            blocks.set_bloom_filter(given.bloom_bits, False)
+        settings.set_block_based_table_factory(blocks)
+        settings.set_write_buffer_manager(self._memory.writes)
+        settings.set_compression_type(getattr(rocksdict.DBCompressionType, given.compression)())
+        settings.set_level_compaction_dynamic_level_bytes(True)
+        settings.set_max_open_files(given.max_open_files)
+        settings.set_max_background_jobs(given.background_jobs)
+        settings.set_use_direct_reads(given.direct_io)
+        settings.set_use_direct_io_for_flush_and_compaction(given.direct_io)
+        settings.set_keep_log_file_num(1)
+        settings.set_stats_dump_period_sec(0)
+        if given.write_buffer_bytes is not None:
+            settings.set_write_buffer_size(given.write_buffer_bytes)
+        if given.write_buffers is not None:
+            settings.set_max_write_buffer_number(given.write_buffers)
+        return settings
+
+    def _without_log(self) -> Any:
+        import rocksdict
+
+        options = rocksdict.WriteOptions()
+        options.disable_wal = True
+        return options
+
+
+def beyond(prefix: bytes) -> bytes | None:
+    """The least bytes above all that begin with a prefix; None where there are none.
+
+    >>> beyond(b"ab"), beyond(bytes([1, 255])), beyond(bytes([255]))
+    (b'ac', b'\\x02', None)
+    """
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+
+
+__all__ = ["Column", "DatabaseError", "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "beyond"]

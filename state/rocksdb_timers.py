@@ -1,0 +1,265 @@
+"""Timers beyond memory: the near ones in a `TimerQueue`, the far ones as rows in a column, in order of time.
+
+All timers before the horizon are in memory, all others on disk. When there are too many in memory the later half goes
+to disk and the horizon comes nearer; when those in memory have fired, the next ones are read and it moves away. So 10
+million timers take as much memory as 50 thousand, and a queue that is never long never touches the disk.
+
+As long as all are in memory timers of equal time fire in the order of `TimerQueue`. Those that come from disk fire by
+namespace and key, in the order of their bytes.
+
+Source: apache/flink RocksDBCachingPriorityQueueSet, TreeOrderedSetCache (a bounded head in memory before a sorted
+store).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from .clock import epoch_ms
+from .key_encoding import encode_key, read_key
+from .rocksdb_store import Column
+from .row_cache import dumped
+from .row_layout import RowLayout, prefixes, reads_back
+from .timers import TimerQueue
+
+_BIAS = 1 << 63
+_PENDING = 8192
+"""Changes on their way to disk."""
+_DELETED: Any = object()
+
+
+class RocksDBTimerQueue:
+    """The timers of all keys of one subtask; as `TimerQueue`.
+
+    Args:
+        column: where the far ones are; a row is the key group, the time, the namespace, the key.
+        layout: of rows.
+        key_groups: those of the subtask.
+        most: timers kept in memory.
+    """
+
+    def __init__(self, column: Column, layout: RowLayout, key_groups: range, most: int = 50_000) -> None:
+        self._near = TimerQueue()
+        self._column, self._layout, self._key_groups = column, layout, key_groups
+        self._most = max(most, 2)
+        self._near_count = 0  # at least as many as there are
+        self._horizon: tuple[int, bytes] | None = None  # time, then namespace and key, of the first far timer
+        self._pending: dict[bytes, Any] = {}
+        self._has_far = False
+        self._refuses = False
+        self.refused = 0
+        """Timers that were to be set while none was taken."""
+
+    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Set a timer; one that is set already stays as it is. `key` must be canonical.
+
+        Raises:
+            TypeError, ValueError: the timestamp is no int of 64 bits.
+        """
+        if self._refuses:
+            self.refused += 1
+            return
+        if self._horizon is not None:
+            timestamp = epoch_ms(timestamp, "a timer's time")
+            if self._is_far(timestamp, key, namespace):
+                self._has_far = True
+                self._write(self._row(timestamp, key, namespace), b"" if reads_back(key) else dumped(key))
+                return
+        self._near.register(timestamp, key, namespace)
+        self._near_count += 1
+        if self._near_count > self._most:
+            self._near_count = len(self._near)
+            if self._near_count > self._most:
+                self._spill()
+
+    def refuse(self) -> None:
+        """Set no timer until `clear`, and count those that were to be set."""
+        self._refuses = True
+
+    def keys_at(self, timestamp: int, namespace: Any = None) -> _KeysAt:
+        """Where setting a key sets its timer at that time and namespace.
+
+        Raises:
+            TypeError, ValueError: the timestamp is no int of 64 bits.
+        """
+        return _KeysAt(self, epoch_ms(timestamp, "a timer's time"), namespace)
+
+    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Forget a timer, if it is set."""
+        if self._horizon is not None and self._is_far(timestamp, key, namespace):
+            if self._has_far:
+                self._write(self._row(timestamp, key, namespace), _DELETED)
+        else:
+            self._near.delete(timestamp, key, namespace)
+
+    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+        """Whether the timer is set."""
+        if self._horizon is None or not self._is_far(timestamp, key, namespace):
+            return self._near.contains(timestamp, key, namespace)
+        row = self._row(timestamp, key, namespace)
+        if row in self._pending:
+            return self._pending[row] is not _DELETED
+        return self._column.read(row) is not None
+
+    def next_timestamp(self) -> int | None:
+        """Time of the earliest timer, or None when there is none."""
+        if self._horizon is None:
+            return self._near.next_timestamp()
+        while (timestamp := self._near.next_timestamp()) is None and self._has_far:
+            self._refill()
+        return timestamp
+
+    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+        """Take out one by one the timers up to and including `until`, as `TimerQueue.due`."""
+        while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
+            reached = until if self._horizon is None else min(until, self._horizon[0])
+            for timer in self._near.due(reached):
+                self._near_count -= 1
+                yield timer
+                if self._horizon is not None and self._horizon[0] < reached:
+                    break  # many were set meanwhile, and the horizon has come nearer
+
+    def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
+        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
+            reached = until if self._horizon is None else min(until, self._horizon[0])
+            for fired in self._near.due_keys(reached, limit):
+                self._near_count -= len(fired[2])
+                yield fired
+                if self._horizon is not None and self._horizon[0] < reached:
+                    break
+
+    def clear(self) -> None:
+        """Delete all timers, and take new ones."""
+        self._near.clear()
+        self._pending.clear()
+        self._column.delete_range(b"", b"\xff" * 64)
+        self._near_count, self._horizon, self._has_far = 0, None, False
+        self._refuses, self.refused = False, 0
+
+    def near(self) -> Iterator[tuple[int, Any, Any]]:
+        """(timestamp, key, namespace) of the timers in memory, in the order in which they would fire."""
+        return iter(self._near)
+
+    def far(self, group: int) -> Iterator[tuple[int, Any, Any]]:
+        """(timestamp, key, namespace) of the timers of a key group that are on disk, in the order of firing."""
+        self._flush()
+        return (self._timer(row, data) for row, data in self._column.scan(prefixes[group]))
+
+    def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
+        """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
+        yield from self.near()
+        self._flush()
+        for row, data in self._far_rows():
+            yield self._timer(row, data)
+
+    def __len__(self) -> int:
+        """Number of timers set; the far ones are counted one by one."""
+        self._flush()
+        return len(self._near) + sum(1 for _ in self._far_rows())
+
+    # rows
+
+    def _tail(self, key: Any, namespace: Any) -> bytes:
+        return self._layout.namespaces.encode(namespace) + encode_key(key)
+
+    def _row(self, timestamp: int, key: Any, namespace: Any) -> bytes:
+        group = self._layout.group_of(key)
+        return prefixes[group] + (timestamp + _BIAS).to_bytes(8, "big") + self._tail(key, namespace)
+
+    def _timer(self, row: bytes, data: bytes) -> tuple[int, Any, Any]:
+        namespace, at = self._layout.namespaces.read(row, 10)
+        key = pickle.loads(data) if data else read_key(row, at)[0]
+        return int.from_bytes(row[2:10], "big") - _BIAS, key, namespace
+
+    def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:
+        assert self._horizon is not None
+        time, tail = self._horizon
+        return timestamp > time or (timestamp == time and self._tail(key, namespace) >= tail)
+
+    def _write(self, row: bytes, data: Any) -> None:
+        self._pending[row] = data
+        if len(self._pending) >= _PENDING:
+            self._flush()
+
+    def _flush(self) -> None:
+        pending, self._pending = sorted(self._pending.items(), key=itemgetter(0)), {}
+        deleted = [row for row, data in pending if data is _DELETED]
+        self._column.write(((row, data) for row, data in pending if data is not _DELETED), deleted)
+
+    def _far_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """All far rows in the order of time, over all key groups."""
+        start = b""
+        if self._horizon is not None:
+            start = (self._horizon[0] + _BIAS).to_bytes(8, "big") + self._horizon[1]
+        scans: Iterable[Iterator[tuple[bytes, bytes]]] = [
+            self._column.scan(prefixes[group], prefixes[group] + start) for group in self._key_groups
+        ]
+        return merge(*scans, key=_after_group)
+
+    # the horizon
+
+    def _spill(self) -> None:
+        """Send the later half of what is in memory to disk."""
+        kept: list[tuple[int, Any, Any]] = []
+        far: list[tuple[int, Any, Any]] = []
+        for timer in self._near:
+            (kept if len(kept) < self._most // 2 else far).append(timer)
+        edge = kept[-1][0]
+        if far[0][0] == edge:  # one time has more timers than may stay: divide them by their bytes
+            same = [timer for timer in (*kept, *far) if timer[0] == edge]
+            same.sort(key=lambda timer: self._tail(timer[1], timer[2]))
+            before = [timer for timer in kept if timer[0] < edge]
+            room = max(1, self._most // 2 - len(before))
+            far = same[room:] + [timer for timer in far if timer[0] > edge]
+        self._horizon = far[0][0], self._tail(far[0][1], far[0][2]) if far[0][0] == edge else b""
+        for timestamp, key, namespace in far:
+            self._near.delete(timestamp, key, namespace)
+            self._write(self._row(timestamp, key, namespace), b"" if reads_back(key) else dumped(key))
+        self._near_count = len(self._near)
+        self._has_far = True
+
+    def _refill(self) -> None:
+        """Read the next timers from disk; the horizon moves behind them."""
+        self._flush()
+        rows = self._far_rows()
+        read = list(islice(rows, self._most // 2))
+        following = next(rows, None)
+        for row, data in read:
+            self._near.register(*self._timer(row, data))
+        self._near_count = len(read)
+        self._column.write((), sorted(row for row, _ in read))
+        if following is None:
+            self._has_far, self._horizon = False, None
+        else:
+            tail = following[0]
+            self._horizon = int.from_bytes(tail[2:10], "big") - _BIAS, tail[10:]
+
+
+class _KeysAt:
+    """Stands for the keys with a timer at one time and namespace, to set more."""
+
+    __slots__ = ("_namespace", "_queue", "_timestamp")
+
+    def __init__(self, queue: RocksDBTimerQueue, timestamp: int, namespace: Any) -> None:
+        self._queue, self._timestamp, self._namespace = queue, timestamp, namespace
+
+    def __setitem__(self, key: Any, value: None) -> None:
+        self._queue.register(self._timestamp, key, self._namespace)
+
+    def update(self, keys: Iterable[Any]) -> None:
+        """Set the timers of these keys."""
+        for key in keys:
+            self._queue.register(self._timestamp, key, self._namespace)
+
+
+def _after_group(pair: tuple[bytes, bytes]) -> bytes:
+    return pair[0][2:]
+
+
+__all__ = ["RocksDBTimerQueue"]

@@ -1,0 +1,507 @@
+"""A bounded write-back cache of decoded values in front of sorted rows.
+
+Entries live in spaces (a namespace, or the map of one key), so that a batch works on one plain dict. There are two
+generations: what is used is in the hot one. When that has half of the budget it becomes the cold one, and while a new hot
+one grows, what nobody uses of the cold one is written back, where it was changed, and dropped. So an entry that is used
+again and again is neither read nor written, and no call has to wait until many are.
+
+What is known not to be on disk is neither looked for nor deleted there: a space nothing was ever written of, and names
+that were looked for in vain. A window that begins and ends within the cache never touches the disk.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+from .errors import InvalidKeyError, SerializationError
+from .key_encoding import canonical_key
+from .rocksdb_store import Column
+
+_ABSENT: Any = object()
+ENTRY_BYTES = 200
+"""Memory of an entry beside its name and value: places in dicts and sets."""
+SPACE_BYTES = 400
+_SAMPLED = 64
+"""One of so many entries is weighed."""
+_LARGE_BYTES = 4096
+_GONE_ROWS = 16384
+_EVICTED = 4096
+MAX_STORED_SPACES = 100_000
+"""Most spaces of which is known whether anything of them is on disk."""
+
+Names = dict[Any, set[Any]]
+"""Space -> names in it."""
+
+
+class Rows(Protocol):
+    """Where the entries of a cache lie on disk, and their bytes."""
+
+    def row(self, space: Any, name: Any) -> bytes: ...
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]: ...
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes: ...
+
+    def decode(self, data: bytes) -> Any: ...
+
+
+class CacheBudget:
+    """Bytes that several caches share.
+
+    Args:
+        limit: how many there are now; asked again and again.
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._caches: list[RowCache] = []
+
+    def add(self, cache: RowCache) -> None:
+        """Let one more cache take from the budget."""
+        self._caches.append(cache)
+
+    def keep(self) -> None:
+        """Make room: the cold generations shrink as the hot ones grow, and change places with them in time.
+
+        A cache that has lent a dict is left alone.
+        """
+        caches = [cache for cache in self._caches if not cache.lent]
+        for cache in caches:
+            cache.shrink()
+        if sum(cache.weight for cache in self._caches) > self._limit() // 2:
+            for cache in caches:
+                cache.rotate()
+
+
+class RowCache:
+    """Entries (space, name) -> value over the rows of a column.
+
+    Args:
+        column: the rows.
+        rows: where entries lie there.
+        budget: how much may be kept in memory.
+        state: name of the state, for errors.
+    """
+
+    def __init__(self, column: Column, rows: Rows, budget: CacheBudget, state: str) -> None:
+        self.column, self._rows, self._budget, self._state = column, rows, budget, state
+        self._hot: dict[Any, dict[Any, Any]] = {}
+        self._cold: dict[Any, dict[Any, Any]] = {}
+        self._changed: Names = {}
+        self._cold_changed: Names = {}
+        self._absent: Names = {}
+        self._gone: Names = {}
+        self._gone_count = 0
+        self._stored: set[Any] | None = set()
+        self._count = 0
+        self._shrunk_at = 0
+        self._touched = 0
+        self._average = 64.0
+        self._renames = False
+        self.lent = False
+        """Whether a caller may hold a dict of the hot generation."""
+        self.misses = 0
+        """Entries that were looked for on disk one by one."""
+        self.complete: set[Any] = set()
+        """Spaces all of whose entries are in memory; they are until the next rotation."""
+        self.on_rotate: Callable[[], None] = _nothing
+        """Called when the hot generation has become the cold one."""
+        budget.add(self)
+
+    @property
+    def weight(self) -> float:
+        """Bytes of the hot generation, estimated from samples."""
+        return self._count * (self._average + ENTRY_BYTES) + len(self._hot) * SPACE_BYTES
+
+    # one entry
+
+    def get(self, space: Any, name: Any, default: Any = None) -> Any:
+        """The value, or `default`."""
+        entries = self._hot.get(space)
+        if entries is not None:
+            value = entries.get(name, _ABSENT)
+            if value is not _ABSENT:
+                return value
+        return self._found(space, name, default)
+
+    def put(self, space: Any, name: Any, value: Any) -> None:
+        """Set the value."""
+        self.lent = False
+        entries = self._hot.get(space)
+        if entries is None:
+            entries = self._hot[space] = {}
+        before = len(entries)
+        entries[name] = value
+        changed = self._changed.get(space)
+        if changed is None:
+            changed = self._changed[space] = set()
+        changed.add(name)
+        if len(entries) != before:
+            self._count += 1
+            if self._cold and (cold := self._cold.get(space)) is not None:
+                cold.pop(name, None)
+        self._touch(name, value)
+
+    def mark(self, space: Any, name: Any, added: Any) -> None:
+        """The value of a hot entry has grown by a part."""
+        self.lent = False
+        self._changed.setdefault(space, set()).add(name)
+        self._count += 1
+        self._touch(name, added)
+
+    def remove(self, space: Any, names: Iterable[Any]) -> None:
+        """Delete the entries that are there."""
+        self.lent = False
+        hot, cold = self._hot.get(space), self._cold.get(space)
+        changed = self._changed.get(space)
+        may_be_stored = self._may_be_stored(space)
+        absent = self._absent.get(space, ())
+        for name in names:
+            if hot is not None and hot.pop(name, _ABSENT) is not _ABSENT:
+                self._count -= 1
+                if changed is not None:
+                    changed.discard(name)
+            if cold is not None:
+                cold.pop(name, None)
+            if may_be_stored and name not in absent:
+                self._gone.setdefault(space, set()).add(name)
+                self._gone_count += 1
+        if hot is not None and not hot:
+            del self._hot[space]
+            self._changed.pop(space, None)
+        if cold is not None and not cold:
+            del self._cold[space]
+            self._cold_changed.pop(space, None)
+        if self._gone_count > _GONE_ROWS:
+            self._delete_gone()
+
+    # many entries of a space
+
+    def load(self, space: Any, names: Iterable[Any]) -> dict[Any, Any]:
+        """The hot dict of the space, with at least those of `names` that there are."""
+        if not self.lent:
+            self._budget.keep()
+        self.lent = True
+        entries = self._hot.get(space)
+        if entries is None:
+            entries = self._hot[space] = {}
+        try:
+            missing = set(names).difference(entries)
+        except TypeError:  # one of them cannot be a key: whoever uses it says so
+            missing = {name for name in names if _is_hashable(name)}.difference(entries)
+        if missing:
+            self._fetch(space, entries, missing)
+        return entries
+
+    def changed(self, space: Any, names: Iterable[Any]) -> None:
+        """The values of these names in the loaded dict were set."""
+        if self._renames:
+            names = [canonical_key(name) for name in names]
+        marks, entries = self._changed, self._hot.get(space)
+        if entries is None:
+            marks, entries = self._cold_changed, self._cold.get(space, {})
+        marked = marks.setdefault(space, set())
+        before = len(marked)
+        marked.update(names)
+        self._count += len(marked) - before
+        self.lent = False
+        for name in islice(names, 1):
+            if name in entries:
+                self._weigh(name, entries[name])
+
+    # what is in memory
+
+    def space(self, space: Any) -> dict[Any, Any]:
+        """Name -> value of the entries of a space that are in memory."""
+        return {**self._cold.get(space, {}), **self._hot.get(space, {})}
+
+    def is_only_here(self, space: Any) -> bool:
+        """Whether all entries of the space are in memory."""
+        return space in self.complete or not self._may_be_stored(space)
+
+    def gather(self, space: Any) -> None:
+        """All entries of the space are in memory: keep them in the hot generation."""
+        cold = self._cold.get(space)
+        if cold:
+            for name in list(cold):
+                self._warmed(space, name, cold)
+        self.complete.add(space)
+
+    def known_names(self, space: Any) -> list[Any] | None:
+        """The names of all rows that a space may have on disk; None where they are not known."""
+        return [*self.space(space), *self._gone.get(space, ())] if space in self.complete else None
+
+    def drop_space(self, space: Any) -> bool:
+        """Forget a space in memory, where it is then complete; whether there may be rows of it on disk to delete."""
+        self.lent = False
+        stored = self._may_be_stored(space)
+        for generation in (self._hot, self._cold):
+            dropped = generation.pop(space, None)
+            if dropped is not None and generation is self._hot:
+                self._count -= len(dropped)
+        for names in (self._changed, self._cold_changed, self._absent):
+            names.pop(space, None)
+        self._gone_count -= len(self._gone.pop(space, ()))
+        if stored:
+            self.complete.add(space)
+        return stored
+
+    def in_memory(self) -> Iterator[tuple[Any, Any, Any]]:
+        """(space, name, value) of all entries in memory."""
+        for generation in (self._cold, self._hot):
+            for space, entries in generation.items():
+                for name, value in entries.items():
+                    yield space, name, value
+
+    def spaces(self) -> list[Any]:
+        """The spaces of which entries are in memory."""
+        return list({**self._cold, **self._hot})
+
+    def admit(self, space: Any, name: Any, value: Any) -> None:
+        """Take in an entry as it is on disk."""
+        self._hot.setdefault(space, {})[name] = value
+        self._count += 1
+        self._touch(name, value)
+
+    # both generations
+
+    def rotate(self) -> None:
+        """The hot generation becomes the cold one; what was left of that is written back and dropped."""
+        self._delete_gone()
+        self._evict(sys.maxsize)
+        self._cold, self._cold_changed = self._hot, self._changed
+        self._hot, self._changed, self._absent = {}, {}, {}
+        self._count = self._shrunk_at = 0
+        self.complete.clear()
+        self.on_rotate()
+
+    def shrink(self) -> None:
+        """Drop two cold entries for each that became hot since."""
+        if self._cold:
+            self._evict(2 * max(0, self._count - self._shrunk_at))
+        self._shrunk_at = self._count
+
+    def flush(self) -> None:
+        """Write back all that changed; nothing is dropped."""
+        self._delete_gone()
+        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
+            self.column.write(
+                pair for space in changed for pair in self._encoded(space, generation.get(space, {}), changed[space])
+            )
+            changed.clear()
+
+    def flush_space(self, space: Any) -> None:
+        """Write back what changed of one space, and delete what was deleted of it."""
+        gone = self._gone.pop(space, None)
+        if gone is not None:
+            self._gone_count -= len(gone)
+            self.column.write((), self._rows.rows(space, list(gone)))
+        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
+            if space in changed:
+                self.column.write(self._encoded(space, generation.get(space, {}), changed.pop(space)))
+
+    def clear(self) -> None:
+        """Forget everything, also on disk."""
+        for kept in (self._hot, self._cold, self._changed, self._cold_changed, self._absent, self._gone):
+            kept.clear()
+        self._count = self._shrunk_at = self._gone_count = 0
+        self._stored = set()
+        self.complete.clear()
+        self.lent = False
+        self.on_rotate()
+        self.column.delete_range(b"", b"\xff" * 64)
+
+    # inside
+
+    def _may_be_stored(self, space: Any) -> bool:
+        return not self.column.is_empty and (self._stored is None or space in self._stored)
+
+    def _found(self, space: Any, name: Any, default: Any) -> Any:
+        cold = self._cold.get(space)
+        if cold is not None and name in cold:
+            return self._warmed(space, name, cold)
+        if not self._may_be_stored(space) or space in self.complete:
+            return default
+        if name in self._gone.get(space, ()) or name in self._absent.get(space, ()):
+            return default
+        self.misses += 1
+        data = self.column.read(self._rows.row(space, name))
+        if data is None:
+            self._absent.setdefault(space, set()).add(name)
+            self._count += 1
+            return default
+        value = self._rows.decode(data)
+        self.admit(space, name, value)
+        return value
+
+    def _warmed(self, space: Any, name: Any, cold: dict[Any, Any]) -> Any:
+        """Move an entry of the cold generation to the hot one."""
+        value = cold.pop(name)
+        changed = self._cold_changed.get(space)
+        if changed is not None and name in changed:
+            changed.discard(name)
+            self._changed.setdefault(space, set()).add(name)
+        self._hot.setdefault(space, {})[name] = value
+        self._count += 1
+        return value
+
+    def _fetch(self, space: Any, entries: dict[Any, Any], missing: set[Any]) -> None:
+        cold = self._cold.get(space)
+        may_be_stored = self._may_be_stored(space) and space not in self.complete
+        gone, absent = self._gone.get(space, ()), self._absent.get(space, ())
+        unknown = []
+        for given in missing:
+            try:
+                name = canonical_key(given)
+            except InvalidKeyError:
+                continue  # whoever uses it says so
+            if name is not given:
+                self._renames = True
+                if name in entries:
+                    continue
+            if cold is not None and name in cold:
+                self._warmed(space, name, cold)
+            elif may_be_stored and name not in gone and name not in absent:
+                unknown.append(name)
+        if unknown:
+            self._read(space, entries, unknown)
+
+    def _read(self, space: Any, entries: dict[Any, Any], names: list[Any]) -> None:
+        by_row = sorted(zip(self._rows.rows(space, names), range(len(names)), strict=True))
+        found = self.column.read_all([row for row, _ in by_row])
+        nowhere = self._absent.setdefault(space, set())
+        decode = self._rows.decode
+        for (_, at), data in zip(by_row, found, strict=True):
+            if data is None:
+                nowhere.add(names[at])
+            else:
+                entries[names[at]] = decode(data)
+                if len(data) > _LARGE_BYTES:
+                    self._weigh(names[at], entries[names[at]])
+        self._count += len(names)
+
+    def _evict(self, most: int) -> None:
+        """Write back and drop entries of the cold generation."""
+        while most > 0 and self._cold:
+            chosen: list[tuple[Any, list[Any]]] = []
+            wanted = min(most, _EVICTED)
+            most -= wanted
+            for space, entries in self._cold.items():
+                names = list(islice(entries, wanted))
+                chosen.append((space, names))
+                wanted -= len(names)
+                if wanted <= 0:
+                    break
+            self.column.write(self._evicted(chosen))
+
+    def _evicted(self, chosen: list[tuple[Any, list[Any]]]) -> Iterator[tuple[bytes, bytes]]:
+        for space, names in chosen:
+            entries, changed = self._cold[space], self._cold_changed.get(space)
+            if changed:
+                dirty = changed.intersection(names)
+                yield from self._encoded(space, entries, dirty)
+                changed -= dirty
+            for name in names:
+                del entries[name]
+            if not entries:
+                del self._cold[space]
+                self._cold_changed.pop(space, None)
+
+    def _encoded(self, space: Any, entries: dict[Any, Any], names: set[Any]) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of those names that there are."""
+        there = [name for name in names if name in entries]
+        if not there:
+            return
+        if self._stored is not None:
+            self._stored.add(space)
+            if len(self._stored) > MAX_STORED_SPACES:
+                self._stored = None
+        absent = self._absent.get(space)
+        if absent:
+            absent.difference_update(there)
+        for at in range(0, len(there), _EVICTED):
+            some = there[at : at + _EVICTED]
+            for row, name in zip(self._rows.rows(space, some), some, strict=True):
+                yield row, self._bytes(space, name, entries[name])
+
+    def _bytes(self, space: Any, name: Any, value: Any) -> bytes:
+        try:
+            return self._rows.encode(space, name, value)
+        except Exception as error:  # a user's class may raise anything while it is pickled
+            found = f"a {type(value).__qualname__} in state {self._state!r} ({type(error).__name__}: {error})"
+            remedy = "keep in state only values that can be pickled"
+            raise SerializationError("the RocksDB backend", found, remedy) from error
+
+    def _delete_gone(self) -> None:
+        if not self._gone_count:
+            return
+        rows: list[bytes] = []
+        for space, names in self._gone.items():
+            hot, cold = self._hot.get(space, ()), self._cold.get(space, ())
+            rows += self._rows.rows(space, [name for name in names if name not in hot and name not in cold])
+        rows.sort()
+        self.column.write((), rows)
+        self._gone, self._gone_count = {}, 0
+
+    def _touch(self, name: Any, value: Any) -> None:
+        self._touched += 1
+        if self._touched >= _SAMPLED:
+            self._touched = 0
+            self._weigh(name, value)
+            if not self.lent:
+                self._budget.keep()
+
+    def _weigh(self, name: Any, value: Any) -> None:
+        weight = weigh(name) + weigh(value)
+        if weight > 64 * _LARGE_BYTES:
+            self._count += int(weight / (self._average + ENTRY_BYTES))
+        else:
+            self._average += (weight - self._average) / 8
+
+
+def weigh(value: Any, depth: int = 4) -> int:
+    """About how many bytes of memory a value takes; of long lists and maps only some parts are looked at.
+
+    >>> weigh("abc") < 100 < weigh(list(range(1000)))
+    True
+    """
+    size = sys.getsizeof(value, 64)
+    if depth == 0 or type(value) in (int, str, bytes, float, bool, type(None)):
+        return size
+    if isinstance(value, dict):
+        parts: Any = (part for pair in value.items() for part in pair)
+        count = 2 * len(value)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts, count = iter(value), len(value)
+    elif hasattr(value, "nbytes"):
+        return size + int(value.nbytes)
+    elif hasattr(value, "__dict__"):
+        return size + weigh(vars(value), depth - 1)
+    else:
+        return size
+    looked_at = [weigh(part, depth - 1) for part, _ in zip(parts, range(16), strict=False)]
+    return size + (sum(looked_at) * count // len(looked_at) if looked_at else 0)
+
+
+def _nothing() -> None:
+    """What happens at a rotation where nobody asked for more."""
+
+
+def _is_hashable(name: Any) -> bool:
+    try:
+        hash(name)
+    except TypeError:
+        return False
+    return True
+
+
+def dumped(value: Any) -> bytes:
+    """A value as bytes."""
+    return pickle.dumps(value, protocol=5)
+
+
+__all__ = ["CacheBudget", "RowCache", "Rows", "dumped", "weigh"]

@@ -1,0 +1,184 @@
+"""Rows of a sorted store: where the entry of (key, namespace) lies, and the bytes of what it holds.
+
+A row is the key group (2 bytes, most significant first), the canonical bytes of the key, those of the namespace, and
+for maps the canonical bytes of the map key. Rows of a key group are neighbours, and so are those of one map.
+
+Canonical bytes tell keys apart as Python's `==` does, and forget what it forgets: True reads back as 1, a namedtuple as
+a tuple. Where that would show, the key itself is stored with the value (`Kept`).
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from .binary import read_varint, take, write_varint
+from .errors import SerializationError
+from .key_columns import hash_keys
+from .key_encoding import encode_key, read_key
+from .key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
+from .key_hash import key_hash
+
+_BIAS = 1 << 63
+_NO_NAMESPACE, _INTEGERS, _PICKLED = b"\0", 1, 2
+_MEMO = 4096
+
+_EXACT: frozenset[type] = frozenset({str, int, bytes, type(None), date, timedelta, UUID})
+"""Types whose values read back from their canonical bytes as they were."""
+
+prefixes: list[bytes] = []
+"""Key group -> its two bytes; made when the first layout is."""
+
+
+class Kept:
+    """A value with the keys that could not be read back from its row."""
+
+    __slots__ = ("keys", "value")
+
+    def __init__(self, keys: Any, value: Any) -> None:
+        self.keys, self.value = keys, value
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[Any, Any]]:
+        return Kept, (self.keys, self.value)
+
+
+def reads_back(key: Any) -> bool:
+    """Whether a key read from its canonical bytes is the same in every respect.
+
+    >>> reads_back(("a", 1)), reads_back(True), reads_back(1.0)
+    (True, False, False)
+    """
+    kind = type(key)
+    if kind in _EXACT:
+        return True
+    if kind is tuple:
+        return all(map(reads_back, key))
+    return kind is float and not key.is_integer() and key == key
+
+
+class Namespaces:
+    """Namespaces as bytes that end themselves: equal ones give equal bytes, within one instance.
+
+    None is one byte. A tuple of whole numbers, such as a TimeWindow, is its class and its numbers, and sorts by them;
+    anything else is pickled, without references inside the pickle, which would depend on how the object came about.
+    """
+
+    def __init__(self) -> None:
+        self._classes: list[type] = []
+        self._memo: dict[Any, bytes] = {}
+
+    def encode(self, namespace: Any) -> bytes:
+        """The bytes of a namespace.
+
+        Raises:
+            SerializationError: it cannot be pickled.
+        """
+        if namespace is None:
+            return _NO_NAMESPACE
+        known = self._memo.get(namespace)
+        if known is None:
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            known = self._memo[namespace] = self._encode(namespace)
+        return known
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """The namespace that begins at `at`, and where it ends."""
+        tag, at = data[at], at + 1
+        if tag == 0:
+            return None, at
+        if tag == _INTEGERS:
+            kind, count = self._classes[data[at]], data[at + 1]
+            at += 2
+            end = at + 8 * count
+            numbers = [int.from_bytes(data[i : i + 8], "big") - _BIAS for i in range(at, end, 8)]
+            return tuple.__new__(kind, numbers), end
+        size, at = read_varint(data, at)
+        body, at = take(data, at, size)
+        return pickle.loads(body), at
+
+    def _encode(self, namespace: Any) -> bytes:
+        kind = type(namespace)
+        if issubclass(kind, tuple) and len(namespace) < 256 and all(map(_is_long, namespace)):
+            if kind not in self._classes and len(self._classes) < 256:
+                self._classes.append(kind)
+            if kind in self._classes:
+                head = bytes((_INTEGERS, self._classes.index(kind), len(namespace)))
+                return head + b"".join((number + _BIAS).to_bytes(8, "big") for number in namespace)
+        out = io.BytesIO()
+        pickler = pickle.Pickler(out, 5)
+        pickler.fast = True
+        try:
+            pickler.dump(namespace)
+        except Exception as error:  # a user's window may raise anything while it is pickled
+            found = f"a namespace ({type(error).__name__}: {error})"
+            raise SerializationError("keyed state", found, "use windows that can be pickled") from error
+        head = bytearray((_PICKLED,))
+        write_varint(head, len(out.getvalue()))
+        return bytes(head) + out.getvalue()
+
+
+def _is_long(number: Any) -> bool:
+    return type(number) is int and -_BIAS <= number < _BIAS
+
+
+class RowLayout:
+    """Makes and reads the rows of one backend.
+
+    Args:
+        max_parallelism: key groups in all.
+        check_groups: is given keys and their groups, and raises where one is another subtask's.
+    """
+
+    def __init__(self, max_parallelism: int, check_groups: Callable[[list[Any], list[int]], None]) -> None:
+        self.namespaces = Namespaces()
+        self._max_parallelism = max_parallelism
+        self._check_groups = check_groups
+        if not prefixes:
+            prefixes.extend(group.to_bytes(2, "big") for group in range(MAX_MAX_PARALLELISM))
+
+    def groups_of(self, keys: list[Any]) -> list[int]:
+        """The key groups of canonical keys.
+
+        Raises:
+            ForeignKeyError: one is another subtask's.
+        """
+        if not keys:
+            return []
+        groups: list[int] = key_groups_of(hash_keys(keys), self._max_parallelism).tolist()
+        self._check_groups(keys, groups)
+        return groups
+
+    def group_of(self, key: Any) -> int:
+        """The key group of one canonical key.
+
+        Raises:
+            ForeignKeyError: it is another subtask's.
+        """
+        group = key_group(key_hash(key), self._max_parallelism)
+        self._check_groups([key], [group])
+        return group
+
+    def row(self, key: Any, namespace: Any) -> bytes:
+        """The row of one entry; for a map the beginning of its rows."""
+        return prefixes[self.group_of(key)] + encode_key(key) + self.namespaces.encode(namespace)
+
+    def rows(self, keys: list[Any], namespace: Any) -> list[bytes]:
+        """The rows of several keys in one namespace."""
+        end = self.namespaces.encode(namespace)
+        return [
+            prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)
+        ]
+
+    def read(self, row: bytes) -> tuple[Any, Any, int]:
+        """Key and namespace of a row, and where the namespace ends."""
+        key, at = read_key(row, 2)
+        namespace, at = self.namespaces.read(row, at)
+        return key, namespace, at
+
+
+__all__ = ["Kept", "Namespaces", "RowLayout", "prefixes", "reads_back"]
