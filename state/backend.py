@@ -195,6 +195,10 @@ class KeyedBackend(Protocol):
         """The queue of timers of this name; the same queue for the same name."""
         ...
 
+    def prefetch(self, keys: list[Any]) -> None:
+        """The state of these keys, which are canonical, is about to be used one by one."""
+        ...
+
     def snapshot(self) -> dict[int, bytes]:
         """Key group -> its state and timers as of now, independent of any later change. Empty groups are left out.
 

@@ -1,8 +1,8 @@
-"""The content of one key group in a snapshot, as bytes: one format for all backends, so that each restores any other's.
+"""The content of one key group in a snapshot, as bytes: one format for all backends, each restores any other's.
 
-A content is {"tables": {state: (stored kind, rows)}, "timers": {queue: rows}}; a row of a table is (position, namespace,
-key, value), one of a queue (position, namespace, key, timestamp). Positions give the order in the subtask that wrote
-them, over all its key groups.
+A content is {"tables": {state: (stored kind, rows)}, "timers": {queue: rows}}; a row of a table is (position,
+namespace, key, value), one of a queue (position, namespace, key, timestamp). Positions give the order in the subtask
+that wrote them; those of different key groups may be numbered each by itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def encode_group(content: Content, backend: str) -> bytes:
     try:
         return bytes((SNAPSHOT_FORMAT,)) + pickle.dumps(content, protocol=5)
     except Exception as error:  # a user's class may raise anything while it is pickled
-        found = f"a value ({type(error).__name__}: {error})"
+        where, failure = _not_picklable(content) or ("its state", error)
+        found = f"{where} ({type(failure).__name__}: {failure})"
         raise SerializationError(backend, found, "keep in state only values that can be pickled") from error
 
 
@@ -45,6 +46,17 @@ def decode_group(data: bytes, operator_uid: str) -> Content:
         raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", operator_uid)
     content: Content = pickle.loads(memoryview(data)[1:])
     return content
+
+
+def _not_picklable(content: Content) -> tuple[str, Exception] | None:
+    """Which state, of which key, a key group cannot be written for, and why."""
+    for name, (_, rows) in content["tables"].items():
+        for _, _, key, value in rows:
+            try:
+                pickle.dumps(value, protocol=5)
+            except Exception as error:  # as in `encode_group`
+                return f"a value of state {name!r} of key {key!r:.100}", error
+    return None
 
 
 __all__ = ["Content", "Rows", "SNAPSHOT_FORMAT", "decode_group", "encode_group"]

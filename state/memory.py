@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
@@ -10,20 +9,15 @@ from typing import Any
 
 from .backend import ForeignKeyError, KeyedMapTable, KeyedTable
 from .descriptors import StateDescriptor
-from .errors import SerializationError, SnapshotMismatch, VersionMismatch
+from .errors import SnapshotMismatch
+from .group_content import Content, Rows, decode_group, encode_group
 from .key_columns import hash_keys
 from .key_groups import key_groups_of
 from .keys import canonical_key
 from .timers import TimerQueue
 
-SNAPSHOT_FORMAT = 1
-"""Version of the bytes of one key group; their first byte."""
-
 _PART = 1024
 """The fewest keys that a walk takes at a time."""
-
-Rows = list[tuple[int, Any, Any, Any]]
-"""(position, namespace, key, value); the position is that of the entry among all entries of the subtask's table."""
 
 
 class HashMapTable:
@@ -192,9 +186,12 @@ class HashMapBackend:
         """The queue of timers of this name."""
         return self._timers.setdefault(name, TimerQueue())
 
+    def prefetch(self, keys: list[Any]) -> None:
+        """Nothing to do: all state is in memory."""
+
     def snapshot(self) -> dict[int, bytes]:
         """Key group -> pickled tables and timers, in a versioned frame."""
-        content: dict[int, dict[str, Any]] = {}
+        content: dict[int, Content] = {}
         for name, (kind, table) in self._tables.items():
             for group, rows in self._by_group(self._rows(name, table)).items():
                 tables = content.setdefault(group, {"tables": {}, "timers": {}})["tables"]
@@ -203,7 +200,7 @@ class HashMapBackend:
             timers = ((key, namespace, timestamp) for timestamp, key, namespace in queue)
             for group, rows in self._by_group(timers).items():
                 content.setdefault(group, {"tables": {}, "timers": {}})["timers"][name] = rows
-        return {group: self._encode(content[group]) for group in sorted(content)}
+        return {group: encode_group(content[group], "the hashmap backend") for group in sorted(content)}
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups; entries and timers come back in the order they had in the subtask that wrote them."""
@@ -212,7 +209,7 @@ class HashMapBackend:
         for part in parts:
             for group in self.key_groups:
                 if group in part:
-                    content = self._decode(part[group])
+                    content = decode_group(part[group], self._operator_uid)
                     for name, (kind, rows) in content["tables"].items():
                         self._table(name, kind)
                         tables.setdefault(name, []).extend(rows)
@@ -283,22 +280,6 @@ class HashMapBackend:
             by_group.setdefault(group, []).append((position, namespace, key, value))
         return by_group
 
-    def _encode(self, content: dict[str, Any]) -> bytes:
-        try:
-            return bytes((SNAPSHOT_FORMAT,)) + pickle.dumps(content, protocol=5)
-        except Exception as error:  # a user's class may raise anything while it is pickled
-            where, failure = _not_picklable(content) or ("its state", error)
-            found = f"{where} ({type(failure).__name__}: {failure})"
-            remedy = "keep in state only values that can be pickled"
-            raise SerializationError("the hashmap backend", found, remedy) from error
-
-    def _decode(self, data: bytes) -> dict[str, Any]:
-        if data[:1] != bytes((SNAPSHOT_FORMAT,)):
-            written = f"key group format {data[0]}" if data else "no bytes"
-            raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", self._operator_uid)
-        content: dict[str, Any] = pickle.loads(memoryview(data)[1:])
-        return content
-
 
 def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[Any]:
     """The keys of a dict that may change meanwhile; those that are there all the time once or more.
@@ -319,14 +300,3 @@ def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[An
         if gone > part // 2:
             part *= 2
         position = max(0, reached - gone)
-
-
-def _not_picklable(content: Mapping[str, Any]) -> tuple[str, Exception] | None:
-    """Which state, of which key, a key group cannot be written for, and why."""
-    for name, (_, rows) in content["tables"].items():
-        for _, _, key, value in rows:
-            try:
-                pickle.dumps(value, protocol=5)
-            except Exception as error:  # as in `_encode`
-                return f"a value of state {name!r} of key {key!r:.100}", error
-    return None

@@ -11,7 +11,7 @@ all databases of a slot).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,11 +190,13 @@ class RocksDBStore:
 
     Args:
         folder: which is made when the first row is written, and goes with the store.
-        memory: what the databases of the slot share.
+        memory: gives what the databases of the slot share, when the database is opened.
         options: how it is made.
     """
 
-    def __init__(self, folder: Path, memory: RocksDBMemory, options: RocksDBOptions | None = None) -> None:
+    def __init__(
+        self, folder: Path, memory: Callable[[], RocksDBMemory], options: RocksDBOptions | None = None
+    ) -> None:
         self.folder = folder
         self._memory = memory
         self._options = options or RocksDBOptions()
@@ -244,7 +246,6 @@ class RocksDBStore:
             column.release()
         opened, self._opened = self._opened, None
         if opened is not None:
-            opened.cancel_all_background(True)
             opened.close()
             del opened
             shutil.rmtree(self.folder)
@@ -252,10 +253,10 @@ class RocksDBStore:
     def _settings(self) -> Any:
         import rocksdict
 
-        given, settings = self._options, rocksdict.Options(raw_mode=True)
+        given, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
         settings.create_if_missing(True)
         blocks = rocksdict.BlockBasedOptions()
-        blocks.set_block_cache(self._memory.cache)
+        blocks.set_block_cache(memory.cache)
         blocks.set_block_size(given.block_bytes)
         blocks.set_cache_index_and_filter_blocks(True)
         blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
@@ -263,7 +264,7 @@ class RocksDBStore:
         if given.bloom_bits:
             blocks.set_bloom_filter(given.bloom_bits, False)
         settings.set_block_based_table_factory(blocks)
-        settings.set_write_buffer_manager(self._memory.writes)
+        settings.set_write_buffer_manager(memory.writes)
         settings.set_compression_type(getattr(rocksdict.DBCompressionType, given.compression)())
         settings.set_level_compaction_dynamic_level_bytes(True)
         settings.set_max_open_files(given.max_open_files)
@@ -282,7 +283,7 @@ class RocksDBStore:
         import rocksdict
 
         options = rocksdict.WriteOptions()
-        options.disable_wal = True
+        options.disable_wal = True  # type: ignore[method-assign, assignment]  # a property, whatever its stub says
         return options
 
 

@@ -17,7 +17,6 @@ import pickle
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 from .clock import epoch_ms
@@ -30,7 +29,6 @@ from .timers import TimerQueue
 _BIAS = 1 << 63
 _PENDING = 8192
 """Changes on their way to disk."""
-_DELETED: Any = object()
 
 
 class RocksDBTimerQueue:
@@ -44,12 +42,14 @@ class RocksDBTimerQueue:
     """
 
     def __init__(self, column: Column, layout: RowLayout, key_groups: range, most: int = 50_000) -> None:
-        self._near = TimerQueue()
+        self.near = TimerQueue()
+        """The timers in memory."""
         self._column, self._layout, self._key_groups = column, layout, key_groups
         self._most = max(most, 2)
         self._near_count = 0  # at least as many as there are
-        self._horizon: tuple[int, bytes] | None = None  # time, then namespace and key, of the first far timer
-        self._pending: dict[bytes, Any] = {}
+        self._horizon: tuple[int, bytes] | None = None  # time, and row without key group, of the first far timer
+        self._pending: dict[tuple[int, Any, Any], bool] = {}  # (time, namespace, key) -> set, or deleted
+        self._part = max(16, self._most // 2 // len(key_groups))  # rows of a key group read at a time
         self._has_far = False
         self._refuses = False
         self.refused = 0
@@ -68,12 +68,12 @@ class RocksDBTimerQueue:
             timestamp = epoch_ms(timestamp, "a timer's time")
             if self._is_far(timestamp, key, namespace):
                 self._has_far = True
-                self._write(self._row(timestamp, key, namespace), b"" if reads_back(key) else dumped(key))
+                self._write((timestamp, namespace, key), True)
                 return
-        self._near.register(timestamp, key, namespace)
+        self.near.register(timestamp, key, namespace)
         self._near_count += 1
         if self._near_count > self._most:
-            self._near_count = len(self._near)
+            self._near_count = len(self.near)
             if self._near_count > self._most:
                 self._spill()
 
@@ -93,24 +93,25 @@ class RocksDBTimerQueue:
         """Forget a timer, if it is set."""
         if self._horizon is not None and self._is_far(timestamp, key, namespace):
             if self._has_far:
-                self._write(self._row(timestamp, key, namespace), _DELETED)
+                self._write((timestamp, namespace, key), False)
         else:
-            self._near.delete(timestamp, key, namespace)
+            self.near.delete(timestamp, key, namespace)
 
     def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
         """Whether the timer is set."""
         if self._horizon is None or not self._is_far(timestamp, key, namespace):
-            return self._near.contains(timestamp, key, namespace)
-        row = self._row(timestamp, key, namespace)
-        if row in self._pending:
-            return self._pending[row] is not _DELETED
-        return self._column.read(row) is not None
+            return self.near.contains(timestamp, key, namespace)
+        is_set = self._pending.get((timestamp, namespace, key))
+        if is_set is None:
+            row = prefixes[self._layout.group_of(key)] + self._tail(timestamp, namespace, key)
+            return self._column.read(row) is not None
+        return is_set
 
     def next_timestamp(self) -> int | None:
         """Time of the earliest timer, or None when there is none."""
         if self._horizon is None:
-            return self._near.next_timestamp()
-        while (timestamp := self._near.next_timestamp()) is None and self._has_far:
+            return self.near.next_timestamp()
+        while (timestamp := self.near.next_timestamp()) is None and self._has_far:
             self._refill()
         return timestamp
 
@@ -118,7 +119,7 @@ class RocksDBTimerQueue:
         """Take out one by one the timers up to and including `until`, as `TimerQueue.due`."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
-            for timer in self._near.due(reached):
+            for timer in self.near.due(reached):
                 self._near_count -= 1
                 yield timer
                 if self._horizon is not None and self._horizon[0] < reached:
@@ -128,7 +129,7 @@ class RocksDBTimerQueue:
         """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
-            for fired in self._near.due_keys(reached, limit):
+            for fired in self.near.due_keys(reached, limit):
                 self._near_count -= len(fired[2])
                 yield fired
                 if self._horizon is not None and self._horizon[0] < reached:
@@ -136,15 +137,11 @@ class RocksDBTimerQueue:
 
     def clear(self) -> None:
         """Delete all timers, and take new ones."""
-        self._near.clear()
+        self.near.clear()
         self._pending.clear()
         self._column.delete_range(b"", b"\xff" * 64)
         self._near_count, self._horizon, self._has_far = 0, None, False
         self._refuses, self.refused = False, 0
-
-    def near(self) -> Iterator[tuple[int, Any, Any]]:
-        """(timestamp, key, namespace) of the timers in memory, in the order in which they would fire."""
-        return iter(self._near)
 
     def far(self, group: int) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of the timers of a key group that are on disk, in the order of firing."""
@@ -153,24 +150,21 @@ class RocksDBTimerQueue:
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
-        yield from self.near()
+        yield from self.near
         self._flush()
-        for row, data in self._far_rows():
+        for row, data in merge(*self._scans(), key=_after_group):
             yield self._timer(row, data)
 
     def __len__(self) -> int:
         """Number of timers set; the far ones are counted one by one."""
         self._flush()
-        return len(self._near) + sum(1 for _ in self._far_rows())
+        return len(self.near) + sum(1 for scan in self._scans() for _ in scan)
 
     # rows
 
-    def _tail(self, key: Any, namespace: Any) -> bytes:
-        return self._layout.namespaces.encode(namespace) + encode_key(key)
-
-    def _row(self, timestamp: int, key: Any, namespace: Any) -> bytes:
-        group = self._layout.group_of(key)
-        return prefixes[group] + (timestamp + _BIAS).to_bytes(8, "big") + self._tail(key, namespace)
+    def _tail(self, timestamp: int, namespace: Any, key: Any) -> bytes:
+        """A row without its key group: sorts by time, namespace and key."""
+        return (timestamp + _BIAS).to_bytes(8, "big") + self._layout.namespaces.encode(namespace) + encode_key(key)
 
     def _timer(self, row: bytes, data: bytes) -> tuple[int, Any, Any]:
         namespace, at = self._layout.namespaces.read(row, 10)
@@ -180,65 +174,82 @@ class RocksDBTimerQueue:
     def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:
         assert self._horizon is not None
         time, tail = self._horizon
-        return timestamp > time or (timestamp == time and self._tail(key, namespace) >= tail)
+        return timestamp > time or (timestamp == time and self._tail(timestamp, namespace, key) >= tail)
 
-    def _write(self, row: bytes, data: Any) -> None:
-        self._pending[row] = data
+    def _write(self, timer: tuple[int, Any, Any], is_set: bool) -> None:
+        self._pending[timer] = is_set
         if len(self._pending) >= _PENDING:
             self._flush()
 
     def _flush(self) -> None:
-        pending, self._pending = sorted(self._pending.items(), key=itemgetter(0)), {}
-        deleted = [row for row, data in pending if data is _DELETED]
-        self._column.write(((row, data) for row, data in pending if data is not _DELETED), deleted)
+        pending, self._pending = self._pending, {}
+        if not pending:
+            return
+        groups = self._layout.groups_of([key for _, _, key in pending])
+        tail = self._tail
+        changes = sorted(
+            (prefixes[group] + tail(*timer), is_set, timer[2])
+            for group, (timer, is_set) in zip(groups, pending.items(), strict=True)
+        )
+        puts = ((row, b"" if reads_back(key) else dumped(key)) for row, is_set, key in changes if is_set)
+        self._column.write(puts, (row for row, is_set, _ in changes if not is_set))
 
-    def _far_rows(self) -> Iterator[tuple[bytes, bytes]]:
-        """All far rows in the order of time, over all key groups."""
-        start = b""
-        if self._horizon is not None:
-            start = (self._horizon[0] + _BIAS).to_bytes(8, "big") + self._horizon[1]
-        scans: Iterable[Iterator[tuple[bytes, bytes]]] = [
-            self._column.scan(prefixes[group], prefixes[group] + start) for group in self._key_groups
-        ]
-        return merge(*scans, key=_after_group)
+    def _scans(self) -> Iterator[Iterator[tuple[bytes, bytes]]]:
+        """The far rows of each key group, in the order of time."""
+        start = b"" if self._horizon is None else self._horizon[1]
+        for group in self._key_groups:
+            yield self._column.scan(prefixes[group], prefixes[group] + start)
 
     # the horizon
 
     def _spill(self) -> None:
         """Send the later half of what is in memory to disk."""
-        kept: list[tuple[int, Any, Any]] = []
-        far: list[tuple[int, Any, Any]] = []
-        for timer in self._near:
-            (kept if len(kept) < self._most // 2 else far).append(timer)
-        edge = kept[-1][0]
-        if far[0][0] == edge:  # one time has more timers than may stay: divide them by their bytes
-            same = [timer for timer in (*kept, *far) if timer[0] == edge]
-            same.sort(key=lambda timer: self._tail(timer[1], timer[2]))
-            before = [timer for timer in kept if timer[0] < edge]
-            room = max(1, self._most // 2 - len(before))
-            far = same[room:] + [timer for timer in far if timer[0] > edge]
-        self._horizon = far[0][0], self._tail(far[0][1], far[0][2]) if far[0][0] == edge else b""
+        timers = list(self.near)
+        half = self._most // 2
+        edge = timers[half][0]
+        if timers[half - 1][0] == edge:  # one time has more timers than may stay: divide them by their bytes
+            at_edge = [timer for timer in timers if timer[0] == edge]
+            at_edge.sort(key=lambda timer: self._tail(edge, timer[2], timer[1]))
+            before = sum(1 for timer in timers if timer[0] < edge)
+            far = at_edge[half - before :] + timers[before + len(at_edge) :]
+            self._horizon = edge, self._tail(edge, far[0][2], far[0][1])
+        else:
+            far = timers[half:]
+            self._horizon = edge, (edge + _BIAS).to_bytes(8, "big")
         for timestamp, key, namespace in far:
-            self._near.delete(timestamp, key, namespace)
-            self._write(self._row(timestamp, key, namespace), b"" if reads_back(key) else dumped(key))
-        self._near_count = len(self._near)
+            self.near.delete(timestamp, key, namespace)
+            self._write((timestamp, namespace, key), True)
+        self._near_count = len(timers) - len(far)
         self._has_far = True
 
     def _refill(self) -> None:
-        """Read the next timers from disk; the horizon moves behind them."""
+        """Read the next timers from disk; the horizon moves behind them.
+
+        Of each key group so many are read; what comes no later than the last of any group is complete.
+        """
         self._flush()
-        rows = self._far_rows()
-        read = list(islice(rows, self._most // 2))
-        following = next(rows, None)
-        for row, data in read:
-            self._near.register(*self._timer(row, data))
-        self._near_count = len(read)
-        self._column.write((), sorted(row for row, _ in read))
-        if following is None:
+        edge: bytes | None = None
+        rows: list[tuple[bytes, bytes]] = []
+        for scan in self._scans():
+            read = list(islice(scan, self._part))
+            rows += read
+            if len(read) == self._part:
+                last = read[-1][0][2:]
+                edge = last if edge is None else min(edge, last)
+        complete = rows if edge is None else [pair for pair in rows if pair[0][2:] <= edge]
+        complete.sort(key=_after_group)
+        for row, data in complete:
+            self.near.register(*self._timer(row, data))
+        self._near_count = len(complete)
+        self._column.write((), sorted(row for row, _ in complete))
+        if edge is None:
             self._has_far, self._horizon = False, None
         else:
-            tail = following[0]
-            self._horizon = int.from_bytes(tail[2:10], "big") - _BIAS, tail[10:]
+            self._horizon = int.from_bytes(edge[:8], "big") - _BIAS, edge + b"\0"
+            if len(complete) < self._most // 8:
+                self._part *= 2
+            elif len(complete) > self._most // 2:
+                self._part = max(16, self._part // 2)
 
 
 class _KeysAt:

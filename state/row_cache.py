@@ -1,9 +1,9 @@
 """A bounded write-back cache of decoded values in front of sorted rows.
 
 Entries live in spaces (a namespace, or the map of one key), so that a batch works on one plain dict. There are two
-generations: what is used is in the hot one. When that has half of the budget it becomes the cold one, and while a new hot
-one grows, what nobody uses of the cold one is written back, where it was changed, and dropped. So an entry that is used
-again and again is neither read nor written, and no call has to wait until many are.
+generations: what is used is in the hot one. When that has half of the budget it becomes the cold one, and while a new
+hot one grows, what nobody uses of the cold one is written back, where it was changed, and dropped. So an entry that is
+used again and again is neither read nor written, and no call has to wait until many are.
 
 What is known not to be on disk is neither looked for nor deleted there: a space nothing was ever written of, and names
 that were looked for in vain. A window that begins and ends within the cache never touches the disk.

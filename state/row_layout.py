@@ -117,9 +117,9 @@ class Namespaces:
         except Exception as error:  # a user's window may raise anything while it is pickled
             found = f"a namespace ({type(error).__name__}: {error})"
             raise SerializationError("keyed state", found, "use windows that can be pickled") from error
-        head = bytearray((_PICKLED,))
-        write_varint(head, len(out.getvalue()))
-        return bytes(head) + out.getvalue()
+        pickled = bytearray((_PICKLED,))
+        write_varint(pickled, len(out.getvalue()))
+        return bytes(pickled) + out.getvalue()
 
 
 def _is_long(number: Any) -> bool:

@@ -1,0 +1,281 @@
+"""The RocksDB backend: keyed state larger than memory, behind a cache of decoded values.
+
+As long as all state fits the cache there is no database: it is opened when the first entry leaves. Snapshots have the
+hashmap backend's format, so that each restores the other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .backend import ForeignKeyError, KeyedMapTable, KeyedTable
+from .descriptors import StateDescriptor
+from .errors import SnapshotMismatch
+from .group_content import Content, Rows, decode_group, encode_group
+from .keys import canonical_key
+from .rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
+from .rocksdb_tables import RocksDBListTable, RocksDBMapTable, RocksDBTable
+from .rocksdb_timers import RocksDBTimerQueue
+from .row_cache import CacheBudget
+from .row_layout import RowLayout
+
+_MOST_TIMERS = 50_000
+_TIMER_BYTES = 300
+_LEAST_NATIVE_BYTES = 4 << 20
+Table = RocksDBTable | RocksDBListTable | RocksDBMapTable
+
+
+class StateMemory:
+    """The memory of all RocksDB backends of a slot: decoded values in caches, and what RocksDB has itself.
+
+    >>> memory = StateMemory(64 << 20)
+    >>> memory.enter(); memory.enter()
+    >>> memory.cache_bytes() >> 20
+    16
+
+    Args:
+        total: bytes of both together.
+        cache_ratio: share of decoded values, in (0, 1).
+        write_ratio: share of RocksDB's own part that memtables may fill, in (0, 1).
+        on_open: called with the bytes that RocksDB takes, when it takes them.
+        on_empty: called when no backend is left.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        cache_ratio: float = 0.5,
+        write_ratio: float = 0.5,
+        on_open: Callable[[int], None] | None = None,
+        on_empty: Callable[[], None] | None = None,
+    ) -> None:
+        self.total = total
+        self._cache_ratio, self._write_ratio = cache_ratio, write_ratio
+        self._on_open, self._on_empty = on_open, on_empty
+        self._backends = 0
+        self._native: RocksDBMemory | None = None
+
+    def enter(self) -> None:
+        """One more backend shares the memory."""
+        self._backends += 1
+
+    def leave(self) -> None:
+        """One backend is closed."""
+        self._backends -= 1
+        if not self._backends:
+            self._native = None
+            if self._on_empty is not None:
+                self._on_empty()
+
+    def cache_bytes(self) -> int:
+        """What one backend may keep of decoded values."""
+        return int(self.total * self._cache_ratio) // max(1, self._backends)
+
+    def native(self) -> RocksDBMemory:
+        """What the databases share; made when it is first asked for."""
+        if self._native is None:
+            size = max(_LEAST_NATIVE_BYTES, self.total - int(self.total * self._cache_ratio))
+            if self._on_open is not None:
+                self._on_open(size)
+            self._native = RocksDBMemory(size, self._write_ratio)
+        return self._native
+
+
+class RocksDBBackend:
+    """Keeps keyed state in RocksDB; a `KeyedBackend`.
+
+    Args:
+        key_groups: the groups this subtask owns.
+        max_parallelism: key groups in all.
+        operator_uid: who owns the state, for errors.
+        folder: of the database; it must not exist, is made when needed and goes with the backend.
+        memory: what the backends of the slot share.
+        options: how the database is made.
+    """
+
+    def __init__(
+        self,
+        key_groups: range,
+        max_parallelism: int,
+        operator_uid: str,
+        folder: Path,
+        memory: StateMemory,
+        options: RocksDBOptions | None = None,
+    ) -> None:
+        self._key_groups = key_groups
+        self._operator_uid = operator_uid
+        self._memory = memory
+        self._layout = RowLayout(max_parallelism, self._check_groups)
+        self.store = RocksDBStore(folder, memory.native, options)
+        self._budget = CacheBudget(memory.cache_bytes)
+        self._tables: dict[str, tuple[str, Table]] = {}
+        self._timers: dict[str, RocksDBTimerQueue] = {}
+        self._kept: dict[str, Callable[[Any], Any]] = {}
+        self._closed = False
+        memory.enter()
+
+    @property
+    def key_groups(self) -> range:
+        """The groups this subtask owns."""
+        return self._key_groups
+
+    def table(self, descriptor: StateDescriptor) -> KeyedTable:
+        """The table of a value, list, reducing or aggregating state."""
+        return self._table(descriptor.name, descriptor.stored_kind)  # type: ignore[return-value]
+
+    def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
+        """The table of a map state."""
+        return self._table(descriptor.name, descriptor.stored_kind)  # type: ignore[return-value]
+
+    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
+        self._kept[descriptor.name] = kept
+
+    def timers(self, name: str) -> RocksDBTimerQueue:
+        """The queue of timers of this name."""
+        if name not in self._timers:
+            column = self.store.column(f"timers/{name}")
+            most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 8 // _TIMER_BYTES))
+            self._timers[name] = RocksDBTimerQueue(column, self._layout, self._key_groups, most)
+        return self._timers[name]
+
+    def prefetch(self, keys: list[Any]) -> None:
+        """Read in one go the state of a batch's keys, where records of earlier batches had to look for it on disk."""
+        for _, table in self._tables.values():
+            if not isinstance(table, RocksDBMapTable):
+                table.prefetch(keys)
+
+    def snapshot(self) -> dict[int, bytes]:
+        """Key group -> its tables and timers, in the format of all backends."""
+        near = {name: self._near_timers(queue) for name, queue in self._timers.items()}
+        if self.store.is_open:
+            for _, table in self._tables.values():
+                table.flush()
+        by_group = {name: dict(self._rows(name, table)) for name, (_, table) in self._tables.items()}
+        snapshot = {}
+        for group in self._key_groups:
+            content: Content = {"tables": {}, "timers": {}}
+            for name, groups in by_group.items():
+                entries = groups.get(group)
+                rows = [] if entries is None else list(entries)
+                if rows:
+                    content["tables"][name] = self._tables[name][0], rows
+            for name, queue in self._timers.items():
+                timers = near[name].get(group, [])
+                timers += [(len(queue.near), ns, key, at) for at, key, ns in queue.far(group)]
+                if timers:
+                    content["timers"][name] = timers
+            if content["tables"] or content["timers"]:
+                snapshot[group] = encode_group(content, "the RocksDB backend")
+        return snapshot
+
+    def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
+        """Take the owned groups, one after the other."""
+        timers: dict[str, Rows] = {}
+        for part in parts:
+            for group in self._key_groups:
+                if group not in part:
+                    continue
+                content = decode_group(part[group], self._operator_uid)
+                for name, (kind, rows) in content["tables"].items():
+                    _restore_table(self._table(name, kind), rows)
+                for name, rows in content["timers"].items():
+                    timers.setdefault(name, []).extend(rows)
+                    if len(timers[name]) > _MOST_TIMERS:
+                        self._restore_timers(name, timers.pop(name))
+        for name, rows in timers.items():
+            self._restore_timers(name, rows)
+
+    def refuse_timers(self) -> None:
+        """Set no timer until `clear`."""
+        for queue in self._timers.values():
+            queue.refuse()
+
+    @property
+    def refused_timers(self) -> int:
+        """How many were to be set since."""
+        return sum(queue.refused for queue in self._timers.values())
+
+    def clear(self) -> None:
+        """Delete all entries and timers."""
+        for _, table in self._tables.values():
+            table.clear_all()
+        for queue in self._timers.values():
+            queue.clear()
+
+    def close(self) -> None:
+        """Close the database and remove its folder; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._tables.clear()
+            self._timers.clear()
+            self.store.close()
+            self._memory.leave()
+
+    def _table(self, name: str, kind: str) -> Table:
+        if name not in self._tables:
+            column = self.store.column(f"state/{name}")
+            make: Callable[..., Table] = RocksDBTable
+            if kind.endswith("map"):
+                make = RocksDBMapTable
+            elif kind.endswith("list"):
+                make = RocksDBListTable
+            self._tables[name] = kind, make(column, self._layout, self._budget, name)
+        known, table = self._tables[name]
+        if known != kind:
+            raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
+        return table
+
+    def _check_groups(self, keys: list[Any], groups: list[int]) -> None:
+        owned = self._key_groups
+        if min(groups) < owned.start or max(groups) >= owned.stop:
+            stray = next(i for i, group in enumerate(groups) if group not in owned)
+            raise ForeignKeyError(repr(keys[stray]), groups[stray], f"[{owned.start}, {owned.stop})")
+
+    def _rows(self, name: str, table: Table) -> Iterator[tuple[int, Iterator[tuple[int, Any, Any, Any]]]]:
+        """For each key group what a snapshot holds of a table."""
+        kept = self._kept.get(name)
+        for group, entries in table.by_group(self._key_groups):
+            yield group, _numbered(entries, kept)
+
+    def _near_timers(self, queue: RocksDBTimerQueue) -> dict[int, Rows]:
+        """Key group -> the timers in memory, with their places in the order of firing."""
+        by_group: dict[int, Rows] = {}
+        timers = list(queue.near)
+        groups = self._layout.groups_of([key for _, key, _ in timers])
+        for position, (group, (timestamp, key, namespace)) in enumerate(zip(groups, timers, strict=True)):
+            by_group.setdefault(group, []).append((position, namespace, key, timestamp))
+        return by_group
+
+    def _restore_timers(self, name: str, rows: Rows) -> None:
+        queue = self.timers(name)
+        for _, namespace, key, timestamp in sorted(rows, key=_position):
+            queue.register(timestamp, canonical_key(key), namespace)
+
+
+def _numbered(
+    entries: Iterable[tuple[Any, Any, Any]], kept: Callable[[Any], Any] | None
+) -> Iterator[tuple[int, Any, Any, Any]]:
+    for position, (key, namespace, value) in enumerate(entries):
+        held = value if kept is None else kept(value)
+        if held is not None:
+            yield position, namespace, key, held
+
+
+def _restore_table(table: Table, rows: Rows) -> None:
+    for _, namespace, key, value in sorted(rows, key=_position):
+        key = canonical_key(key)
+        if isinstance(table, RocksDBMapTable):
+            for map_key, entry in value.items():
+                table.put(key, map_key, entry, namespace)
+        else:
+            table.put(key, value, namespace)
+
+
+def _position(row: tuple[int, Any, Any, Any]) -> int:
+    return row[0]
+
+
+__all__ = ["RocksDBBackend", "StateMemory"]
