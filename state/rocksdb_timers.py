@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any
 
 from .clock import epoch_ms
-from .key_encoding import encode_key, read_key
+from .key_encoding import canonical_key, encode_key, read_key
 from .rocksdb_store import Column
 from .row_cache import dumped
 from .row_layout import RowLayout, prefixes, reads_back
@@ -168,7 +168,7 @@ class RocksDBTimerQueue:
 
     def _timer(self, row: bytes, data: bytes) -> tuple[int, Any, Any]:
         namespace, at = self._layout.namespaces.read(row, 10)
-        key = pickle.loads(data) if data else read_key(row, at)[0]
+        key = canonical_key(pickle.loads(data)) if data else read_key(row, at)[0]
         return int.from_bytes(row[2:10], "big") - _BIAS, key, namespace
 
     def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:

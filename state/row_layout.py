@@ -19,7 +19,7 @@ from uuid import UUID
 from .binary import read_varint, take, write_varint
 from .errors import SerializationError
 from .key_columns import hash_keys
-from .key_encoding import encode_key, read_key
+from .key_encoding import canonical_key, encode_key, read_key
 from .key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
 from .key_hash import key_hash
 
@@ -40,7 +40,7 @@ class Kept:
     __slots__ = ("keys", "value")
 
     def __init__(self, keys: Any, value: Any) -> None:
-        self.keys, self.value = keys, value
+        self.keys, self.value = canonical_key(keys), value
 
     def __reduce__(self) -> tuple[type[Kept], tuple[Any, Any]]:
         return Kept, (self.keys, self.value)
@@ -177,6 +177,7 @@ class RowLayout:
     def read(self, row: bytes) -> tuple[Any, Any, int]:
         """Key and namespace of a row, and where the namespace ends."""
         key, at = read_key(row, 2)
+        key = canonical_key(key)  # all NaN are one
         namespace, at = self.namespaces.read(row, at)
         return key, namespace, at
 
