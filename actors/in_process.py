@@ -184,8 +184,7 @@ class InProcessCluster:
     def _drop(self, attempt: TaskAddress) -> None:
         folder = spill_folder(self.tasks.pop(attempt).deployment)
         self.memory.free(attempt)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _handle_events(self) -> bool:
         active = bool(self._events)

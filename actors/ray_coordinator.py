@@ -54,7 +54,7 @@ from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
-from .ray_spills import remove_spills_of
+from .ray_spills import may_spill, remove_spills_of
 from .ray_task import Surroundings
 from .reports import read_reports
 from .scheduling import Slot, bundle_of, slots_asked, tenants
@@ -88,6 +88,7 @@ class Coordinator:
         self._nodes: dict[TaskAddress, str] = {}
         self._leader_id = os.urandom(16).hex()
         self._spilling: dict[str, list[TaskDeployment]] = {}
+        self._ended_well: set[TaskAddress] = set()
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._granted = False
@@ -343,7 +344,7 @@ class Coordinator:
                 self._events.put(could_not_deploy(deployment, error))
                 continue
             self._actors[deployment.attempt], self._nodes[deployment.attempt] = self._slots[slot], node
-            if any(output.blocking for output in deployment.outputs):
+            if may_spill(deployment):
                 self._spilling.setdefault(node, []).append(deployment)
             made.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
@@ -391,6 +392,8 @@ class Coordinator:
             error = future.exception()
             if error is not None:
                 self._events.put(TaskGone(attempt, cause_of_death(error)))
+            else:
+                self._ended_well.add(attempt)
 
         running.future().add_done_callback(ended)
 
@@ -399,7 +402,12 @@ class Coordinator:
             ray.kill(actor)
         self._slots.clear()
         self._actors.clear()
-        left = remove_spills_of(self._spilling)
+        left = remove_spills_of(
+            {
+                node: [one for one in deployments if one.attempt not in self._ended_well]
+                for node, deployments in self._spilling.items()
+            }
+        )
         self._spilling.clear()
         if left:
             log.warning("spill folders may be left behind: %s", ", ".join(left))

@@ -1,4 +1,4 @@
-"""What killed tasks of a batch job have spilled is removed at the job's end, on the nodes on which they ran."""
+"""What killed tasks have spilled is removed at the job's end, on the nodes on which they ran."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ REMOVAL_S = 5.0
 """How long the end of a job waits at most for all nodes."""
 
 
+def may_spill(deployment: TaskDeployment) -> bool:
+    """Whether a task may leave files behind when it is killed: of blocking partitions, sorts and keyed state."""
+    keyed = any(selector is not None for node in deployment.operators for selector in node.key_selectors)
+    return keyed or any(output.blocking for output in deployment.outputs)
+
+
 def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[str]:
     """Remove the spill folders of attempts whose processes are dead or dying; what may be left.
 
@@ -30,7 +36,7 @@ def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[s
     remover = ray.remote(num_cpus=0, max_retries=0)(_remove_here)
     calls = {}
     for node, deployments in spilling.items():
-        if node != here:
+        if node != here and deployments:
             affinity = NodeAffinitySchedulingStrategy(node, soft=False)
             calls[node] = remover.options(scheduling_strategy=affinity).remote([_bare(one) for one in deployments])
     left = _remove_here(spilling.get(here, ()))
@@ -44,7 +50,7 @@ def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[s
 
 
 def _remove_here(deployments: Sequence[TaskDeployment]) -> list[str]:
-    folders = [folder for folder in map(spill_folder, deployments) if folder is not None]
+    folders = map(spill_folder, deployments)
     return [str(folder) for folder in folders if not remove_spills(folder, REMOVAL_S / 2)]
 
 

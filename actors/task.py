@@ -526,7 +526,7 @@ class StreamTask:
 
     def _remove_spill_folder(self) -> None:
         folder = spill_folder(self.deployment)
-        if folder is not None and folder.exists():
+        if folder.exists():
             shutil.rmtree(folder, onerror=lambda *_: self.metrics.closing_failed())
 
     def _cancel_waits(self) -> bool:

@@ -71,7 +71,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
     """
     writers = []
     folder = spill_folder(deployment)
-    if folder is not None and any(spec.blocking for spec in deployment.outputs):
+    if any(spec.blocking for spec in deployment.outputs):
         _make(folder)
     for spec in deployment.outputs:
         pool = output_pool(
@@ -100,12 +100,12 @@ def _make(folder: Path) -> None:
         raise ConfigError(options.TMP_DIRS.key, found, "a folder in which a folder can be made", remedy) from error
 
 
-def spill_folder(deployment: TaskDeployment) -> Path | None:
-    """Where the attempt spills what it sorts, and what it gives to blocking partitions; None outside of batch mode."""
+def spill_folder(deployment: TaskDeployment) -> Path:
+    """Where the attempt spills what it sorts, what it gives to blocking partitions, and keyed state of a stream."""
     config = Configuration.from_dict(deployment.config)
-    if config.get(options.RUNTIME_MODE).name != "BATCH" and not any(spec.blocking for spec in deployment.outputs):
-        return None
-    parent = config.get(options.TMP_DIRS) or (tempfile.gettempdir(),)
+    in_batches = config.get(options.RUNTIME_MODE).name == "BATCH" or any(spec.blocking for spec in deployment.outputs)
+    of_state = None if in_batches else config.get(options.ROCKSDB_DIRS)
+    parent = of_state or config.get(options.TMP_DIRS) or [tempfile.gettempdir()]
     return Path(parent[deployment.subtask % len(parent)]) / f"rayflink-{deployment.attempt}"
 
 
@@ -189,6 +189,6 @@ def operator_context(
         report_watermark=shared["report_watermark"],
         wake=shared["lent"].wake,
         open_worker=shared["lent"].open_worker,
-        spill_folder=str(spill_folder(deployment) or ""),
+        spill_folder=str(spill_folder(deployment)),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

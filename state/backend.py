@@ -19,7 +19,6 @@ from .errors import StateError
 
 if TYPE_CHECKING:
     from .descriptors import StateDescriptor
-    from .timers import TimerQueue
 
 
 class _NoKey:
@@ -160,6 +159,57 @@ class KeyedMapTable(MapEntries, Protocol):
         ...
 
 
+class KeysAt(Protocol):
+    """The keys with a timer at one time and namespace, as a place to set more."""
+
+    def __setitem__(self, key: Any, value: None, /) -> None: ...
+
+    def update(self, keys: dict[Any, None], /) -> None: ...
+
+
+class Timers(Protocol):
+    """The timers of one name: (timestamp, key, namespace), each at most once; see `timers.TimerQueue`."""
+
+    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Set a timer; one that is set already stays as it is. `key` must be canonical."""
+        ...
+
+    def keys_at(self, timestamp: int, namespace: Any = None) -> KeysAt:
+        """The keys with a timer at that time and namespace: setting one sets its timer.
+
+        It is good until a timer of the queue is deleted or fires; a key must be put in before that.
+        """
+        ...
+
+    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+        """Forget a timer, if it is set."""
+        ...
+
+    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+        """Whether the timer is set."""
+        ...
+
+    def next_timestamp(self) -> int | None:
+        """Time of the earliest timer, or None when there is none."""
+        ...
+
+    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+        """Take out one by one the timers up to and including `until`: (timestamp, key, namespace)."""
+        ...
+
+    def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
+        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        ...
+
+    def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
+        """All timers, in the order in which they would fire."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of timers set."""
+        ...
+
+
 class KeyedBackend(Protocol):
     """All keyed state and timers of one operator in one subtask.
 
@@ -191,12 +241,12 @@ class KeyedBackend(Protocol):
         """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
         ...
 
-    def timers(self, name: str) -> TimerQueue:
+    def timers(self, name: str) -> Timers:
         """The queue of timers of this name; the same queue for the same name."""
         ...
 
     def prefetch(self, keys: list[Any]) -> None:
-        """The state of these keys, which are canonical, is about to be used one by one."""
+        """The state of these keys, given as they come, is about to be used one by one."""
         ...
 
     def snapshot(self) -> dict[int, bytes]:

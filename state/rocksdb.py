@@ -150,6 +150,7 @@ class RocksDBBackend:
     def snapshot(self) -> dict[int, bytes]:
         """Key group -> its tables and timers, in the format of all backends."""
         near = {name: self._near_timers(queue) for name, queue in self._timers.items()}
+        after = {name: len(queue.near) for name, queue in self._timers.items()}
         if self.store.is_open:
             for _, table in self._tables.values():
                 table.flush()
@@ -164,7 +165,7 @@ class RocksDBBackend:
                     content["tables"][name] = self._tables[name][0], rows
             for name, queue in self._timers.items():
                 timers = near[name].get(group, [])
-                timers += [(len(queue.near), ns, key, at) for at, key, ns in queue.far(group)]
+                timers += [(after[name], ns, key, at) for at, key, ns in queue.far(group)]
                 if timers:
                     content["timers"][name] = timers
             if content["tables"] or content["timers"]:

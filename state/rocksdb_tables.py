@@ -17,6 +17,8 @@ _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
 _CHUNK = 256
 """Elements of a list in one row."""
+_PREFETCHED = 64
+"""A batch is read ahead when more than one of so many of its keys was not in memory."""
 _PART = 1024
 """Rows a walk reads at a time."""
 Entry = tuple[Any, Any, Any]
@@ -178,7 +180,7 @@ class RocksDBTable(_Table):
 
     def prefetch(self, keys: list[Any]) -> None:
         """Read in one go what single reads of a batch would look for; where none missed lately, nothing."""
-        if self.cache.misses:
+        if self.cache.misses * _PREFETCHED > len(keys):
             self.cache.misses = 0
             self.cache.load(None, keys)
             self.cache.lent = False

@@ -14,7 +14,7 @@ store).
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -263,7 +263,7 @@ class _KeysAt:
     def __setitem__(self, key: Any, value: None) -> None:
         self._queue.register(self._timestamp, key, self._namespace)
 
-    def update(self, keys: Iterable[Any]) -> None:
+    def update(self, keys: dict[Any, None]) -> None:
         """Set the timers of these keys."""
         for key in keys:
             self._queue.register(self._timestamp, key, self._namespace)

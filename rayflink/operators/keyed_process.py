@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rayflink.state.backend import NO_KEY
-from rayflink.state.timers import TimerQueue
+from rayflink.state.backend import NO_KEY, Timers
 
 from ..common.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
 from ..common.functions import KeyedProcessFunction, TimeDomain, TimerService, as_process
@@ -51,6 +50,7 @@ class KeyedProcessOperator(KeyedOperator):
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values, stamps = list_of(batch), timestamps_of(batch)
         keys, out, context = self.keys_of(batch), Emission(), self.record_context()
+        self.backend.prefetch(keys)
         call = self._function.call
         for index, value in enumerate(values):
             stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
@@ -101,7 +101,7 @@ class KeyedProcessOperator(KeyedOperator):
     def on_processing_time(self, now_ms: int) -> Iterator[Element]:
         return self._fire(self.processing_timers, now_ms, TimeDomain.PROCESSING_TIME)
 
-    def _fire(self, timers: TimerQueue, until: int, domain: TimeDomain) -> Iterator[Element]:
+    def _fire(self, timers: Timers, until: int, domain: TimeDomain) -> Iterator[Element]:
         out = Emission()
         return paced(self._timer_calls(timers.due(until), domain, out), out, self.ctx.clock)
 

@@ -32,6 +32,8 @@ from .window import TimeWindow
 from .windows import WindowOperator
 
 _ENTRY = "_panes"
+_MOST_RUNNING = 65_536
+"""Keys whose panes are kept joined beside a state that need not be in memory."""
 
 
 class PaneWindowOperator(WindowOperator):
@@ -285,8 +287,10 @@ class PaneWindowOperator(WindowOperator):
                 else:
                     self._running.pop(key, None)
             self._forget(firing.empty_panes())
-            if self._table.tracks_changes:  # what is beside the state would have no bound
-                self._running.clear()
+            if self._table.tracks_changes:
+                self._table.changed((), window)  # nothing was, and the panes may leave memory
+                if len(self._running) > _MOST_RUNNING:  # what is beside the state has a bound of its own
+                    self._running.clear()
         if goes_on:
             timers.keys_at(following.max_timestamp(), following).update(dict.fromkeys(goes_on))
         self._joined_until = max(self._joined_until, window.end)

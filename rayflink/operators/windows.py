@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any, cast
 
+from rayflink.state.backend import KeysAt
 from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
 from rayflink.state.handles import StateStore
 from rayflink.state.isolation import isolated
@@ -456,7 +457,7 @@ class _OpenWindow:
     __slots__ = ("fired", "keys", "state", "timers", "window")
 
     state: dict[Any, Any]
-    timers: dict[Any, None]
+    timers: KeysAt
     fired: bool
 
     def __init__(self, window: TimeWindow) -> None:

@@ -28,8 +28,7 @@ def run(**given: Any) -> list[int]:
         ({"execution_checkpointing_interval": "1 s"}, "'execution.checkpointing.interval' .*has no effect: .*takes no"),
         ({"restart__strategy_type": "fixed-delay"}, "'restart-strategy.type' .*has no effect: .*never restarts"),
         ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' .*has no effect"),
-        ({"state_backend_type": "rocksdb"}, "'state.backend.type' .*has no effect: .*keeps keyed state in memory"),
-        ({"state_backend": "rocksdb"}, "'state.backend' .* has no effect"),
+        ({"state_changelog_enabled": True}, "'state.changelog.enabled' .*has no effect: .*writes no log of changes"),
         ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' .*has no effect: .*takes no"),
         ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' .*has no effect: .*has no Kryo"),
         (
@@ -94,4 +93,4 @@ def test_the_page_of_options_marks_what_is_not_heeded() -> None:
     rows = [line for line in options.markdown().splitlines() if line.startswith("| `")]
     marked = {row.split("`")[1] for row in rows if "**Not heeded yet**: this version" in row}
     assert marked == {option.key for option in options.all_options() if option.unheeded}
-    assert "state.backend.type" in marked
+    assert "state.changelog.enabled" in marked

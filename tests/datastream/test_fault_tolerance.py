@@ -126,15 +126,15 @@ def test_checkpoint_storages_are_options(env):
         config.set_checkpoint_storage("p")
 
 
-def test_state_backends_are_options_and_another_one_than_memory_is_warned_of(env):
+def test_state_backends_are_options(env):
     assert env.get_state_backend() is None
     memory = HashMapStateBackend()
     assert env.set_state_backend(memory).get_state_backend() is memory
     assert env.get_configuration().get(options.STATE_BACKEND) is options.StateBackendType.HASHMAP
+    env.set_state_backend(EmbeddedRocksDBStateBackend(False))
+    assert env.get_configuration().get(options.CHECKPOINT_INCREMENTAL) is False
+    assert env.get_configuration().get(options.STATE_BACKEND) is options.StateBackendType.ROCKSDB
     warn_of_unheeded(env.get_configuration())
-    env.set_state_backend(EmbeddedRocksDBStateBackend(True))
-    assert env.get_configuration().get(options.CHECKPOINT_INCREMENTAL) is True
-    assert "'state.backend.type' has no effect: this version keeps keyed state in memory" in warned(env)
     for name, kind in (("hashmap", HashMapStateBackend), ("rocksdb", EmbeddedRocksDBStateBackend)):
         named = StreamExecutionEnvironment({"state.backend": name}).get_state_backend()
         assert type(named) is kind and isinstance(named, StateBackend) and kind.__name__ in str(named)
@@ -157,6 +157,17 @@ def test_a_rocksdb_backend_keeps_what_it_is_told():
         backend.set_number_of_transfer_threads(0)
     with pytest.raises(ConfigError, match="no Java class.*set_predefined_options"):
         backend.set_options("org.example.Factory")
+
+
+def test_folders_and_settings_for_a_kind_of_disk_are_options(env):
+    backend = EmbeddedRocksDBStateBackend()
+    backend.set_db_storage_paths("/a", "/b")
+    backend.set_predefined_options(PredefinedOptions.SPINNING_DISK_OPTIMIZED_HIGH_MEM)
+    env.set_state_backend(backend)
+    configuration = env.get_configuration()
+    assert configuration.get(options.ROCKSDB_DIRS) == ["/a", "/b"]
+    assert configuration.get(options.ROCKSDB_THREADS) == 4
+    assert configuration.get(options.ROCKSDB_BLOCK_SIZE).bytes == 128 << 10
 
 
 def test_the_backends_of_pyflink_1_20_say_where_checkpoints_go_too(env):

@@ -193,7 +193,7 @@ def test_nothing_is_left_when_all_windows_are_over() -> None:
         for step in batches([("a", 1, 1), ("b", 2, 15), Watermark(14), ("a", 4, 4), Watermark(33), ("b", 1, 31)]):
             flat(answers(operator, step))
         assert operator.snapshot_state(1).keyed == {}  # type: ignore[union-attr]
-        assert not operator._running and len(operator._table._spaces) == 0  # type: ignore[attr-defined]
+        assert not operator._running and len(operator._table) == 0  # type: ignore[attr-defined]
 
 
 class NoMerge(Mean):

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rayflink.state.backend import KeyedBackend
+from rayflink.state.backend import KeyedBackend, Timers
 from rayflink.state.keys import canonical_key
-from rayflink.state.timers import TimerQueue
 
 from .samples import EQUAL_KEYS, KEYS, namespaces
 from .subject import Law, Subject, refused, same, same_bag
@@ -20,7 +19,7 @@ FIRST, LAST = -(2**63), 2**63 - 1
 MANY = 100_000
 
 
-def queue_of(subject: Subject) -> TimerQueue:
+def queue_of(subject: Subject) -> Timers:
     """The queue of a new backend."""
     return subject.backend().timers("event")
 
