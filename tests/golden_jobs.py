@@ -26,6 +26,7 @@ from rayflink.datastream import (
     AsyncRetryStrategy,
     CoMapFunction,
     DataStream,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessAllWindowFunction,
@@ -33,7 +34,7 @@ from rayflink.datastream import (
     StreamExecutionEnvironment,
 )
 from rayflink.datastream.async_retry_predicates import has_exception_predicate
-from rayflink.datastream.state import ValueStateDescriptor
+from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing import Pause, ScriptedSource, rec, wm
 
@@ -206,6 +207,57 @@ def rebalance_two_to_three(env: Environment) -> None:
 def broadcast(env: Environment) -> None:
     numbers = env.from_collection(range(10))
     numbers.broadcast().map(lambda n: n).set_parallelism(3).sink_to(out()).set_parallelism(1)
+
+
+RATES = [(n % 3, 1_000 * n, n * n) for n in range(12)]
+"""(currency, event time, rate from then on)"""
+AMOUNTS = [(n % 3, 1_000 * (3 + (n ^ 1)), 10 + n) for n in range(16)]
+"""(currency, event time, amount)"""
+VERSIONS = MapStateDescriptor("versions")
+
+
+class AsOfItsTime(KeyedBroadcastProcessFunction):
+    """(event time, amount by the rate of that time); waits until the watermark passes it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.waiting = runtime_context.get_map_state(MapStateDescriptor("waiting"))
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        versions = ctx.get_broadcast_state(VERSIONS)
+        versions[value[0]] = sorted([*(versions[value[0]] or ()), value[1:]])
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        self.waiting[value[1]] = value[2]
+        ctx.timer_service().register_event_time_timer(value[1])
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Any]:
+        versions = ctx.get_broadcast_state(VERSIONS)[ctx.get_current_key()]
+        yield timestamp, self.waiting[timestamp] * max(version for version in versions if version[0] <= timestamp)[1]
+
+
+def say_what_is_known(value: Any, ctx: Any) -> Iterable[Any]:
+    """The broadcast side of a stream without keys: how many rates this subtask knows by now."""
+    state = ctx.get_broadcast_state(VERSIONS)
+    state[value[1]] = value
+    yield len(list(state))
+
+
+def broadcast_state(env: Environment) -> None:
+    env.set_parallelism(3)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(2))
+    timed = strategy.with_timestamp_assigner(lambda entry, _: entry[1])
+    rates = env.from_collection(RATES).assign_timestamps_and_watermarks(timed).broadcast(VERSIONS)
+    amounts = env.from_collection(AMOUNTS).assign_timestamps_and_watermarks(timed)
+    amounts.key_by(lambda amount: amount[0]).connect(rates).process(AsOfItsTime()).sink_to(out())
+    known = amounts.connect(rates).process((lambda value, ctx: None, say_what_is_known))
+    known.sink_to(out("known"))
+
+
+def amounts_by_their_rates() -> list[tuple[int, int]]:
+    def rate(currency: int, at: int) -> int:
+        return max((since, rate) for of, since, rate in RATES if of == currency and since <= at)[1]
+
+    return [(at, amount * rate(currency, at)) for currency, at, amount in AMOUNTS]
 
 
 def skew(env: Environment) -> None:
@@ -463,6 +515,11 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
         skew,
         {"out": [("hot", 1), ("hot", 200), ("cold", 1)]},
         in_batch={"out": [("hot", 200), ("cold", 1)]},
+    ),
+    GoldenJob(
+        "broadcast state",
+        broadcast_state,
+        {"out": amounts_by_their_rates(), "known": [n for n in range(1, len(RATES) + 1) for _ in range(3)]},
     ),
     GoldenJob("window join", window_join, {"out": pairs_where(lambda one, other: one // 3_000 == other // 3_000)}),
     GoldenJob("interval join", interval_join, {"out": pairs_where(lambda one, other: -2_000 <= other - one < 1_000)}),

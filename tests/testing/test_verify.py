@@ -17,6 +17,7 @@ from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 from rayflink.operators.two_input import CoMapOperator
+from rayflink.state.descriptors import ListStateDescriptor
 from rayflink.testing import HARDSHIPS, active, at, columns, end, idle, in2, rec, side, verify, wm
 
 
@@ -254,6 +255,23 @@ def test_keyed_state_that_stays_behind_on_a_rescale_is_caught():
     given = [rec((key, 1)) for key in "abcdefgh" * 2]
     with pytest.raises(AssertionError, match="^three subtasks become two"):
         verify(lambda: KeepsItsGroups(lambda pair: pair[0], add), given, without=ALL_BUT["three subtasks become two"])
+
+
+def test_split_lists_are_dealt_once_at_a_rescale():
+    class Gathers(KeyedReduceOperator):
+        """Keeps records in operator state; gives them at the end."""
+
+        kept = ListStateDescriptor("kept")
+
+        def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+            self.function_state.store.get_list_state(self.kept).add_all(rows_of(batch))
+            return ()
+
+        def finish(self) -> Iterable[Element]:
+            return (RowBatch(list(self.function_state.store.get_list_state(self.kept))),)
+
+    given = [*(rec((key, 1)) for key in "abcdefgh"), end()]
+    verify(lambda: Gathers(lambda pair: pair[0], add), given, [rec((key, 1)) for key in "abcdefgh"])
 
 
 def test_values_that_user_code_changes_are_fresh_in_every_run():
