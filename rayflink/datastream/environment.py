@@ -223,6 +223,7 @@ class StreamExecutionEnvironment(FaultTolerance):
     def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
         """As in Flink 1.x: ProcessingTime turns periodic watermarks off, the other two send them every 200 ms.
 
+        With IngestionTime, sources made from now on without a strategy give their records the time of reading.
         Which time a window or a timer goes by, its assigner or its registration says.
         """
         self._time_characteristic = characteristic
@@ -294,7 +295,8 @@ class StreamExecutionEnvironment(FaultTolerance):
 
         Args:
             source: what to read.
-            watermark_strategy: None: no timestamps but the source's own, and no watermarks.
+            watermark_strategy: None: no timestamps but the source's own, and no watermarks but these; ingestion time
+                where `set_stream_time_characteristic` chose it.
             source_name: shown as "Source: name".
             type_info: the type that the records are said to have; None: any.
 
@@ -303,6 +305,8 @@ class StreamExecutionEnvironment(FaultTolerance):
         """
         if not isinstance(source, Source):
             raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
+        if watermark_strategy is None and self._time_characteristic is TimeCharacteristic.IngestionTime:
+            watermark_strategy = WatermarkStrategy.for_ingestion_time()
         factory = SourceFactory(source, watermark_strategy)
         if not isinstance(source, CollectionSource):  # its elements, which may be many, have been looked at
             factory()  # what cannot travel is refused here, in the user's line

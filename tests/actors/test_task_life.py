@@ -243,6 +243,7 @@ def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
     assert {("producer 0", "CancelPartitionRequest"), ("consumer", "ErrorResponse")} <= said
 
 
+@pytest.mark.spec("E31")
 def test_no_timer_of_processing_time_fires_after_the_end_of_input():
     log: list[str] = []
     bench = TaskBench([Due(log, firings=1_000)]).start()

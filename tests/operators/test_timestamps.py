@@ -217,7 +217,7 @@ def test_a_batch_of_nothing_but_nulls_is_dropped_and_no_sign_of_life() -> None:
     assert not list(operator.process(columns(at=pa.nulls(2)), 0))
 
 
-@pytest.mark.spec("E01", "E02")
+@pytest.mark.spec("E01")
 def test_ingestion_time_is_the_clock_of_arrival_never_falls_and_moves_watermarks_without_records() -> None:
     strategy = WatermarkStrategy.for_ingestion_time()
     steps = [now(7), RowBatch(["a", "b"]), now(10), RowBatch(["c"]), now(30)]

@@ -51,7 +51,7 @@ def test_without_records_no_watermark_is_emitted() -> None:
     assert watermarks(WatermarkStrategy.no_watermarks(), [RowBatch([1], [1]), now(10)]) == [(None, 1, 1)]
 
 
-@pytest.mark.spec("E21", "E22")
+@pytest.mark.spec("E05", "E21", "E22")
 def test_a_punctuated_watermark_follows_its_record_within_the_batch() -> None:
     class EveryRise(WatermarkGenerator):
         def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:

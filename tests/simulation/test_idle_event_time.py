@@ -42,7 +42,6 @@ def collected(result: Any) -> tuple[Any, Any]:
     return result.accumulators["out"], result.accumulators["late"]
 
 
-@pytest.mark.spec("E10", "E16")
 @pytest.mark.parametrize(
     "timeout, answer", [(None, ([("all", 10)], [])), ("10 s", ([("all", 3)], [("a", 7)]))], ids=["off", "on"]
 )
