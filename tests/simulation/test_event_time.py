@@ -1,4 +1,4 @@
-"""What event time promises of whole jobs: the same results at any speed, a bounded wait, and the slower of two inputs."""
+"""What event time promises of whole jobs: the same results at any speed, a bounded wait, the slower of two inputs."""
 
 from __future__ import annotations
 
