@@ -213,8 +213,8 @@ class OperatorStateStore:
         """The list whose entries are split over the subtasks, of a `ListStateDescriptor`.
 
         Raises:
-            SnapshotMismatch: a state of this name has another mode.
-            StateError: the descriptor is of another kind, or lets values expire.
+            SnapshotMismatch: the snapshot has a state of this name in another mode.
+            StateError: the descriptor is of another kind, or lets values expire, or the name is another state's.
         """
         return self._state(state_descriptor, "list", "split", OperatorListState)  # type: ignore[no-any-return]
 
@@ -222,8 +222,8 @@ class OperatorStateStore:
         """The list of which every subtask gets all entries at a restore, of a `ListStateDescriptor`.
 
         Raises:
-            SnapshotMismatch: a state of this name has another mode.
-            StateError: the descriptor is of another kind, or lets values expire.
+            SnapshotMismatch: the snapshot has a state of this name in another mode.
+            StateError: the descriptor is of another kind, or lets values expire, or the name is another state's.
         """
         return self._state(state_descriptor, "list", "union", OperatorListState)  # type: ignore[no-any-return]
 
@@ -231,8 +231,8 @@ class OperatorStateStore:
         """The map that is equal in every subtask, of a `MapStateDescriptor`.
 
         Raises:
-            SnapshotMismatch: a state of this name has another mode.
-            StateError: the descriptor is of another kind, or lets values expire.
+            SnapshotMismatch: the snapshot has a state of this name in another mode.
+            StateError: the descriptor is of another kind, or lets values expire, or the name is another state's.
         """
         return self._state(state_descriptor, "map", "broadcast", BroadcastState)  # type: ignore[no-any-return]
 
@@ -258,7 +258,9 @@ class OperatorStateStore:
             created.hold_to(descriptor)
             self._states[name] = mode, created
         known, state = self._states[name]
-        self._check(name, known, mode)
+        if known != mode:
+            problem = f"two states of one operator have the name {name!r}: {known} and {mode} operator state"
+            raise StateError(f"{problem}; give each a name of its own")
         return state
 
     def _check(self, name: str, known: str, mode: str) -> None:

@@ -183,6 +183,9 @@ def as_partitioner(function: Any) -> UserFunction:
 
 def as_process(function: Any) -> UserFunction:
     """`(value, context) -> iterable or None`, from a (Keyed)ProcessFunction or a callable."""
+    if hasattr(function, "process_broadcast_element"):
+        problem = f"process was given {type(function).__name__}, which also wants the records of a broadcast stream"
+        raise InvalidFunction(problem, "call connect(stream.broadcast(descriptor)) before process(...)", call_site())
     return _single(function, "process_element", "a ProcessFunction", "process", 2)
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from rayflink.common import JobFailed, PlanError, Time, TypeMismatch, Types, WatermarkStrategy
+from rayflink.common.errors import InvalidFunction
 from rayflink.datastream import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
@@ -213,6 +214,15 @@ def test_functions_of_the_wrong_kind_are_refused_in_their_line():
         events.connect(rules).process(lambda value, ctx: None)
     with pytest.raises(Exception, match="wants a function of 2 arguments, found one of 1"):
         events.connect(rules).process((lambda value: None, lambda value, ctx: None))
+
+
+def test_a_broadcast_function_wants_a_broadcast_stream():
+    events = environment().from_collection(EVENTS)
+    wanted = r"process was given .*Above, which also wants the records of a broadcast stream; call connect\("
+    with pytest.raises(InvalidFunction, match=wanted):
+        events.process(Above())
+    with pytest.raises(InvalidFunction, match=wanted):
+        events.key_by(lambda event: event[0]).process(KeyedAbove())
 
 
 def test_connect_wants_a_stream():

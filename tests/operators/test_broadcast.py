@@ -13,6 +13,7 @@ from rayflink.common.broadcast_functions import (
     KeyedBroadcastProcessFunction,
     KeyedStateFunction,
 )
+from rayflink.common.checkpointed_function import CheckpointedFunction
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.output_tag import OutputTag
 from rayflink.operators.base import UserCodeError
@@ -268,6 +269,40 @@ def test_every_new_subtask_gets_one_copy_and_a_smaller_job_loses_nothing(paralle
             assert [value[:2] for value in harness.output_values()] == [("usd", 10), ("eur", 15)]
             [(again,)] = harness.snapshot().values()
             assert len(again.lists["user/rules"][1]) == 2, "one copy, not one a former subtask"
+
+
+class Counting(CheckpointedFunction):
+    """Counts the records of the subtask in list state."""
+
+    def initialize_state(self, context: Any) -> None:
+        self.kept = context.get_operator_state_store().get_list_state(ListStateDescriptor("count"))
+        self.count = sum(self.kept.get())
+
+    def snapshot_state(self, context: Any) -> None:
+        self.kept.update([self.count])
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        self.count += 1
+        yield self.count, dict(ctx.get_broadcast_state(RULES).items())
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        self.count += 1
+        ctx.get_broadcast_state(RULES).put(value, self.count)
+
+
+def test_broadcast_functions_keep_list_state_beside_broadcast_state() -> None:
+    class Plain(Counting, BroadcastProcessFunction):
+        pass
+
+    class Keyed(Counting, KeyedBroadcastProcessFunction):
+        pass
+
+    given = [rec("a"), in2(rec("r")), rec("b"), in2(rec("s"))]
+    then = [rec((1, {})), rec((3, {"r": 2}))]
+    verify(lambda: BroadcastProcessOperator(Plain(), RULES), given, then)
+    parallel = [name for name in HARDSHIPS if name.startswith("three")]
+    keyed = lambda: KeyedBroadcastProcessOperator(first, Keyed(), RULES)  # noqa: E731
+    verify(keyed, given, then, without=[*parallel, *NOT_AS_A_JOB])
 
 
 # mistakes

@@ -14,7 +14,7 @@ from rayflink.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rayflink.state.errors import SerializationError, SnapshotMismatch, VersionMismatch
+from rayflink.state.errors import SerializationError, SnapshotMismatch, StateError, VersionMismatch
 from rayflink.state.handles import NoCurrentKeyError, StateStore
 from rayflink.state.isolation import isolated
 from rayflink.state.memory import HashMapBackend
@@ -212,8 +212,10 @@ def test_operator_state_is_isolated_and_checked() -> None:
     mine.append(2)
     next(listed.get()).append(3)
     assert list(listed) == [[1]]
-    with pytest.raises(SnapshotMismatch, match="'uid-1'.*split operator state.*union operator state"):
+    with pytest.raises(StateError, match="two states of one operator have the name 'l': split and union operator state"):
         states.get_union_list_state(ListStateDescriptor("l"))
+    with pytest.raises(SnapshotMismatch, match="'uid-1'.*split operator state.*union operator state"):
+        OperatorStateStore([{"l": ("split", ())}], "uid-1").get_union_list_state(ListStateDescriptor("l"))
     listed.update([len])
     listed.add(lambda: 0)
     with pytest.raises(SerializationError, match="'l'.*can be pickled"):
