@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from rayflink.common.errors import shorten
+from rayflink.common.errors import InvalidFunction, shorten
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.broadcast import BroadcastProcessOperator
@@ -68,7 +68,7 @@ class BroadcastConnectedStream:
                 None: anything.
 
         Raises:
-            TypeError: the function is of the other kind.
+            InvalidFunction: the function is of the other kind.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> from rayflink.datastream.state import MapStateDescriptor
@@ -88,11 +88,13 @@ class BroadcastConnectedStream:
         descriptors = self.broadcast_state_descriptors
         if key_selector is None:
             if isinstance(func, KeyedBroadcastProcessFunction):
-                raise TypeError(_wrong_kind(func, "streams without keys", "call key_by(...) before connect(...)"))
+                problem = f"the KeyedBroadcastProcessFunction {type(func).__name__} on streams without keys"
+                raise _refusal(problem, "call key_by(...) before connect(...)")
             factory = Factory(BroadcastProcessOperator, func, *descriptors)
             return self._two_input("Co-Process-Broadcast", factory, output_type)
         if isinstance(func, BroadcastProcessFunction):
-            raise TypeError(_wrong_kind(func, "a keyed stream", "derive it from KeyedBroadcastProcessFunction"))
+            problem = f"the BroadcastProcessFunction {type(func).__name__} on a keyed stream"
+            raise _refusal(problem, "derive it from KeyedBroadcastProcessFunction")
         factory = Factory(KeyedBroadcastProcessOperator, key_selector, func, *descriptors)
         return self._two_input("Keyed-Co-Process-Broadcast", factory, output_type, key_selector)
 
@@ -132,8 +134,8 @@ def checked_descriptors(given: Sequence[Any]) -> list[MapStateDescriptor]:
     return list(given)
 
 
-def _wrong_kind(func: Any, streams: str, remedy: str) -> str:
-    return f"process was given the {type(func).__mro__[1].__name__} {type(func).__name__} on {streams}; {remedy}"
+def _refusal(problem: str, remedy: str) -> InvalidFunction:
+    return InvalidFunction(f"process was given {problem}", remedy, graph.call_site())
 
 
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
