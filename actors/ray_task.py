@@ -29,6 +29,7 @@ from .failures import describe_failure, halt_process
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
 from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
+from .ray_workers import RayWorker
 from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory
@@ -251,7 +252,7 @@ class RayTask:
             whole = self._premises.program.whole(program, deployment)
             self._unseal()
             memory = self._premises.memory_of(deployment)
-            lent = Facilities(memory.manager, halt_process, self._wake.set)
+            lent = Facilities(memory.manager, halt_process, self._wake.set, RayWorker)
             task = StreamTask(whole, SystemClock(), self._mailbox, facilities=lent)
             task.metrics.located(self._premises.place["host"], self._premises.process_id)
             memory.report_in(task.metrics.group.group)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
+from rayflink.common.actor_pool import ActorPool, as_pool
 from rayflink.common.errors import shorten
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
@@ -22,6 +23,7 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.columnar import MapBatchesOperator
 from rayflink.operators.factory import Factory, Typed
+from rayflink.operators.pooled_batches import PooledBatchesOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
@@ -114,18 +116,46 @@ class DataStream(Step):
         check_fields("project", field_indexes, self._transformation.declared_type())
         return self._one_input("Projection", Factory(ProjectOperator, *field_indexes))
 
-    def map_batches(self, func: Any, form: str | None = None, timestamp_column: str | None = None) -> DataStream:
+    def map_batches(
+        self,
+        func: Any,
+        form: str | None = None,
+        timestamp_column: str | None = None,
+        concurrency: int | ActorPool | None = None,
+    ) -> DataStream:
         """A function on batches of columns, as Arrow, polars or pandas.
 
         How many rows a batch has depends on what is at hand; what the function sums up of one is a part of the whole.
 
+        With `concurrency` it runs in processes of its own: Ray actors with the CPUs and GPUs that an `ActorPool` says,
+        or threads of a local run. `func` may then be a class, such as that of a model, which each process makes an
+        instance of. See docs/async.md.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> class Model:
+        ...     def __init__(self):
+        ...         self.weight = 3  # loaded once a process
+        ...     def __call__(self, numbers):
+        ...         return [self.weight * n for n in numbers]
+        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+        >>> list(env.from_collection([1, 2, 4]).map_batches(Model, "rows", concurrency=2).execute_and_collect())
+        [3, 6, 12]
+
         Args:
             func: takes and returns a pyarrow RecordBatch or Table, or a polars or pandas DataFrame.
-            form: "arrow", "table", "polars" or "pandas"; None: by the annotation of its parameter, else "arrow".
+            form: "arrow", "table", "polars" or "pandas"; None: by the annotation of its parameter, else "arrow". With
+                `concurrency` also "rows": a list of records in, a list of results out.
             timestamp_column: where it finds and returns the rows' timestamps; None: it returns as many rows as it got.
+            concurrency: processes in all, or an `ActorPool`; None: it runs in the task.
         """
+        if concurrency is not None:
+            return self._map_in_pool(func, form, timestamp_column, as_pool(concurrency))
         MapBatchesOperator(func, form, timestamp_column)  # refuses a wrong form here, in the user's line
         return self._one_input("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
+
+    def _map_in_pool(self, func: Any, form: str | None, timestamp_column: str | None, pool: ActorPool) -> DataStream:
+        stream = self._one_input("Map Batches", Factory(PooledBatchesOperator, func, pool, form, timestamp_column))
+        return stream.set_parallelism(pool.size) if self._env.get_parallelism() > pool.size else stream
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:
         """Any number of results for each record, and side outputs: `yield tag, value`.

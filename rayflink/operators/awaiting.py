@@ -158,6 +158,8 @@ class AwaitingOperator(Operator):
         runner.advance()
         while runner.answers:
             request, answer = runner.answers.popleft()
+            if isinstance(answer, Exception):
+                raise answer
             self._line.answered(request, answer)
             self.heed(request)
         taken = self._line.taken()

@@ -45,30 +45,41 @@ class MapBatchesOperator(FunctionOperator):
         stamps = batch.timestamps
         try:
             if self._timestamp_column is not None and stamps is not None:
-                data = _with_column(data, self._timestamp_column, stamps)
+                data = with_column(data, self._timestamp_column, stamps)
             result = from_form(self._function.call(to_form(data, self._form)))
-            stamps, result = self._timestamps(stamps, data.num_rows, result)
+            stamps, result = timed_result(result, stamps, data.num_rows, self._timestamp_column)
         except Exception as error:
             raise self.failure("map_batches", f"{data.num_rows} rows of {data.schema.names}") from error
         return (ArrowBatch(result, stamps),)
 
-    def _timestamps(self, stamps: Any, rows_in: int, result: pyarrow.RecordBatch) -> tuple[Any, pyarrow.RecordBatch]:
-        import numpy
 
-        if stamps is None:
-            return None, result
-        name = self._timestamp_column
-        if name is not None:
-            if name not in result.schema.names:
-                raise ValueError(f"the result has no column {name!r} for its timestamps, only {result.schema.names}")
-            found = result.column(name).to_numpy(zero_copy_only=False).astype("int64")
-            return found, result.drop_columns([name])
-        if result.num_rows != rows_in:
-            raise ValueError(
-                f"{rows_in} rows with timestamps became {result.num_rows} rows, and which row has which timestamp is "
-                "unknown; pass timestamp_column="
-            )
-        return numpy.asarray(stamps, dtype="int64"), result
+def timed_result(
+    result: pyarrow.RecordBatch, stamps: Any, rows_in: int, column: str | None
+) -> tuple[Any, pyarrow.RecordBatch]:
+    """The timestamps of a result, and the result without the column that held them.
+
+    Args:
+        stamps: of the `rows_in` rows that went in; None: they had none.
+        column: where the result has its timestamps; None: it has those of the rows that went in.
+
+    Raises:
+        ValueError: it is unknown which row has which timestamp.
+    """
+    import numpy
+
+    if stamps is None:
+        return None, result
+    if column is not None:
+        if column not in result.schema.names:
+            raise ValueError(f"the result has no column {column!r} for its timestamps, only {result.schema.names}")
+        found = result.column(column).to_numpy(zero_copy_only=False).astype("int64")
+        return found, result.drop_columns([column])
+    if result.num_rows != rows_in:
+        raise ValueError(
+            f"{rows_in} rows with timestamps became {result.num_rows} rows, and which row has which timestamp is "
+            "unknown; pass timestamp_column="
+        )
+    return numpy.asarray(stamps, dtype="int64"), result
 
 
 def annotated_form(call: Callable[..., Any]) -> str:
@@ -125,7 +136,12 @@ def from_form(result: Any) -> pyarrow.RecordBatch:
     return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=result.schema)
 
 
-def _with_column(data: pyarrow.RecordBatch, name: str, stamps: Any) -> pyarrow.RecordBatch:
+def with_column(data: pyarrow.RecordBatch, name: str, stamps: Any) -> pyarrow.RecordBatch:
+    """The rows with their timestamps as a further column.
+
+    Raises:
+        ValueError: they have a column of that name.
+    """
     import pyarrow
 
     if name in data.schema.names:

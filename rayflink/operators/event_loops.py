@@ -34,7 +34,7 @@ class CoroutineRunner(Protocol):
     answers: Answers
 
     def begin(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Start a coroutine, which raises nothing; what it returns is an answer."""
+        """Start a coroutine; what it returns or raises is an answer."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function, plain or async, in the loop, and wait for it.
@@ -108,7 +108,7 @@ class LoopThread:
         self._loop.create_task(self._answering(what_for, coroutine))
 
     async def _answering(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self.answers.append((what_for, await coroutine))
+        self.answers.append((what_for, await _answer_of(coroutine)))
         self._wake()
 
     def _run(self) -> None:
@@ -189,7 +189,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
             super().close()
 
     async def _answering(self, what_for: Any, coroutine: Awaitable[Any]) -> None:
-        self.answers.append((what_for, await coroutine))
+        self.answers.append((what_for, await _answer_of(coroutine)))
 
     def _turn(self) -> None:
         """Run what is ready until nothing is: a loop that is told to stop before it runs makes one round."""
@@ -201,6 +201,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def _next_timer(self) -> float | None:
         return min((timer.when() for timer in self._scheduled if not timer.cancelled()), default=None)
+
+
+async def _answer_of(coroutine: Awaitable[Any]) -> Any:
+    try:
+        return await coroutine
+    except Exception as error:  # an answer as well: nobody may wait for one in vain
+        return error
 
 
 async def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -1,0 +1,63 @@
+"""Workers of pools as Ray actors, which end with the process that made them."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+
+from rayflink.operators.workers import WorkerLost, WorkerSpec
+
+from .model_actor import ModelActor
+from .user_code import pack
+
+
+class RayWorker:
+    """One actor.
+
+    Args:
+        spec: what it holds and takes of the cluster.
+
+    Raises:
+        NotSerializable: the function cannot be sent to another process.
+    """
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        options: dict[str, Any] = {
+            "num_cpus": spec.num_cpus,
+            "num_gpus": spec.num_gpus,
+            "resources": spec.resources,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+        }
+        packed = pack(spec.function, f"the function of {spec.name!r}")
+        blueprint: Any = ray.remote(**options)(ModelActor)
+        self._actor: Any = blueprint.remote(packed)
+
+    async def ready(self) -> None:
+        await _answer(self._actor.ready.remote())
+
+    async def call(self, data: Any) -> Any:
+        if not isinstance(data, list):
+            return await _answer(self._actor.call.remote(data))
+        return pickle.loads(await _answer(self._actor.call.remote(pack(data, "a batch"))))
+
+    def close(self) -> None:
+        ray.kill(self._actor)
+
+
+async def _answer(ref: Any) -> Any:
+    try:
+        return await asyncio.wrap_future(ref.future())
+    except RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from error
+        raise
+    except RayActorError as error:
+        raise WorkerLost(str(error).strip().splitlines()[0]) from error
+
+
+__all__ = ["RayWorker"]
