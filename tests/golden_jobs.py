@@ -21,6 +21,7 @@ from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
+    ActorPool,
     AsyncDataStream,
     AsyncFunction,
     AsyncRetryStrategy,
@@ -470,6 +471,25 @@ def async_lookups(env: Environment) -> None:
     lookups.set_parallelism(2).sink_to(out("unordered")).set_parallelism(1)
 
 
+class Scores:
+    """Stands for a model; fails at its first batch."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+
+    def __call__(self, numbers: list[int]) -> list[tuple[int, int]]:
+        if not self.has_failed:
+            self.has_failed = True
+            raise ConnectionError("not warm yet")
+        return [(n, n * n) for n in numbers]
+
+
+def pooled_model(env: Environment) -> None:
+    """Batches worked by processes of their own, in order."""
+    pool = ActorPool(2, num_cpus=0.1, batch_size=4, retry_delay_ms=5)
+    env.from_sequence(1, 40).map_batches(Scores, "rows", concurrency=pool).sink_to(out())
+
+
 LOOKED_UP = [(n, "unknown" if n == 13 else f"item {n}") for n in range(1, 41)]
 
 
@@ -533,6 +553,7 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
     GoldenJob("one record", one_record, {"out": [("a", 1)]}),
     GoldenJob("pauses", pauses, {"out": [10, 20, 30]}),
     GoldenJob("async lookups", async_lookups, {"ordered": LOOKED_UP, "unordered": LOOKED_UP}, in_order=("ordered",)),
+    GoldenJob("pooled model", pooled_model, {"out": [(n, n * n) for n in range(1, 41)]}, in_order=("out",)),
     GoldenJob("diamond", diamond, {"out": [*range(1, 21), *range(-20, 0)]}),
     GoldenJob("aligned sources", aligned_sources, {"out": [(30, 30, "together")]}, streaming_only=True),
     GoldenJob(

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         JoinFunction as JoinFunction,
         ProcessJoinFunction as ProcessJoinFunction,
     )
+    from rayflink.common.actor_pool import ActorPool as ActorPool
     from rayflink.common.output_tag import OutputTag as OutputTag
     from rayflink.datastream.broadcast import (
         BroadcastConnectedStream as BroadcastConnectedStream,
@@ -127,6 +128,7 @@ else:
                 "TimeDomain TimerService WindowFunction"
             ),
             "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
+            "rayflink.common.actor_pool": "ActorPool",
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
             "rayflink.datastream.async_data_stream": "AsyncDataStream",

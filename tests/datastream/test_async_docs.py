@@ -7,7 +7,10 @@ import importlib
 
 import pytest
 
-MODULES = ("common.async_retries", "datastream.async_data_stream", "operators.event_loops", "operators.in_flight")
+MODULES = (
+    "common.actor_pool", "common.async_retries", "datastream.async_data_stream", "operators.batch_size",
+    "operators.circuit_breaker", "operators.event_loops", "operators.in_flight",
+)  # fmt: skip
 
 
 def test_the_examples_of_the_page_run(repository):
