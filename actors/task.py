@@ -230,6 +230,7 @@ class StreamTask:
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
+                times += [link.operator.next_upkeep_ms() for link in self._chain.links]
                 if self._chain.idle and self._chain.takes_records():
                     times.append(self._idle_advance.next_ms)
             times += [self._chain.links[index].operator.next_completion_ms() for index in self._chain.outside]
@@ -364,6 +365,9 @@ class StreamTask:
             if due is not None and due <= now:
                 self._chain.emit(index, link.operator.on_processing_time(now))
                 fired = True
+            due = link.operator.next_upkeep_ms()
+            if due is not None and due <= now:
+                link.operator.upkeep(now)
         return fired
 
     def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:

@@ -19,6 +19,7 @@ from .errors import StateError
 
 if TYPE_CHECKING:
     from .descriptors import StateDescriptor
+    from .expiry import Expiring
 
 
 class _NoKey:
@@ -37,19 +38,29 @@ def _no_clock() -> int:
     raise StateError("state with a time to live was used where there is no clock; give the KeyContext one")
 
 
+def _uncounted(state: str) -> Callable[[int], None]:
+    return lambda entries: None
+
+
 class KeyContext:
     """Whose state the handles of one operator read and write: the current key, canonical, and namespace.
 
     Args:
         now_ms: epoch milliseconds of the wall clock, for state that expires.
+        counter_of: name of a state that expires -> what is told how many of its entries were forgotten as expired.
     """
 
-    __slots__ = ("key", "namespace", "now_ms")
+    __slots__ = ("counter_of", "key", "namespace", "now_ms", "swept")
 
-    def __init__(self, now_ms: Callable[[], int] = _no_clock) -> None:
+    def __init__(
+        self, now_ms: Callable[[], int] = _no_clock, counter_of: Callable[[str], Callable[[int], None]] = _uncounted
+    ) -> None:
         self.key: Any = NO_KEY
         self.namespace: Any = None
         self.now_ms = now_ms
+        self.counter_of = counter_of
+        self.swept: list[Expiring] = []
+        """The states to be swept in the background, as their handles were made."""
 
 
 class Entries(Protocol):

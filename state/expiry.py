@@ -4,6 +4,10 @@ An entry expires when its time to live has passed since that time: at `last acce
 maps keep a time for each element and each map key. The times are stored with the values, so they are in the snapshot
 and a restored entry is as old as it was.
 
+In the background a sweep walks over all entries, round after round, slice by slice. A round begins at the earliest when
+half the time to live has passed since the last one began, so what expired is gone after that half and one round. Flink
+leaves this to a filter in RocksDB's compaction; a sweep does the same on every backend.
+
 Source: apache/flink TtlValueState, TtlListState, TtlMapState, TtlIncrementalCleanup.
 """
 
@@ -14,8 +18,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from .backend import Entries, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
+from .backend import Entries, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
 from .descriptors import StateDescriptor
+
+SLICE_MS = 100
+"""Time between two slices of a round, at least."""
+SLICE_SECONDS = 0.005
+"""Time after which a slice of the background sweep ends."""
+LEAST_ROUND_MS = 1_000
+"""Time between the beginnings of two rounds, at least."""
+_LOOKS_AT_CLOCK = 16
+"""Entries of a slice between two looks at the clock."""
 
 _ABSENT: Any = object()
 _Entry = tuple[int, Any]
@@ -32,6 +45,7 @@ class Expiry:
         returns_expired: an expired entry that is still there is given out once more, and then forgotten.
         in_snapshots: expired entries are left out of snapshots.
         looked_at: keys of the state that each access also looks at, to forget what expired; 0 for none.
+        in_background: a sweep over all entries forgets what expired, also when the state is not accessed.
     """
 
     ttl_ms: int
@@ -39,45 +53,94 @@ class Expiry:
     returns_expired: bool = False
     in_snapshots: bool = False
     looked_at: int = 0
+    in_background: bool = False
 
 
-def expiring_table(
-    expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, now_ms: Callable[[], int]
-) -> Entries:
-    """The table of a value, list, reducing or aggregating state whose entries expire.
-
-    Args:
-        now_ms: epoch milliseconds of the wall clock.
-    """
+def expiring_table(expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext) -> Entries:
+    """The table of a value, list, reducing or aggregating state whose entries expire."""
     made = ExpiringListTable if descriptor.kind == "list" else ExpiringTable
-    table = made(backend.table(descriptor), expiry, now_ms)
-    if expiry.in_snapshots:
-        backend.filter_snapshots(descriptor, table.unexpired)
+    table = made(backend.table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
+    _announce(table, expiry, descriptor, backend, context)
     return table
 
 
 def expiring_map_table(
-    expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, now_ms: Callable[[], int]
+    expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext
 ) -> MapEntries:
     """The table of a map state whose values expire one by one."""
-    table = ExpiringMapTable(backend.map_table(descriptor), expiry, now_ms)
-    if expiry.in_snapshots:
-        backend.filter_snapshots(descriptor, table.unexpired)
+    table = ExpiringMapTable(backend.map_table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
+    _announce(table, expiry, descriptor, backend, context)
     return table
 
 
-class _Expiring:
-    """What the tables share: the clock, and the walk over all keys that forgets what nobody reads any more."""
+def _announce(
+    table: Expiring, expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext
+) -> None:
+    if expiry.in_snapshots:
+        backend.filter_snapshots(descriptor, table.unexpired)
+    if expiry.in_background:
+        context.swept.append(table)
 
-    __slots__ = ("_expiry", "_now_ms", "_walk")
 
-    def __init__(self, expiry: Expiry, now_ms: Callable[[], int]) -> None:
+class Expiring:
+    """What the tables share: the clock, and the walks over all keys that forget what nobody reads any more.
+
+    Args:
+        expiry: the rules.
+        now_ms: epoch milliseconds of the wall clock.
+        forgot: told how many entries expired and were removed.
+    """
+
+    __slots__ = ("_expiry", "_forgot", "_met", "_now_ms", "_round", "_round_began_ms", "_sleeps", "_walk", "sweep_at")
+
+    def __init__(self, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]) -> None:
         self._expiry = expiry
         self._now_ms = now_ms
+        self._forgot = forgot
         self._walk: Iterator[tuple[Any, Any]] = iter(())
+        self._round: Iterator[tuple[Any, Any]] | None = None
+        self._round_began_ms = 0
+        self._met = False  # whether the round has met an entry
+        self._sleeps = False  # whether the sweep waits for the first entry
+        self.sweep_at: int | None = 0 if expiry.in_background else None
+        """When the next slice of the background sweep is due, epoch ms; None while there are no entries."""
+
+    def sweep(self, now_ms: int, most: int, may_continue: Callable[[], bool]) -> None:
+        """One slice of the background sweep, which sets when the next is due.
+
+        Args:
+            now_ms: epoch milliseconds.
+            most: entries to look at, at least 1.
+            may_continue: asked now and then; on False the slice ends.
+        """
+        if self._round is None:
+            self._round, self._round_began_ms, self._met = self._begin_walk(), now_ms, False
+        seen = 0
+        for key, namespace in islice(self._round, most):
+            self._tidy(key, namespace, now_ms)
+            seen += 1
+            if seen % _LOOKS_AT_CLOCK == 0 and not may_continue():
+                break
+        if seen:
+            self._met, self.sweep_at = True, now_ms + SLICE_MS
+            return
+        self._round = None
+        if self._met:
+            pause = max(self._expiry.ttl_ms // 2, LEAST_ROUND_MS)
+            self.sweep_at = max(self._round_began_ms + pause, now_ms + SLICE_MS)
+        else:
+            self._sleeps, self.sweep_at = True, None
+
+    def unexpired(self, entry: Any) -> Any:
+        """What a snapshot keeps of a stored entry; None for nothing."""
+        raise NotImplementedError
 
     def _is_over(self, entry: _Entry, now_ms: int) -> bool:
         return entry[0] + self._expiry.ttl_ms <= now_ms
+
+    def _wake(self, now_ms: int) -> None:
+        """There is an entry again: it may be over after its time to live."""
+        self._sleeps, self.sweep_at = False, now_ms + self._expiry.ttl_ms
 
     def _look_around(self) -> None:
         """Look at the next few keys of the walk; after the last one it begins anew."""
@@ -97,19 +160,22 @@ class _Expiring:
         raise NotImplementedError
 
 
-class ExpiringTable(_Expiring):
+class ExpiringTable(Expiring):
     """Single values that expire.
 
     Args:
         table: holds (last access, value) pairs.
         expiry: the rules.
         now_ms: epoch milliseconds of the wall clock.
+        forgot: told how many entries expired and were removed.
     """
 
     __slots__ = ("_table",)
 
-    def __init__(self, table: KeyedTable, expiry: Expiry, now_ms: Callable[[], int]) -> None:
-        super().__init__(expiry, now_ms)
+    def __init__(
+        self, table: KeyedTable, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]
+    ) -> None:
+        super().__init__(expiry, now_ms, forgot)
         self._table = table
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
@@ -120,7 +186,7 @@ class ExpiringTable(_Expiring):
             return default
         now_ms = self._now_ms()
         if self._is_over(entry, now_ms):
-            self._table.remove(key, namespace)
+            self._forget(key, namespace)
             return entry[1] if self._expiry.returns_expired else default
         if self._expiry.on_read:
             self._table.put(key, (now_ms, entry[1]), namespace)
@@ -129,7 +195,10 @@ class ExpiringTable(_Expiring):
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the entry; its time begins anew."""
         self._look_around()
-        self._table.put(key, (self._now_ms(), value), namespace)
+        now_ms = self._now_ms()
+        self._table.put(key, (now_ms, value), namespace)
+        if self._sleeps:
+            self._wake(now_ms)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Single values have no end to add to."""
@@ -150,7 +219,11 @@ class ExpiringTable(_Expiring):
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
         entry = self._table.get(key, namespace)
         if entry is not None and self._is_over(entry, now_ms):
-            self._table.remove(key, namespace)
+            self._forget(key, namespace)
+
+    def _forget(self, key: Any, namespace: Any, entries: int = 1) -> None:
+        self._table.remove(key, namespace)
+        self._forgot(entries)
 
 
 class ExpiringListTable(ExpiringTable):
@@ -170,11 +243,11 @@ class ExpiringListTable(ExpiringTable):
         now_ms, expiry = self._now_ms(), self._expiry
         live = [entry for entry in entries if not self._is_over(entry, now_ms)]
         if not live:
-            self._table.remove(key, namespace)
+            self._forget(key, namespace, len(entries))
         elif expiry.on_read:
-            self._table.put(key, [(now_ms, value) for _, value in live], namespace)
+            self._keep(key, [(now_ms, value) for _, value in live], namespace, len(entries))
         elif len(live) < len(entries) and not expiry.returns_expired:
-            self._table.put(key, live, namespace)
+            self._keep(key, live, namespace, len(entries))
         given = entries if expiry.returns_expired else live
         return [value for _, value in given] if given else default
 
@@ -183,11 +256,16 @@ class ExpiringListTable(ExpiringTable):
         self._look_around()
         now_ms = self._now_ms()
         self._table.put(key, [(now_ms, element) for element in value], namespace)
+        if self._sleeps:
+            self._wake(now_ms)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
         self._look_around()
-        self._table.append(key, (self._now_ms(), value), namespace)
+        now_ms = self._now_ms()
+        self._table.append(key, (now_ms, value), namespace)
+        if self._sleeps:
+            self._wake(now_ms)
 
     def unexpired(self, entry: Any) -> Any:
         """What a snapshot keeps of a stored list; None for nothing."""
@@ -200,24 +278,32 @@ class ExpiringListTable(ExpiringTable):
         if len(live) == len(entries):
             return
         if live:
-            self._table.put(key, live, namespace)
+            self._keep(key, live, namespace, len(entries))
         else:
-            self._table.remove(key, namespace)
+            self._forget(key, namespace, len(entries))
+
+    def _keep(self, key: Any, live: list[_Entry], namespace: Any, before: int) -> None:
+        self._table.put(key, live, namespace)
+        if len(live) < before:
+            self._forgot(before - len(live))
 
 
-class ExpiringMapTable(_Expiring):
+class ExpiringMapTable(Expiring):
     """Maps whose values expire one by one.
 
     Args:
         table: holds (last access, value) pairs.
         expiry: the rules.
         now_ms: epoch milliseconds of the wall clock.
+        forgot: told how many entries expired and were removed.
     """
 
     __slots__ = ("_table",)
 
-    def __init__(self, table: KeyedMapTable, expiry: Expiry, now_ms: Callable[[], int]) -> None:
-        super().__init__(expiry, now_ms)
+    def __init__(
+        self, table: KeyedMapTable, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]
+    ) -> None:
+        super().__init__(expiry, now_ms, forgot)
         self._table = table
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
@@ -230,7 +316,10 @@ class ExpiringMapTable(_Expiring):
     def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
         """Set the value at `map_key`; its time begins anew."""
         self._look_around()
-        self._table.put(key, map_key, (self._now_ms(), value), namespace)
+        now_ms = self._now_ms()
+        self._table.put(key, map_key, (now_ms, value), namespace)
+        if self._sleeps:
+            self._wake(now_ms)
 
     def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
         """Delete the value at `map_key`, if there is one."""
@@ -260,7 +349,7 @@ class ExpiringMapTable(_Expiring):
     def _given(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
         """Whether a read gives the entry, which is forgotten if it expired; else its time may begin anew."""
         if self._is_over(entry, now_ms):
-            self._table.remove(key, map_key, namespace)
+            self._forget(key, map_key, namespace)
             return self._expiry.returns_expired
         if self._expiry.on_read:
             self._table.put(key, map_key, (now_ms, entry[1]), namespace)
@@ -272,7 +361,11 @@ class ExpiringMapTable(_Expiring):
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
         for at, entry in self._table.items(key, namespace):
             if self._is_over(entry, now_ms):
-                self._table.remove(key, at, namespace)
+                self._forget(key, at, namespace)
+
+    def _forget(self, key: Any, map_key: Any, namespace: Any) -> None:
+        self._table.remove(key, map_key, namespace)
+        self._forgot(1)
 
 
-__all__ = ["Expiry", "expiring_map_table", "expiring_table"]
+__all__ = ["SLICE_MS", "SLICE_SECONDS", "Expiring", "Expiry", "expiring_map_table", "expiring_table"]

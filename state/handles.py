@@ -363,7 +363,7 @@ class StateStore:
             expiry = state_descriptor.expiry
             if expiry is None:
                 return MapState(self._backend.map_table(state_descriptor), name, context, scoped)
-            expiring = expiring_map_table(expiry, state_descriptor, self._backend, context.now_ms)
+            expiring = expiring_map_table(expiry, state_descriptor, self._backend, context)
             return MapState(expiring, name, context, scoped)
 
         return self._handle(state_descriptor, "map", create)
@@ -388,7 +388,7 @@ class StateStore:
     def _table_of(self, descriptor: StateDescriptor) -> Entries:
         if descriptor.expiry is None:
             return self._backend.table(descriptor)
-        return expiring_table(descriptor.expiry, descriptor, self._backend, self._context.now_ms)
+        return expiring_table(descriptor.expiry, descriptor, self._backend, self._context)
 
     def _handle(self, descriptor: Any, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
         if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:

@@ -401,6 +401,10 @@ ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, Fal
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
                                   "Write each change of state to a log, so that checkpoints are short.",
                                   unheeded="writes no log of changes")
+TTL_SWEEP_RATE = _option(_K, "rayflink.state.ttl.sweep-rate", INT, 5_000,
+                         "Most entries a second that the background clean-up looks at, of each state with a time to "
+                         "live in each subtask; 0: no clean-up. Ten times a second it works for about 5 ms at most.",
+                         test=_NOT_NEGATIVE)
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
                            test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)

@@ -45,11 +45,15 @@ class TtlIncrementalCleanupStrategy(TtlCleanupStrategy):
 
 
 class TtlRocksdbCompactFilterCleanupStrategy(TtlCleanupStrategy):
-    """RocksDB drops expired values while it compacts; the hashmap backend does not heed it.
+    """A sweep in the background walks over all values and drops expired ones.
+
+    In Flink RocksDB does it while it compacts; here it is the same on every backend. The option
+    `rayflink.state.ttl.sweep-rate` says how fast it walks.
 
     Args:
-        query_time_after_num_entries: entries after which the filter asks for the time.
-        periodic_compaction_time: age at which a file is compacted; None for 30 days.
+        query_time_after_num_entries: accepted; the sweep asks for the time once for each of its slices.
+        periodic_compaction_time: accepted; a round of the sweep begins when half the time to live has passed since the
+            one before. None for 30 days.
     """
 
     def __init__(self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None) -> None:
@@ -57,11 +61,11 @@ class TtlRocksdbCompactFilterCleanupStrategy(TtlCleanupStrategy):
         self._periodic_compaction_time = periodic_compaction_time or Duration.of_days(30)
 
     def get_query_time_after_num_entries(self) -> int:
-        """Entries after which the filter asks for the time."""
+        """Entries after which Flink's filter asks for the time."""
         return self._query_time_after_num_entries
 
     def get_periodic_compaction_time(self) -> Duration:
-        """Age at which a file is compacted."""
+        """Age at which Flink has a file compacted."""
         return self._periodic_compaction_time
 
 
@@ -100,15 +104,20 @@ class TtlCleanupStrategies:
         """Whether expired values are left out of snapshots."""
         return TtlStrategies.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
+    def looked_at(self) -> int:
+        """Keys that an access really looks at: none unless asked for, since the sweep in the background is cheaper."""
+        chosen = self._strategies.get(TtlStrategies.INCREMENTAL_CLEANUP)
+        return chosen.get_cleanup_size() if isinstance(chosen, TtlIncrementalCleanupStrategy) else 0
+
     def get_incremental_cleanup_strategy(self) -> TtlIncrementalCleanupStrategy | None:
-        """How many other keys an access looks at: by default 5 in the background, else none."""
+        """How many other keys an access looks at: in Flink by default 5 in the background, else none."""
         chosen = self._strategies.get(TtlStrategies.INCREMENTAL_CLEANUP)
         if isinstance(chosen, TtlIncrementalCleanupStrategy):
             return chosen
         return TtlIncrementalCleanupStrategy(5, False) if self._is_cleanup_in_background else None
 
     def get_rocksdb_compact_filter_cleanup_strategy(self) -> TtlRocksdbCompactFilterCleanupStrategy | None:
-        """What RocksDB would do: by default it cleans in the background."""
+        """The sweep in the background: by default there is one."""
         chosen = self._strategies.get(TtlStrategies.ROCKSDB_COMPACTION_FILTER)
         if isinstance(chosen, TtlRocksdbCompactFilterCleanupStrategy):
             return chosen
@@ -214,13 +223,13 @@ class StateTtlConfig:
         if not self.is_enabled():
             return None
         cleanup = self._cleanup_strategies
-        incremental = cleanup.get_incremental_cleanup_strategy()
         return Expiry(
             ttl_ms=to_millis(self._ttl),
             on_read=self._update_type is TtlUpdateType.OnReadAndWrite,
             returns_expired=self._state_visibility is TtlStateVisibility.ReturnExpiredIfNotCleanedUp,
             in_snapshots=cleanup.in_full_snapshot(),
-            looked_at=0 if incremental is None else incremental.get_cleanup_size(),
+            looked_at=cleanup.looked_at(),
+            in_background=cleanup.get_rocksdb_compact_filter_cleanup_strategy() is not None,
         )
 
     def __repr__(self) -> str:
@@ -300,11 +309,11 @@ class StateTtlConfig:
         def cleanup_in_rocksdb_compact_filter(
             self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
         ) -> StateTtlConfig.Builder:
-            """What RocksDB's compaction should do; the hashmap backend does not heed it, as in Flink.
+            """Sweep over all values in the background, on every backend; that is also what is done by default.
 
             Args:
-                query_time_after_num_entries: entries after which the filter asks for the time.
-                periodic_compaction_time: age at which a file is compacted; None: 30 days.
+                query_time_after_num_entries: accepted; the sweep asks for the time once for each of its slices.
+                periodic_compaction_time: accepted; rounds of the sweep begin half a time to live after one another.
             """
             chosen = TtlRocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
             self._strategies[TtlStrategies.ROCKSDB_COMPACTION_FILTER] = chosen

@@ -191,6 +191,13 @@ class Operator(ABC):
         """Epoch milliseconds at which `completed` has something to do; None: when `OperatorContext.wake` is called."""
         return None
 
+    def next_upkeep_ms(self) -> int | None:
+        """Epoch milliseconds at which `upkeep` is due, or None: work in the background that emits nothing."""
+        return None
+
+    def upkeep(self, now_ms: int) -> None:  # noqa: B027
+        """Do a little of that work: a few milliseconds."""
+
     def end_input(self, input_index: int) -> Iterable[Element]:
         """One of the inputs has ended; the operator goes on with the others."""
         return ()

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from rayflink.state.backend import KeyContext, KeyedBackend
 from rayflink.state.errors import InvalidKeyError
+from rayflink.state.expiry import SLICE_MS, SLICE_SECONDS
 from rayflink.state.handles import StateStore
 from rayflink.state.keys import canonical_key
 
@@ -20,6 +21,8 @@ from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Water
 from ..common.errors import TypeMismatch
 from ..common.functions import KeyBy, KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
 from ..common.logs import get_logger
+from ..common.metrics import Counter
+from ..common.options import TTL_SWEEP_RATE
 from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
@@ -28,6 +31,8 @@ from .user_code import FunctionOperator, UserCode, list_of
 
 log = get_logger(__name__)
 _WATERMARK_ENTRY = "_watermark"
+EXPIRED_METRIC = "numStateEntriesExpired"
+"""Entries of a state that were forgotten since their time to live was over."""
 
 
 class KeyedOperator(FunctionOperator):
@@ -54,7 +59,9 @@ class KeyedOperator(FunctionOperator):
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.backend = self.create_backend(self.ctx)
         self._has_backend = True
-        self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()))
+        self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()), self._counter_of_expired)
+        rate = TTL_SWEEP_RATE.read(self.ctx.config.get(TTL_SWEEP_RATE.key, TTL_SWEEP_RATE.default))
+        self._swept_a_slice = -(-rate * SLICE_MS // 1000)
         self.declare_state()
         self.backend.restore([snapshot.keyed for snapshot in snapshots])
         self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
@@ -88,6 +95,26 @@ class KeyedOperator(FunctionOperator):
             if opened:
                 with UserCode(self.ctx, "close of the key selector"):
                     self._selector.close()
+
+    def next_upkeep_ms(self) -> int | None:
+        """When the background sweep of state with a time to live goes on."""
+        if not self._swept_a_slice:
+            return None
+        return min((state.sweep_at for state in self.context.swept if state.sweep_at is not None), default=None)
+
+    def upkeep(self, now_ms: int) -> None:
+        """A slice of the sweep of each state that is due."""
+        monotonic = self.ctx.clock.monotonic
+        until = monotonic() + SLICE_SECONDS
+        for state in self.context.swept:
+            if state.sweep_at is not None and state.sweep_at <= now_ms:
+                state.sweep(now_ms, self._swept_a_slice, lambda: monotonic() < until)
+
+    def _counter_of_expired(self, state: str) -> Callable[[int], None]:
+        if self.ctx.metrics is None:
+            return lambda entries: None
+        counter: Counter = self.ctx.metrics.add_group("state", state).counter(EXPIRED_METRIC)
+        return counter.inc
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         """Advance event time, fire what is due by then, and pass the watermark on."""

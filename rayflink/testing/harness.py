@@ -43,9 +43,7 @@ class Place:
     cached_files: Mapping[str, str] = field(default_factory=dict)
 
 
-def rescaled_snapshots(
-    snapshots: Sequence[Snapshots], parallelism: int, max_parallelism: int = 128
-) -> list[Snapshots]:
+def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_parallelism: int = 128) -> list[Snapshots]:
     """What each of `parallelism` subtasks starts from, given what `snapshot` gave for each former one, by its index.
 
     Keyed state goes with its key groups, lists as their mode says: dealt evenly, all to everyone, or one copy each.
@@ -187,6 +185,8 @@ class OperatorHarness:
                 before = due
                 self._chain.emit(index, operator.on_processing_time(ms))
                 self._run()
+            while (due := operator.next_upkeep_ms()) is not None and due <= ms:
+                operator.upkeep(ms)
         self._run()
 
     def end_input(self, input_index: int = 0) -> None:

@@ -7,6 +7,7 @@ once the operator has seen that, the stage lets the later step go.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -198,19 +199,18 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
     """Let the operator live by the clock of the stage, and tell the stage how far it has come."""
     setup, due, fire = operator.setup, operator.next_processing_time, operator.on_processing_time
     end_input, process_marker = operator.end_input, operator.process_latency_marker
-    completion, takes = operator.next_completion_ms, operator.takes
+    completion, takes, upkeep = operator.next_completion_ms, operator.takes, operator.upkeep
 
     def staged_setup(ctx: Any) -> None:
         stage.enter(operator)
         setup(replace(ctx, clock=stage.clock))
 
-    def due_at_once() -> int | None:
-        at = due()
-        return 0 if at is not None and at <= stage.clock.now_ms() else None
+    def at_once(method: Callable[[], int | None]) -> Callable[[], int | None]:
+        def zero_when_due() -> int | None:
+            at = method()
+            return 0 if at is not None and at <= stage.clock.now_ms() else None
 
-    def completed_at_once() -> int | None:
-        at = completion()
-        return 0 if at is not None and at <= stage.clock.now_ms() else None
+        return zero_when_due
 
     def takes_all(element: Any) -> bool:
         """Whatever the steps give, as by hand; behind the last one nobody else moves the clock."""
@@ -232,10 +232,12 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
 
     changed: dict[str, Any] = {
         "setup": staged_setup,
-        "next_processing_time": due_at_once,
+        "next_processing_time": at_once(due),
         "on_processing_time": lambda now_ms: fire(stage.clock.now_ms()),
-        "next_completion_ms": completed_at_once,
+        "next_completion_ms": at_once(completion),
         "takes": takes_all,
+        "next_upkeep_ms": at_once(operator.next_upkeep_ms),
+        "upkeep": lambda now_ms: upkeep(stage.clock.now_ms()),
     }
     if is_head:
         changed |= {"process_latency_marker": see, "end_input": end}

@@ -8,14 +8,31 @@ from .subject import Law, Subject
 def a_history_gives_what_dicts_would_give(subject: Subject) -> None:
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=50, steps=40)
+    check_histories(subject.make_backend, histories=30, steps=40)
 
 
 def many_long_histories_give_what_dicts_would_give(subject: Subject) -> None:
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=250, steps=60)
+    check_histories(subject.make_backend, histories=120, steps=50)
 
 
-LAWS: tuple[Law, ...] = (a_history_gives_what_dicts_would_give,)
-LONG_LAWS: tuple[Law, ...] = (many_long_histories_give_what_dicts_would_give,)
+def a_history_of_state_that_expires_loses_nothing_fresh(subject: Subject) -> None:
+    from .expiry_model import ExpiringHistory
+    from .model import check_histories
+
+    check_histories(subject.make_backend, histories=30, steps=30, of=ExpiringHistory)
+
+
+def many_long_histories_of_state_that_expires_lose_nothing_fresh(subject: Subject) -> None:
+    from .expiry_model import ExpiringHistory
+    from .model import check_histories
+
+    check_histories(subject.make_backend, histories=120, steps=50, of=ExpiringHistory)
+
+
+LAWS: tuple[Law, ...] = (a_history_gives_what_dicts_would_give, a_history_of_state_that_expires_loses_nothing_fresh)
+LONG_LAWS: tuple[Law, ...] = (
+    many_long_histories_give_what_dicts_would_give,
+    many_long_histories_of_state_that_expires_lose_nothing_fresh,
+)

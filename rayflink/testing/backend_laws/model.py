@@ -245,13 +245,23 @@ def deepcopy_of(model: Model) -> Model:
     return copied
 
 
-def check_histories(make_backend: MakeBackend, histories: int, steps: int, shrinks: bool = True) -> None:
-    """Try so many histories of so many steps at most; `shrinks`: tell the shortest one that fails.
+def check_histories(
+    make_backend: MakeBackend,
+    histories: int,
+    steps: int,
+    of: type[RuleBasedStateMachine] = History,
+    shrinks: bool = True,
+) -> None:
+    """Try so many histories of so many steps at most.
+
+    Args:
+        of: the class of the histories, which has a place for `make_backend`.
+        shrinks: tell the shortest history that fails.
 
     Raises:
         AssertionError: one differs from the model.
     """
-    machine = type("HistoryOfThisBackend", (History,), {"make_backend": staticmethod(make_backend)})
+    machine = type(f"{of.__name__}OfThisBackend", (of,), {"make_backend": staticmethod(make_backend)})
     chosen = settings(
         max_examples=histories, stateful_step_count=steps, deadline=None, database=None,
         suppress_health_check=list(HealthCheck),
