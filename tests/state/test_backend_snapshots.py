@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.state.backend import ForeignKeyError
-from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
-from rayflink.state.errors import SerializationError, SnapshotMismatch, VersionMismatch
+from rayflink.state.descriptors import ValueStateDescriptor
+from rayflink.state.errors import SerializationError
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.memory import HashMapBackend
@@ -67,31 +67,12 @@ def test_snapshots_of_p_subtasks_restore_into_q_each_key_where_its_group_is(some
     assert sorted(map(repr, found)) == sorted(map(repr, content(filled(some))[0]))
 
 
-def test_a_snapshot_is_independent_of_later_changes() -> None:
-    one = backend()
-    one.table(ListStateDescriptor("list")).append("k", 1)
-    before = one.snapshot()
-    one.table(ListStateDescriptor("list")).append("k", 2)
-    again = backend()
-    again.restore([before])
-    assert again.table(ListStateDescriptor("list")).get("k") == [1]
-
-
 def test_empty_groups_are_left_out_and_emptied_namespaces_released() -> None:
     one = backend()
     table = one.table(COUNT)
     table.put("k", 1, "window")
     table.remove("k", "window")
     assert one.snapshot() == {} and len(table) == 0 and table._spaces == {}  # type: ignore[attr-defined]
-
-
-@pytest.mark.spec("C06")
-def test_a_key_of_another_subtask_is_refused_at_the_snapshot() -> None:
-    stray = next(k for k in range(99) if key_group(key_hash(k), GROUPS) >= 8)
-    half = backend(0, 2)
-    half.table(COUNT).put(stray, 1)
-    with pytest.raises(ForeignKeyError, match=r"this subtask owns \[0, 8\).*make it deterministic"):
-        half.snapshot()
 
 
 def test_a_value_that_cannot_be_pickled_is_refused_with_a_remedy() -> None:
@@ -101,27 +82,6 @@ def test_a_value_that_cannot_be_pickled_is_refused_with_a_remedy() -> None:
         one.snapshot()
 
 
-def test_bytes_of_another_format_are_refused() -> None:
-    (group, data), *_ = filled(["k"]).snapshot().items()
-    for wrong in (b"\x63" + data[1:], b""):
-        with pytest.raises(VersionMismatch, match="uid-1"):
-            backend().restore([{group: wrong}])
-
-
-def test_a_state_restored_as_another_kind_is_refused() -> None:
-    again = backend()
-    again.restore([filled(["k"]).snapshot()])
-    with pytest.raises(SnapshotMismatch, match="snapshot holds value state, job declares list state"):
-        again.table(ListStateDescriptor("count"))
-
-
 def test_errors_survive_the_way_between_processes() -> None:
     error = ForeignKeyError("'k'", 3, "[0, 2)")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-
-
-def test_entries_are_found_by_key_group() -> None:
-    full = filled(list(range(20)))
-    groups = {key_group(key_hash(key), GROUPS) for key in (3, 7)}
-    expected = [row for row in full.table(COUNT).rows() if key_group(key_hash(row[0]), GROUPS) in groups]  # type: ignore[attr-defined]
-    assert list(full.table(COUNT).entries(groups)) == expected

@@ -1,15 +1,18 @@
 """Every keyed state backend keeps the same laws; another backend is one line here."""
 
+from __future__ import annotations
+
 import tempfile
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.testing import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from rayflink.testing.backend_laws.subject import MakeBackend
-from rayflink.testing.conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from tests.operators.write_back import WriteBackBackend
 
 
@@ -21,21 +24,65 @@ def _rocksdb(memory: int) -> MakeBackend:
     return make
 
 
-BACKENDS = [
-    pytest.param(_rocksdb(64 << 20), id="rocksdb"),
-    pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
-    pytest.param(HashMapBackend, id="hashmap"),
-    pytest.param(WriteBackBackend, id="write back"),
-]
-
-
-@pytest.mark.parametrize("make", BACKENDS)
-@pytest.mark.parametrize(
-    "law",
+BACKENDS = pytest.mark.parametrize(
+    "make",
     [
-        pytest.param(law, id=law.__name__, marks=[pytest.mark.slow] if law in LONG_BACKEND_LAWS else [])
-        for law in BACKEND_LAWS
+        pytest.param(_rocksdb(64 << 20), id="rocksdb"),
+        pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
+        pytest.param(HashMapBackend, id="hashmap"),
+        pytest.param(WriteBackBackend, id="write back"),
     ],
 )
-def test_a_backend_keeps_the_law(make, law):
+
+
+def laws_of(name: str) -> Any:
+    """The laws of one of the modules of `rayflink.testing.backend_laws`."""
+    laws = [law for law in BACKEND_LAWS if law.__module__.endswith(f".{name}")]
+    slow = [pytest.mark.slow]
+    return pytest.mark.parametrize(
+        "law", [pytest.param(law, id=law.__name__, marks=slow if law in LONG_BACKEND_LAWS else []) for law in laws]
+    )
+
+
+@BACKENDS
+@laws_of("tables")
+def test_tables_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
+
+
+@pytest.mark.spec("G06", "G07", "G34")
+@BACKENDS
+@laws_of("handles")
+def test_handles_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@pytest.mark.spec("C06", "G24")
+@BACKENDS
+@laws_of("snapshots")
+def test_snapshots_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@BACKENDS
+@laws_of("timers")
+def test_timers_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@pytest.mark.spec("G10", "G11", "G12", "G13")
+@BACKENDS
+@laws_of("expiry")
+def test_state_with_a_time_to_live_keeps_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@BACKENDS
+@laws_of("histories")
+def test_histories_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+def test_all_laws_are_tried() -> None:
+    tried = ("tables", "handles", "snapshots", "timers", "expiry", "histories")
+    assert {law.__module__.rpartition(".")[2] for law in BACKEND_LAWS} == set(tried)
