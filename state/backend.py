@@ -123,9 +123,9 @@ class KeyedTable(Protocol):
         """(key, namespace) of the entries, lazily, in any order; the table may change in every way meanwhile.
 
         Each entry that is there from the first step to the last is given, once or more; what comes or goes meanwhile
-        may be given or not, also after it has gone. The walk ends, however much is added to the table. It holds a small
-        part of the places, and may be left or kept unfinished for any time at no cost: a store that would keep old
-        files for an open cursor opens it anew for each part.
+        may be given or not. A place may also be given though its entry has gone: the caller looks. The walk ends,
+        however much is added to the table. It holds a small part of the places, and may be left or kept unfinished for
+        any time at no cost: a store that would keep old files for an open cursor opens it anew for each part.
         """
         ...
 

@@ -117,12 +117,12 @@ class Expiring:
             self._round, self._round_began_ms, self._met = self._begin_walk(), now_ms, False
         seen = 0
         for key, namespace in islice(self._round, most):
-            self._tidy(key, namespace, now_ms)
+            self._met = self._tidy(key, namespace, now_ms) or self._met
             seen += 1
             if seen % _LOOKS_AT_CLOCK == 0 and not may_continue():
                 break
         if seen:
-            self._met, self.sweep_at = True, now_ms + SLICE_MS
+            self.sweep_at = now_ms + SLICE_MS
             return
         self._round = None
         if self._met:
@@ -156,7 +156,8 @@ class Expiring:
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
         raise NotImplementedError
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+        """Forget what expired at a place; whether there was anything."""
         raise NotImplementedError
 
 
@@ -216,10 +217,11 @@ class ExpiringTable(Expiring):
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
         return self._table.walk()
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
         entry = self._table.get(key, namespace)
         if entry is not None and self._is_over(entry, now_ms):
             self._forget(key, namespace)
+        return entry is not None
 
     def _forget(self, key: Any, namespace: Any, entries: int = 1) -> None:
         self._table.remove(key, namespace)
@@ -272,15 +274,14 @@ class ExpiringListTable(ExpiringTable):
         now_ms = self._now_ms()
         return [element for element in entry if not self._is_over(element, now_ms)] or None
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
         entries = self._table.get(key, namespace, ())
         live = [entry for entry in entries if not self._is_over(entry, now_ms)]
-        if len(live) == len(entries):
-            return
-        if live:
-            self._keep(key, live, namespace, len(entries))
-        else:
+        if not live and entries:
             self._forget(key, namespace, len(entries))
+        elif len(live) < len(entries):
+            self._keep(key, live, namespace, len(entries))
+        return bool(entries)
 
     def _keep(self, key: Any, live: list[_Entry], namespace: Any, before: int) -> None:
         self._table.put(key, live, namespace)
@@ -358,10 +359,13 @@ class ExpiringMapTable(Expiring):
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
         return self._table.walk()
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> None:
+    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+        found = False
         for at, entry in self._table.items(key, namespace):
+            found = True
             if self._is_over(entry, now_ms):
                 self._forget(key, at, namespace)
+        return found
 
     def _forget(self, key: Any, map_key: Any, namespace: Any) -> None:
         self._table.remove(key, map_key, namespace)

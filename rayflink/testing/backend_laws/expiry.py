@@ -21,7 +21,7 @@ from rayflink.state.descriptors import (
 from rayflink.state.handles import StateStore
 
 from .samples import Gather, add, namespaces
-from .subject import OPERATOR_UID, Law, Subject, same, same_bag
+from .subject import OPERATOR_UID, Law, Subject, maps_in, same, same_bag
 
 TTL_MS = 10
 
@@ -78,7 +78,7 @@ class World:
         """Places that the table of a state has an entry for."""
         descriptor = self._descriptors[name]
         if descriptor.kind == "map":
-            return len(set(self.backend.map_table(descriptor).walk()))
+            return len(maps_in(self.backend.map_table(descriptor)))
         return len(self.backend.table(descriptor))
 
     def sweep(self, ms: int, most: int = 100) -> int:

@@ -14,7 +14,7 @@ from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from rayflink.state.keys import canonical_key
 
 from .samples import namespaces
-from .subject import MakeBackend, Subject, content_of, same, same_bag
+from .subject import MakeBackend, Subject, content_of, maps_in, same, same_bag
 
 VALUES, LISTS, MAPS = ValueStateDescriptor("values"), ListStateDescriptor("lists"), MapStateDescriptor("maps")
 _ABSENT = "nothing"
@@ -226,8 +226,7 @@ class History(RuleBasedStateMachine):
     def compare_all(self) -> None:
         same("all values", content_of(self.values), self.model.values)
         same("all lists", content_of(self.lists), self.model.lists)
-        maps = {place: dict(self.maps.items(*place)) for place in set(self.maps.walk())}
-        same("all maps", maps, self.model.maps)
+        same("all maps", maps_in(self.maps), self.model.maps)
         earliest = min((time for time, _, _ in self.model.timers), default=None)
         same("the earliest timer", self.queue.next_timestamp(), earliest)
         again = self.subject.backend(self.backend.snapshot())
