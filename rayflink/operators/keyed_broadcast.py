@@ -70,14 +70,23 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
     def apply_to_keys(self, descriptor: StateDescriptor, call: Callable[[Any, Any], Any]) -> None:
         """Call a function with each key that has the state, and the state's handle, which is then that of the key."""
         handle = self._handle(descriptor)
-        find = self.backend.map_table if descriptor.kind == "map" else self.backend.table
-        keys = {key: None for key, namespace in find(descriptor).walk() if namespace is None}
+        walk, has_state = self._keys_of(descriptor)
+        keys = {key: None for key, namespace in walk if namespace is None}
         try:
             for key in keys:
-                self.context.key = key
-                call(key, handle)
+                if has_state(key):  # a walk may give what has gone
+                    self.context.key = key
+                    call(key, handle)
         finally:
             self.context.key = NO_KEY
+
+    def _keys_of(self, descriptor: StateDescriptor) -> tuple[Iterator[tuple[Any, Any]], Callable[[Any], bool]]:
+        """The places of a state, and whether a key has it."""
+        if descriptor.kind == "map":
+            maps = self.backend.map_table(descriptor)
+            return maps.walk(), lambda key: bool(maps.items(key))
+        table = self.backend.table(descriptor)
+        return table.walk(), lambda key: table.get(key, None, NO_KEY) is not NO_KEY
 
     def _handle(self, descriptor: Any) -> Any:
         getter = _GETTERS.get(getattr(descriptor, "kind", ""))

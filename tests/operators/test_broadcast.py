@@ -43,6 +43,7 @@ from rayflink.testing import (
 )
 from rayflink.testing.elements import row_batch
 from tests.operators.write_back import write_back_backend
+from tests.state.test_conformance import BACKENDS
 
 RULES = MapStateDescriptor("rules")
 OTHER = MapStateDescriptor("other")
@@ -233,6 +234,47 @@ def test_a_broadcast_record_reaches_every_key_of_states_of_every_kind() -> None:
     make = lambda: KeyedBroadcastProcessOperator(first, AllKinds(), RULES)  # noqa: E731
     verify(make, given, list(map(rec, then)))
     verify(on_write_back(make), given, list(map(rec, then)), without=NOT_AS_A_JOB)
+
+
+class Emptied(KeyedBroadcastProcessFunction):
+    """Keeps a value and a map a key, of some keys nothing any more; a broadcast record lists the keys of each state."""
+
+    value, entries = ValueStateDescriptor("value"), MapStateDescriptor("entries")
+
+    def open(self, runtime_context: Any) -> None:
+        self.kept = runtime_context.get_state(self.value)
+        self.map = runtime_context.get_map_state(self.entries)
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        if value[1] is None:
+            self.kept.clear()
+            self.map.remove("k")
+        else:
+            self.kept.update(value[1])
+            self.map.put("k", value[1])
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        for descriptor in (self.value, self.entries):
+            found: list[Any] = []
+            ctx.apply_to_keyed_state(descriptor, lambda key, state, found=found: found.append(key))
+            yield sorted(found)
+
+
+@pytest.mark.parametrize("make", BACKENDS)
+def test_each_key_that_has_state_is_met_once_and_no_other(make: Any) -> None:
+    def operator() -> Any:
+        made = KeyedBroadcastProcessOperator(first, Emptied(), RULES)
+        made.create_backend = lambda ctx: make(range(128), 128)  # type: ignore[method-assign]
+        return made
+
+    keys = [f"key {n}" for n in range(300)]
+    with OperatorHarness(operator, inputs=2) as harness:
+        for part in (keys[:200], keys[100:]):
+            harness.process_batch(row_batch([rec((key, "x" * 200)) for key in part]))
+        harness.process_batch(row_batch([rec((key, None)) for key in keys[::3]]))
+        harness.process("?", input_index=1)
+        left = sorted(set(keys) - set(keys[::3]))
+        assert harness.output_values() == [left, left]
 
 
 def test_the_broadcast_side_has_no_current_key() -> None:
