@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.leftovers import Watch
 
-settings.register_profile("daily", deadline=None, print_blob=True, max_examples=40)
+settings.register_profile("daily", deadline=None, print_blob=True, max_examples=25)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 

@@ -57,6 +57,7 @@ def test_what_is_fed_back_may_be_more_than_memory_holds(mode: Any) -> None:
     assert list(loop.filter(lambda n: n == 1).key_by(lambda n: n).sum().execute_and_collect())[-1] == 20_000
 
 
+@pytest.mark.slow
 def test_a_loop_that_feeds_back_more_than_all_buffers_hold_does_not_stand_still() -> None:
     env = environment(2, **{"rayflink.batch.max-rows": "1", "taskmanager.network.memory.buffers-per-channel": "1"})
     loop = env.from_collection([(n, 6) for n in range(4)]).rebalance().map(lambda pair: pair).iterate()

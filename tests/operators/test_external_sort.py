@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common.managed_memory import Allowance, MemoryManager
@@ -25,7 +25,6 @@ entries = st.lists(st.lists(st.tuples(st.binary(max_size=2), st.integers(-2, 2),
 
 @pytest.mark.spec("T05")
 @given(entries, st.sampled_from([None, 0, 500, 5_000]), st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
 def test_entries_are_sorted_by_key_then_number_then_arrival(
     tmp_path_factory: pytest.TempPathFactory, batches: list[Any], budget: int | None, block: int
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common.batches import EndOfSuperstep, RowBatch
@@ -15,7 +15,6 @@ from rayflink.testing import OperatorHarness
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(1, 50), st.just("end"))), st.sampled_from([0, 100, 10_000]))
-@settings(max_examples=80, deadline=None)
 def test_what_is_put_comes_out_in_order(moves: list[Any], memory: int) -> None:
     queue, put, taken = FeedbackQueue(memory, file_bytes=300), [], []
     for number, move in enumerate(moves):

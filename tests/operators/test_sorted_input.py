@@ -208,6 +208,7 @@ def test_an_empty_input_and_moments_give_nothing() -> None:
     check(lambda: KeyedSumOperator(first, 1), [at(5), wm(3), END], [END])
 
 
+@pytest.mark.slow
 def test_ten_times_the_budget_is_sorted_on_disk_and_gives_the_rows_of_streaming(tmp_path: Path) -> None:
     def totals(mode: RuntimeExecutionMode) -> tuple[dict[int, int], int]:
         options = {

@@ -9,7 +9,7 @@ from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
-SEEDS = 4
+SEEDS = 2
 MANY_SEEDS = 60
 
 every_job = pytest.mark.parametrize("job", GOLDEN_JOBS, ids=lambda job: job.name)

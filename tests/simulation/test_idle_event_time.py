@@ -45,6 +45,7 @@ def collected(result: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "timeout, answer", [(None, ([("all", 10)], [])), ("10 s", ([("all", 3)], [("a", 7)]))], ids=["off", "on"]
 )
+@pytest.mark.slow
 def test_open_windows_close_by_the_clock_only_where_it_is_chosen(timeout: str | None, answer: Any) -> None:
     graph = job(timeout)
     for seed in range(4):

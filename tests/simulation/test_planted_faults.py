@@ -27,6 +27,8 @@ from rayflink.testing import (
 )
 from tests.golden_jobs import GOLDEN_JOBS
 
+pytestmark = pytest.mark.slow
+
 JOBS = {job.name: job for job in GOLDEN_JOBS}
 SEEDS = range(12)
 

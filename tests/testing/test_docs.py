@@ -10,6 +10,7 @@ import pytest
 MODULES = ("conformance", "elements", "faults", "hardships", "harness", "simulation", "sources", "story")
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(repository):
     page = repository / "docs" / "testing.md"
     found = doctest.testfile(

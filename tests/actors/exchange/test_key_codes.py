@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange.codec import decode_batch, encode_batch
@@ -162,7 +162,6 @@ def codes(entries: int) -> KeyCodes:
     return KeyCodes(KeyChannels(PARALLEL, GROUPS, 1000), entries)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=20), max_size=12), st.integers(1, 20))
 def test_a_table_of_any_size_codes_keys_truly_and_old_columns_stay_true(batches: list[Any], entries: int) -> None:
     coder, seen = codes(entries), []
