@@ -13,6 +13,7 @@ from . import machine, report
 from .contestants import W1_PEERS, Contestant, flink_state_large, ours
 from .environments import cache_directory
 from .rounds import Record, measure
+from .state_large import KEYS
 from .words import WORDS_A_LINE, word_file
 
 _ABOUT = {
@@ -87,11 +88,15 @@ def _w1(asked: argparse.Namespace) -> list[Record]:
 
 
 def _state_large(asked: argparse.Namespace) -> list[Record]:
-    params = _params(asked)
-    contestants: list[Contestant] = [ours(asked.name, params)]
+    from .state_preload import sst_folder
+
+    params, cache = _params(asked), cache_directory()
+    _say("preparing the preloaded keys of ours, which are kept")
+    preloaded = sst_folder(cache / "data", int(params.get("keys", KEYS)))
+    given: list[tuple[Contestant, int | None, Path | None]] = [(ours(asked.name, params), None, preloaded)]
     if "flink" in asked.peers:
-        contestants.append(flink_state_large(**params))
-    return measure([(way, None, None) for way in contestants], asked.runs, cache_directory(), _say)
+        given.append((flink_state_large(**params), None, None))
+    return measure(given, asked.runs, cache, _say)
 
 
 def _ours_alone(asked: argparse.Namespace) -> list[Record]:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rayflink.common import options as known_options
 from rayflink.common.batches import RowBatch
 from rayflink.common.functions import KeyedProcessFunction, RuntimeContext
 from rayflink.common.source import (
@@ -192,11 +191,6 @@ class CountAndTell(Count):
         self._count.update(count)
         if not count & 3:
             yield value[0], count
-
-
-def has_rocksdb() -> bool:
-    """Whether `state.backend.type` decides where keyed state is."""
-    return known_options.STATE_BACKEND.unheeded is None
 
 
 def check_backend(state: Any, wanted: str) -> None:

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from .job_numbers import flat, ready_ms, working_seconds
-from .keyed_counts import Count, CountAndTell, Draw, DrawnKeys, Kind, has_rocksdb
+from .keyed_counts import Count, CountAndTell, Draw, DrawnKeys, Kind
 from .ray_bounded import bounded_ray
 from .starting_gun import HeldBack, starting_gun
 
@@ -38,13 +38,15 @@ class Case:
         return f"{self.backend}_{self.kind}{'_tells' if self.tells else ''}"
 
 
-HASHMAP = (
+CASES = (
     Case("hashmap", "uniform"),
     Case("hashmap", "zipf"),
     Case("hashmap", "hot"),
     Case("hashmap", "uniform", True),
+    Case("rocksdb", "uniform"),
+    Case("rocksdb", "zipf"),
+    Case("rocksdb", "hot"),
 )
-ROCKSDB = (Case("rocksdb", "uniform"), Case("rocksdb", "zipf"), Case("rocksdb", "hot"))
 
 
 def state_count(case: Case, keys: int, records: int, options: Mapping[str, Any]) -> tuple[dict[str, float], Any]:
@@ -83,13 +85,13 @@ def state_count(case: Case, keys: int, records: int, options: Mapping[str, Any])
 def run(
     data_path: str | None, keys: int = KEYS, records: int = RECORDS, target: str = "ray", **options: Any
 ) -> dict[str, Any]:
-    """Each case a job, on one Ray; RocksDB's once rayflink heeds `state.backend.type`."""
+    """Each case a job, on one Ray."""
     began = time.time()
     given = {"execution.target": target, **options}
     cases: dict[str, dict[str, float]] = {}
     ready = 0.0
     with bounded_ray(2) if target == "ray" else nullcontext():
-        for case in (*HASHMAP, *(ROCKSDB if has_rocksdb() else ())):
+        for case in CASES:
             cases[case.name], result = state_count(case, keys, records, given)
             ready = ready or ready_ms(result.vertices) / 1000
     return {

@@ -2,6 +2,7 @@ import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
@@ -23,7 +24,7 @@ import org.apache.flink.util.Collector;
 /**
  * Counts of keys in a ValueState on RocksDB, parallelism 1, in one JVM. Each key comes once; when RocksDB has come to
  * rest, keys are drawn uniformly, and the updates of a fixed window behind a warm-up are counted. Arguments: keys, warm
- * seconds, window seconds, managed memory in MiB, options as key=value, directory of the database. Object reuse off, no
+ * seconds, window seconds, managed memory in MiB, options as key=value, directory for its files. Object reuse off, no
  * checkpoints. Prints one JSON line.
  */
 public final class StateCount {
@@ -149,13 +150,22 @@ public final class StateCount {
                 .sum();
     }
 
+    private static void delete(Path folder) throws java.io.IOException {
+        try (var paths = Files.walk(folder)) {
+            for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(path);
+            }
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
         long keys = Long.parseLong(args[0]);
         var options = new Configuration();
         options.setString("state.backend.type", "rocksdb");
         options.setString("taskmanager.memory.managed.size", args[3] + "m");
-        options.setString("state.backend.rocksdb.localdir", args[args.length - 1]);
+        var folder = Path.of(args[args.length - 1], Long.toString(ProcessHandle.current().pid()));
+        options.setString("io.tmp.dirs", folder.toString());
         for (String option : List.of(args).subList(4, args.length - 1)) {
             options.setString(option.substring(0, option.indexOf('=')), option.substring(option.indexOf('=') + 1));
         }
@@ -189,6 +199,7 @@ public final class StateCount {
                 (marks[1].cpu - marks[0].cpu) / seconds,
                 (marks[1].diskReadBytes - marks[0].diskReadBytes) / updates, peakMemoryMb(), restedSeconds);
         System.out.flush();
+        delete(folder);
         Runtime.getRuntime().halt(0);
     }
 }

@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import benchmarks.__main__ as program
-from benchmarks import ours_state_count, ours_state_large
+from benchmarks import ours_state_count, ours_state_large, state_preload
 from benchmarks.contestants import flink_state_large
 from benchmarks.environments import Unavailable, cache_directory
 from benchmarks.keyed_counts import HOT_KEYS, Count, CountAndTell, Draw, DrawnKeys, Kind
-from benchmarks.ours_state_count import HASHMAP, Case, state_count
-from benchmarks.ours_state_large import TimedCount, update
+from benchmarks.ours_state_count import CASES, Case, state_count
+from benchmarks.ours_state_large import update
 from benchmarks.page_cache import page_cache_cap
 from benchmarks.rounds import run
 from benchmarks.state_large import Size
+from benchmarks.state_preload import sst_folder
 from rayflink.common.errors import JobExecutionError
 from rayflink.datastream.environment import StreamExecutionEnvironment
 
@@ -58,7 +60,7 @@ def test_a_source_goes_on_where_it_was() -> None:
     assert first != one.read(1) == other.read(1)
 
 
-@pytest.mark.parametrize("case", HASHMAP, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_key_and_each_drawn_record_is_counted(case: Case) -> None:
     numbers, result = state_count(case, 300, 2_000, LOCAL)
     assert result.vertices[-1]["numRecordsIn"] == 2_300
@@ -88,40 +90,53 @@ def test_a_backend_that_was_not_asked_for_is_refused() -> None:
 def test_a_run_of_state_count_reports_each_case() -> None:
     numbers = ours_state_count.run(None, keys=2_000, records=5_000, target="local")
     assert numbers["rows"] == len(numbers["cases"]) * 7_000
-    assert {case.name for case in HASHMAP} <= set(numbers["cases"])
-    assert numbers["hashmap_hot.m_rows_per_cpu_second"] > 0
+    assert {case.name for case in CASES} == set(numbers["cases"])
+    assert numbers["rocksdb_hot_slower"] > 0
 
 
 @pytest.mark.slow
-def test_updates_are_those_between_the_ends_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_updates_are_those_between_the_ends_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", 0.5)
-    numbers = update(Size(2_000, 0.1, 0.4), "hashmap", None, LOCAL)
-    assert numbers["new_keys"] == 2_000
+    numbers = update(Size(2_000, 0.1, 0.4), sst_folder(tmp_path, 2_000), tmp_path / "procs", LOCAL)
     assert numbers["updates"] / numbers["updates_per_second"] == pytest.approx(0.4, abs=0.3)
     assert 0.2 < numbers["cores_busy"] < 4
-
-
-@pytest.mark.slow
-def test_a_window_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", -0.4)
-    with pytest.raises(RuntimeError, match=r"the window of 0.4 s had not ended"):
-        update(Size(2_000, 0.1, 0.4), "hashmap", None, LOCAL)
-
-
-def test_the_keyed_task_enters_its_control_group(tmp_path: Path) -> None:
-    env = StreamExecutionEnvironment.get_execution_environment({**LOCAL, "state.backend.type": "hashmap"})
-    env.from_collection([1]).key_by(abs).process(TimedCount(Size(1), "hashmap", tmp_path / "procs")).print()
-    env.execute()
     assert (tmp_path / "procs").read_text() == str(os.getpid())
 
 
+@pytest.mark.slow
+def test_a_window_that_does_not_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", -100.0)
+    with pytest.raises(RuntimeError, match=r"the window of 100 s had not ended"):
+        update(Size(2_000, 0.1, 100.0), sst_folder(tmp_path, 2_000), None, LOCAL)
+
+
+@pytest.mark.slow
+def test_a_key_that_was_not_preloaded_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", 0.5)
+    with pytest.raises(RuntimeError, match=r"does not hold all of 2001 keys"):
+        update(Size(2_001, 0.1, 0.2), sst_folder(tmp_path, 2_000), None, LOCAL)
+
+
+def test_preloaded_keys_are_made_once_and_come_in_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_preload, "_FILE_ROWS", 300)
+    folder = sst_folder(tmp_path, 1_000)
+    files = {file: file.stat().st_ino for file in folder.iterdir()}
+    assert len(files) == 4
+    assert sst_folder(tmp_path, 1_000) == folder != sst_folder(tmp_path, 999)
+    assert {file: file.stat().st_ino for file in folder.iterdir()} == files
+    assert {path.name.count("partial") for path in tmp_path.iterdir()} == {0}
+
+
 def test_small_gives_few_keys_and_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(program, "measure", lambda contestants, *rest: asked.extend(one for one, *_ in contestants))
+    asked: list[Any] = []
+    monkeypatch.setattr(state_preload, "sst_folder", lambda folder, keys: folder / str(keys))
+    monkeypatch.setattr(program, "measure", lambda contestants, *rest: asked.extend(contestants))
     common = argparse.Namespace(small=True, peers=["flink"], runs=1)
     program._state_large(argparse.Namespace(name="state_large", **vars(common)))
-    ours, flink = asked
-    assert dict(ours.params)["keys"] == 1_000_000  # type: ignore[attr-defined]
+    (ours, _, preloaded), (flink, _, _) = asked
+    assert dict(ours.params)["keys"] == int(preloaded.name) == 1_000_000
     assert flink == flink_state_large(1_000_000, 2, 5)
 
 
@@ -137,19 +152,17 @@ def test_flink_updates_preloaded_keys_where_it_is_installed() -> None:
 
 @pytest.mark.slow
 def test_a_capped_process_keeps_no_more_file_pages_than_it_may(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.write_bytes(os.urandom(64 << 20))
-    reads = "import sys; file = open(sys.argv[1], 'rb')\nwhile file.read(1 << 20): pass\nprint(); input()"
+    writes = "import sys; open(sys.argv[1], 'wb').write(bytes(64 << 20)); print(flush=True); input()"
     try:
         with page_cache_cap(8 << 20) as entrance:
-            command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', str(entrance), sys.executable, "-S", "-c", reads]
+            command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', str(entrance), sys.executable, "-S", "-c", writes]
             with subprocess.Popen(
-                [*command, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            ) as reader:
-                assert reader.stdout is not None and reader.stdin is not None
-                reader.stdout.readline()
+                [*command, str(tmp_path / "data")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            ) as writer:
+                assert writer.stdout is not None and writer.stdin is not None
+                writer.stdout.readline()
                 stat = dict(line.split() for line in (entrance.parent / "memory.stat").read_text().splitlines())
-                reader.stdin.write("\n")
+                writer.stdin.write("\n")
     except Unavailable as reason:
         pytest.skip(str(reason))
     assert 0 < int(stat["cache"]) <= 24 << 20
