@@ -100,7 +100,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
         ) -> None:
             """Call a function with each key of this subtask that has the state, and with the state of that key.
 
-            The keys come in no order that can be relied on.
+            The keys come in no order that can be relied on; all of them are held in memory meanwhile.
 
             Args:
                 state_descriptor: of a keyed state.
