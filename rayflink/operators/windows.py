@@ -321,7 +321,7 @@ class WindowOperator(BaseWindowOperator):
         pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
         out = Emission()
-        appends = self._table.tracks_changes and self._contents.kind == "list"
+        appends = self._appends
         opened = self._open_windows(keys, starts, not appends)
         if appends:
             yield from self._append(keys, values, stamps, starts, opened, out)
@@ -406,7 +406,7 @@ class WindowOperator(BaseWindowOperator):
         opened: dict[int, list[_OpenWindow]],
         out: Emission,
     ) -> Iterator[Element]:
-        """As `_gather`, where windows are lists in a table of bytes: they are read when they fire, and not before."""
+        """As `_gather`, where lists are only added to: they are read when they fire, and not before."""
         table = self._table
         for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
             entries = opened[start]
@@ -441,7 +441,17 @@ class WindowOperator(BaseWindowOperator):
                 timers.keys_at(self.cleanup_time(window), window).update(dict.fromkeys(keys))
             yield
 
+    @property
+    def _appends(self) -> bool:
+        """Whether windows are lists in a table of bytes: added to without a look at them, and read one by one."""
+        return self._contents.kind == "list" and self._table.tracks_changes
+
     def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: Emission, kept: bool) -> Iterator[None]:
+        if self._appends:
+            for key in keys:
+                yield from self.evaluation_calls(key, window, self._table.get(key, window), out, kept)
+                yield
+            return
         state = self._table.load(keys, window)
         if self._evaluation is None and self._contents.result is None and not kept:
             out.extend([state[key] for key in keys], window.max_timestamp())

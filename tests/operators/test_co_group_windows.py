@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from rayflink.operators.key_failures import KeyExtractionError
 from rayflink.operators.session_windows import EventTimeSessionWindows
 from rayflink.operators.triggers import CountTrigger, EventTimeTrigger
 from rayflink.operators.window_functions import collecting
+from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from tests.operators.laws import answers, context, flat, started, verify
 from tests.operators.running import run
 from tests.operators.write_back import WriteBackBackend, WriteBackTable, write_back_backend
@@ -183,14 +185,32 @@ def test_in_a_backend_of_bytes_a_window_is_only_appended_to_and_read_once_when_i
     assert operator.backend.reads == []
     windows = assigner.assign_windows(None, 3, None)
     assert len(flat(operator.process_watermark(Watermark(40)))) == 400 * len(windows) + 1
-    assert len(operator.backend.reads) == len(windows)
+    assert operator.backend.reads == ["get"] * len(windows), "one key at a time, and once"
+
+
+@pytest.mark.slow
+@pytest.mark.spec("C12")
+def test_windows_larger_than_the_memory_for_state_are_joined_from_disk(tmp_path: Path) -> None:
+    def small(ctx: Any) -> RocksDBBackend:
+        return RocksDBBackend(range(128), 128, "join", tmp_path / "state", StateMemory(100_000))
+
+    operator: Any = joining()()
+    operator.create_backend = small
+    started(lambda: operator, context())
+    for n in range(0, 2_000, 100):
+        records = [(made(f"k{at % 50}", at), 1 + at % 9) for at in range(n, n + 100) for made in (left, right)]
+        flat(operator.process(batch(*records), 0))
+    assert operator.backend.store.is_open, "more than the cache holds"
+    expected = [(one, other) for one in range(2_000) for other in range(one % 50, 2_000, 50)]
+    assert sorted(value for _, value, _ in flat(operator.process_watermark(Watermark(9)))[:-1]) == expected
+    operator.close()
 
 
 LARGE = [(left("a", n), 3) for n in range(300)] + [(right("a", n), 4) for n in range(300)]
 LAST = batch((left("b", 1), 5), (right("a", 300), 5))
 
 
-@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["hashmap", "write back"])
+@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["default", "write back"])
 @pytest.mark.parametrize(
     ("assigner", "rules", "steps", "pairs"),
     [

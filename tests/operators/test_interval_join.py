@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from rayflink.common.join_functions import ProcessJoinFunction
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.interval_join import Interval, IntervalJoinOperator
 from rayflink.state.descriptors import ValueStateDescriptor
+from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.testing import HARDSHIPS, OperatorHarness, in2, rec, side, verify, wm
 from tests.operators.laws import Metrics, answers, context, flat, started
 from tests.operators.write_back import write_back_backend
@@ -51,7 +53,7 @@ GIVEN = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["hashmap", "write back"])
+@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["default", "write back"])
 def test_pairs_are_those_within_the_interval_under_every_hardship(backend: Any) -> None:
     def make() -> IntervalJoinOperator:
         operator: IntervalJoinOperator = joining(-2, 4, ("late left", "late right"))()
@@ -193,7 +195,7 @@ def test_a_record_looks_at_few_buckets_however_many_records_are_kept() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(-4, 4), (-40, 40), (0, 16), (-1, 0), (5, 13)])
-@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["hashmap", "write back"])
+@pytest.mark.parametrize("backend", [None, write_back_backend], ids=["default", "write back"])
 def test_a_snapshot_of_another_interval_is_sorted_anew(bounds: Any, backend: Any) -> None:
     def make(lower: int, upper: int) -> IntervalJoinOperator:
         operator: IntervalJoinOperator = joining(lower, upper)()
@@ -273,6 +275,32 @@ def test_results_that_never_end_come_batch_by_batch() -> None:
 def test_an_interval_the_wrong_way_round_is_refused() -> None:
     with pytest.raises(ValueError, match="from 3 ms to 2 ms"):
         Interval(3, 2)
+
+
+@pytest.mark.slow
+def test_more_records_than_the_memory_for_state_are_joined_from_disk(tmp_path: Path) -> None:
+    operator: Any = joining(-400, 600)()
+    operator.create_backend = lambda ctx: RocksDBBackend(
+        range(128), 128, "join", tmp_path / "state", StateMemory(100_000)
+    )
+    started(lambda: operator, context())
+    got: list[Any] = []
+    for n in range(0, 2_000, 100):
+        times = list(range(n, n + 100))
+        got += flat(operator.process(RowBatch([(f"k{at % 40}", at) for at in times], times), 0))
+        got += flat(operator.process(RowBatch([{"name": f"k{at % 40}", "n": at} for at in times], times), 1))
+        flat(answers(operator, Watermark(n)))
+    assert operator.backend.store.is_open, "more than the cache holds"
+    expected = [
+        (one, other)
+        for one in range(2_000)
+        for other in range(one % 40, 2_000, 40)
+        if -400 <= other - one <= 600
+    ]  # fmt: skip
+    assert sorted(value for _, value, _ in got) == expected
+    flat(answers(operator, Watermark(10_000)))
+    assert kept(operator) == [0, 0]
+    operator.close()
 
 
 EVENTS = st.lists(
