@@ -110,7 +110,7 @@ class Expiring:
 
         Args:
             now_ms: epoch milliseconds.
-            most: entries to look at, at least 1.
+            most: entries to look at, at least 1; a list or map counts as one.
             may_continue: asked now and then; on False the slice ends.
         """
         if self._round is None:

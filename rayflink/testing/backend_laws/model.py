@@ -89,6 +89,10 @@ class History(RuleBasedStateMachine):
             self.model.lists.pop((key, namespace), None)
             self.steady.discard((key, namespace))
 
+    @rule(some=batches)
+    def prefetch(self, some: list[Any]) -> None:
+        self.backend.prefetch(some)
+
     @rule(some=batches, others=batches, space=spaces, number=numbers, in_place=st.booleans())
     def work_a_batch(self, some: list[Any], others: list[Any], space: int, number: int, in_place: bool) -> None:
         namespace = space_of(space)
@@ -227,6 +231,8 @@ class History(RuleBasedStateMachine):
         same("all values", content_of(self.values), self.model.values)
         same("all lists", content_of(self.lists), self.model.lists)
         same("all maps", maps_in(self.maps), self.model.maps)
+        same("number of timers", len(self.queue), len(self.model.timers))
+        same_bag("all timers", self.queue, self.model.timers)
         earliest = min((time for time, _, _ in self.model.timers), default=None)
         same("the earliest timer", self.queue.next_timestamp(), earliest)
         again = self.subject.backend(self.backend.snapshot())

@@ -284,6 +284,29 @@ def values_may_be_large(subject: Subject) -> None:
     same("a list of such, restored", again.table(ListStateDescriptor("l")).get("k") == large, True)
 
 
+def prefetching_changes_nothing(subject: Subject) -> None:
+    backend = subject.backend()
+    table, listed = backend.table(ValueStateDescriptor("v")), backend.table(ListStateDescriptor("l"))
+    mapped, window = backend.map_table(MapStateDescriptor("m")), namespaces()[1]
+    keys = [canonical_key(key) for key in KEYS]
+    backend.prefetch([*KEYS, "absent", [1]])
+    for number, key in enumerate(keys):
+        for namespace in (None, window):
+            table.put(key, number, namespace)
+            listed.append(key, number, namespace)
+            mapped.put(key, number, number, namespace)
+        if number % 5 == 0:
+            backend.prefetch([*KEYS[number : number + 9], *EQUAL_KEYS[0], "absent", [1], {}])
+            table.remove(key)
+            listed.append(key, "more")
+    backend.prefetch(keys[::-1])
+    values = {(key, space): n for n, key in enumerate(keys) for space in (None, window) if space or n % 5}
+    same("values", content_of(table), values)
+    lists = {(key, space): [n] for n, key in enumerate(keys) for space in (None, window)}
+    same("lists", content_of(listed), lists | {(key, None): [n, "more"] for n, key in enumerate(keys) if n % 5 == 0})
+    same("maps", maps_in(mapped), {place: {n: n for n in elements} for place, elements in lists.items()})
+
+
 def many_keys_are_kept_in_batches(subject: Subject) -> None:
     backend, model = subject.backend(), {}
     table = backend.table(ValueStateDescriptor("v"))
@@ -355,6 +378,7 @@ LAWS: tuple[Law, ...] = (
     maps_are_read_and_written_by_map_key,
     large_maps_stay_apart,
     entries_are_found_by_key_group,
+    prefetching_changes_nothing,
 )
 LONG_LAWS: tuple[Law, ...] = (
     long_lists_keep_their_order,

@@ -208,6 +208,23 @@ def times_are_ints_of_64_bits(subject: Subject) -> None:
     same("its type", [type(timestamp) for timestamp, _, _ in queue.due(7)], [int])
 
 
+def a_queue_is_read_without_taking_from_it(subject: Subject) -> None:
+    queue, spaces = queue_of(subject), namespaces()
+    same("an empty queue", (len(queue), list(queue)), (0, []))
+    model = {(number % 7 - 3, number % 11, spaces[number % 4]) for number in range(200)}
+    for timer in sorted(model, key=repr):
+        queue.register(*timer)
+        queue.register(*timer)
+    for timer in [timer for timer in model if timer[1] == 5]:
+        queue.delete(*timer)
+        model.discard(timer)
+    everything = list(queue)
+    same_bag("all timers", everything, model)
+    same("their number", len(queue), len(model))
+    same("the order in which they fire", list(queue.due(0)), [timer for timer in everything if timer[0] <= 0])
+    same("the rest", (list(queue), len(queue)), ([t for t in everything if t[0] > 0], sum(t[0] > 0 for t in model)))
+
+
 def queues_are_kept_apart_by_name(subject: Subject) -> None:
     backend = subject.backend()
     backend.timers("event").register(1, "k")
@@ -252,6 +269,7 @@ LAWS: tuple[Law, ...] = (
     keys_are_taken_out_in_pieces,
     keys_are_set_like_those_of_a_dict,
     times_are_ints_of_64_bits,
+    a_queue_is_read_without_taking_from_it,
     queues_are_kept_apart_by_name,
 )
 LONG_LAWS: tuple[Law, ...] = (many_timers_fire_in_order,)
