@@ -179,6 +179,31 @@ def test_rules_steer_a_keyed_stream_under_every_hardship() -> None:
     verify(on_write_back(limits), LIMITS_GIVEN, LIMITS_THEN, without=NOT_AS_A_JOB)
 
 
+def test_both_sides_of_a_keyed_function_and_its_timers_give_to_side_outputs() -> None:
+    class Sides(Limits):
+        def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+            ctx.timer_service().register_event_time_timer(9)
+            ctx.timer_service().register_event_time_timer(10)
+            ctx.timer_service().delete_event_time_timer(9)
+            yield REFUSED, value
+
+        def process_broadcast_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+            yield REFUSED, ("rule", value)
+            yield "rule", ctx.timestamp(), ctx.current_processing_time()
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Any]:
+            yield REFUSED, ("timer", ctx.get_current_key(), ctx.timestamp())
+
+    given = [rec(("a", 1), 1), in2(rec(7, 3)), in2(rec(8)), wm(10), in2(wm(10))]
+    then = [
+        side(REFUSED, ("a", 1), 1), side(REFUSED, ("rule", 7), 3), rec(("rule", 3, 0), 3), side(REFUSED, ("rule", 8)),
+        rec(("rule", None, 0)), side(REFUSED, ("timer", "a", 10), 10), wm(10),
+    ]  # fmt: skip
+    parallel = [name for name in HARDSHIPS if name.startswith("three")]
+    make = lambda: KeyedBroadcastProcessOperator(first, Sides(), RULES)  # noqa: E731
+    verify(make, given, then, without=[*parallel, *NOT_AS_A_JOB])
+
+
 def test_timers_of_processing_time_fire_on_the_keyed_side() -> None:
     class Timed(Limits):
         def process_element(self, value: Any, ctx: Any) -> None:
@@ -260,7 +285,7 @@ class Emptied(KeyedBroadcastProcessFunction):
             yield sorted(found)
 
 
-@pytest.mark.parametrize("make", BACKENDS)
+@BACKENDS
 def test_each_key_that_has_state_is_met_once_and_no_other(make: Any) -> None:
     def operator() -> Any:
         made = KeyedBroadcastProcessOperator(first, Emptied(), RULES)
