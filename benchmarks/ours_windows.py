@@ -29,6 +29,7 @@ from .job_numbers import flat, ready_ms
 RECORDS = 1_000_000
 SESSIONS = 1_000_000
 BATCH_ROWS = 4096
+BACKENDS = ("hashmap", "rocksdb")
 RATIOS = (1, 6, 60, 600)
 """Size over slide of the sliding windows; the slide is a second."""
 
@@ -114,8 +115,8 @@ def windowed(kind: str, source: StampedSource, options: dict[str, Any], seconds:
     """Run one job; its numbers.
 
     Args:
-        kind: tumbling, sliding or session.
-        seconds: size; size and slide; or gap.
+        kind: tumbling or sliding.
+        seconds: size, or size and slide.
 
     Raises:
         RuntimeError: not all records reached the window.
@@ -123,27 +124,27 @@ def windowed(kind: str, source: StampedSource, options: dict[str, Any], seconds:
     from rayflink.common.time import Time
     from rayflink.connectors.discard import DiscardingSink
     from rayflink.datastream.environment import StreamExecutionEnvironment
-    from rayflink.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+    from rayflink.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 
     env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local", **options})
     env.set_parallelism(2)
     stream = env.from_source(source, None, "Stamped").set_parallelism(1).key_by(itemgetter(0))
     if kind == "tumbling":
         results = stream.window(TumblingEventTimeWindows.of(Time.seconds(seconds[0]))).aggregate(Count())
-    elif kind == "sliding":
-        results = stream.window(SlidingEventTimeWindows.of(*map(Time.seconds, seconds))).sum(1)
     else:
-        results = stream.window(EventTimeSessionWindows.with_gap(Time.seconds(seconds[0]))).aggregate(Count())
+        results = stream.window(SlidingEventTimeWindows.of(*map(Time.seconds, seconds))).sum(1)
     results.sink_to(DiscardingSink())
     result = env.execute(f"{kind} windows of {seconds} s")
     _, window = result.vertices
     if window["numRecordsIn"] != source.rows:
         raise RuntimeError(f"{window['numRecordsIn']} records reached the window, {source.rows} were made")
     busy = window["busyTimeMs"] / 1000
+    lasts, slide = source.rows // source.rate, seconds[-1]
     return {
         "rows": source.rows,
         "seconds_busy": busy,
         "m_rows_per_cpu_second": source.rows / busy / 1e6,
+        "results_a_record": source.keys * (lasts + seconds[0] - slide) / slide / source.rows,
         "plain_loop": plain_loop(),
         "ready_ms": ready_ms(result.vertices),
     }
@@ -159,14 +160,18 @@ def plain_loop(rows: int = 500_000) -> float:
     return rows / (time.process_time() - began) / 1e6
 
 
-def open_sessions(sessions: int, per_session: int = 2) -> dict[str, float]:
-    """As many sessions open at once, of keys that come `per_session` times: bytes each, and records a second."""
+def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str, float]:
+    """As many sessions open at once, of keys that come `per_session` times: bytes each, and records a second.
+
+    Args:
+        backend: hashmap or rocksdb.
+    """
     import resource
 
     from rayflink.operators.session_windows import EventTimeSessionWindows
     from rayflink.operators.window_functions import aggregating
     from rayflink.operators.windows import window_operator
-    from rayflink.testing import OperatorHarness
+    from rayflink.testing import OperatorHarness, Place
 
     batches = []
     for start in range(0, sessions, BATCH_ROWS):
@@ -175,7 +180,8 @@ def open_sessions(sessions: int, per_session: int = 2) -> dict[str, float]:
     windows = EventTimeSessionWindows.with_gap(1_800_000)
     gc.collect()
     before = _resident_bytes()
-    with OperatorHarness(lambda: window_operator(itemgetter(0), windows, aggregating(Count()))) as harness:
+    place = Place(config={"state.backend.type": backend})
+    with OperatorHarness(lambda: window_operator(itemgetter(0), windows, aggregating(Count())), place=place) as harness:
         began = time.process_time()
         for _ in range(per_session):
             for batch in batches:
@@ -211,7 +217,8 @@ def run(data_path: str | None, records: int = RECORDS, sessions: int = SESSIONS,
     for ratio in RATIOS:
         source = StampedSource(records, 1000, 10_000)
         cases[f"sliding_{ratio}"] = windowed("sliding", source, options, (ratio, 1))
-    cases["sessions"] = open_sessions(sessions)
+    for backend in BACKENDS:
+        cases[f"sessions_{backend}"] = open_sessions(sessions, backend)
     ready = cases["tumbling"]["ready_ms"] / 1000
     for numbers in cases.values():
         numbers.pop("ready_ms", None)

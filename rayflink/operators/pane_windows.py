@@ -83,10 +83,11 @@ class PaneWindowOperator(WindowOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if not self._shares:
-            return super().process(batch, input_index)
+            yield from super().process(batch, input_index)
+            return
         values = list_of(batch)
         if not values:
-            return ()
+            return
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         only = self._panes.start(min(stamps))
         starts = [only] if only == self._panes.start(max(stamps)) else self._panes.starts(stamps)
@@ -100,7 +101,7 @@ class PaneWindowOperator(WindowOperator):
             pane.state = self._table.load(pane.keys, pane.name)
         out = Emission()
         if any(pane.is_behind for pane in opened.values()):
-            self._gather_behind(keys, values, stamps, starts, opened, out)
+            yield from self._gather_behind(keys, values, stamps, starts, opened, out)
         else:
             self._gather_ahead(keys, values, starts, opened)
         if self._table.tracks_changes:
@@ -108,7 +109,7 @@ class PaneWindowOperator(WindowOperator):
                 self._table.changed(pane.keys, pane.name)
         else:
             self._forget(pane.name for pane in opened.values() if not pane.state)
-        return out.taken()
+        yield from out.taken()
 
     def _forget(self, empty: Iterable[TimeWindow]) -> None:
         """Let go of panes that were only looked at."""
@@ -148,7 +149,7 @@ class PaneWindowOperator(WindowOperator):
     def _gather_behind(
         self, keys: list[Any], values: list[Any], stamps: list[int], starts: list[int], opened: dict[int, _OpenPane],
         out: Emission,
-    ) -> None:  # fmt: skip
+    ) -> Iterator[Element]:  # fmt: skip
         """Add records to panes of which some windows may have fired, or be over."""
         add = self._gathering.add
         key = value = None
@@ -168,7 +169,7 @@ class PaneWindowOperator(WindowOperator):
                 if pane.is_behind:
                     self._running.pop(key, None)
                     if pane.fired:
-                        self._fire_again(key, pane, opened, out)
+                        yield from self.handed_on(self._fire_again(key, pane, opened, out), out)
         except UserCodeError:
             raise
         except Exception as error:
@@ -191,7 +192,7 @@ class PaneWindowOperator(WindowOperator):
 
     # firing
 
-    def _fire_again(self, key: Any, pane: _OpenPane, opened: dict[int, _OpenPane], out: Emission) -> None:
+    def _fire_again(self, key: Any, pane: _OpenPane, opened: dict[int, _OpenPane], out: Emission) -> Iterator[None]:
         """A record came for windows that have fired: each of them fires for its key, the latest first."""
 
         def entry_at(start: int) -> Entry:
@@ -210,7 +211,7 @@ class PaneWindowOperator(WindowOperator):
             entry, fresh = right[-1], False
             if left:
                 entry, fresh = self._joined(key, window, left[-1], entry), self._gathering.copies
-            self.evaluate(key, window, self._taken(entry), out, not fresh)
+            yield from self.evaluation_calls(key, window, self._taken(entry), out, not fresh)
 
     def _joins(
         self, key: Any, window: Any, starts: Iterable[int], entry_at: Any, forwards: bool
@@ -266,7 +267,7 @@ class PaneWindowOperator(WindowOperator):
             out.extend([isolated(self._taken(entry)) for _, _, entry, _ in totals], window.max_timestamp())
             return
         for _, key, entry, is_joined in totals:
-            self.evaluate(key, window, self._taken(entry), out, not (fresh and is_joined))
+            yield from self.evaluation_calls(key, window, self._taken(entry), out, not (fresh and is_joined))
             yield
 
     def _totals(self, keys: list[Any], window: TimeWindow, timers: Any) -> list[tuple[int, Any, Entry, bool]]:

@@ -52,16 +52,16 @@ class SessionWindowOperator(BaseWindowOperator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         values = list_of(batch)
         if not values:
-            return ()
+            return
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         table, out = self._table, Emission()
         state = table.load(keys)
-        self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
+        yield from self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
         if table.tracks_changes:
             table.changed([key for key in keys if key in state])
         elif not state:
             table.remove_all(())
-        return out.taken()
+        yield from out.taken()
 
     def _ends(self, values: list[Any], stamps: list[int]) -> list[int]:
         """Where the session of each record alone would end."""
@@ -80,7 +80,7 @@ class SessionWindowOperator(BaseWindowOperator):
     def _gather(
         self, keys: list[Any], values: list[Any], stamps: list[int], ends: list[int], state: dict[Any, Any],
         out: Emission,
-    ) -> None:  # fmt: skip
+    ) -> Iterator[Element]:  # fmt: skip
         get, add = state.get, self._contents.add
         key = value = None
         try:
@@ -90,7 +90,8 @@ class SessionWindowOperator(BaseWindowOperator):
                     key = self.canonical(key, value)
                     sessions = get(key)
                     if sessions is None:
-                        self._place(key, [], (stamp, end), value, state, out)
+                        calls = self._place(key, [], (stamp, end), value, state, out)
+                        yield from self.handed_on(calls, out)
                         continue
                 start = sessions[-4]
                 if (
@@ -105,7 +106,8 @@ class SessionWindowOperator(BaseWindowOperator):
                     if stamp < start:
                         sessions[-4] = stamp
                     continue
-                self._place(self.canonical(key, value), sessions, (stamp, end), value, state, out)
+                calls = self._place(self.canonical(key, value), sessions, (stamp, end), value, state, out)
+                yield from self.handed_on(calls, out)
         except UserCodeError:
             raise
         except Exception as error:
@@ -113,15 +115,18 @@ class SessionWindowOperator(BaseWindowOperator):
 
     def _place(
         self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: Emission
-    ) -> None:
-        """Add a record, whose session alone would be `own`, to what it touches, or open a session for it."""
+    ) -> Iterable[None]:
+        """Add a record, whose session alone would be `own`, to what it touches, or open a session for it.
+
+        Gives the calls of the user's function where that session has fired already.
+        """
         start, end = own
         low, high = _touching(sessions, start, end)
         set_timer = low == 0 or self._lateness_ms > 0
         if low == high:
             if self._event_time and end - 1 + self._lateness_ms <= self.watermark:
                 self.emit_late(value, start, out)
-                return
+                return ()
             accumulator = self._contents.first(value)
         else:
             start, end = min(start, sessions[low]), max(end, sessions[high - 3])
@@ -132,8 +137,9 @@ class SessionWindowOperator(BaseWindowOperator):
         state[key] = sessions
         if set_timer:
             self._set_timer(key, end - 1 + (self._lateness_ms if fires else 0), self.watermark)
-        if fires:
-            self.evaluate(key, TimeWindow(start, end), accumulator, out, True)
+        if not fires:
+            return ()
+        return self.evaluation_calls(key, TimeWindow(start, end), accumulator, out, True)
 
     def _merged(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
         merged, *others = accumulators
@@ -157,17 +163,23 @@ class SessionWindowOperator(BaseWindowOperator):
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
     def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
-        for timestamp, _, keys in timers.due_keys(until, sys.maxsize):
+        keys: list[Any] = []
+        for timestamp, _, some in timers.due_keys(until, sys.maxsize):
+            keys += some
             following = timers.next_timestamp()
+            if following == timestamp:  # the keys of one time may come in parts
+                yield
+                continue
             horizon = until if following is None else max(timestamp, min(until, following - 1))
             due: list[_Due] = []
             for at in range(0, len(keys), FIRING_RECORDS):
                 due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon)
                 yield
+            keys = []
             due.sort(key=itemgetter(0))
             for _, key, window, accumulator, fires, over in due:
                 if fires:
-                    self.evaluate(key, window, accumulator, out, not over)
+                    yield from self.evaluation_calls(key, window, accumulator, out, not over)
                 if over:
                     yield from self.clear_calls([key], window)
                 yield

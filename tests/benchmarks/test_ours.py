@@ -14,6 +14,7 @@ from benchmarks.ours_arrow_shuffle import BATCH_ROWS, CASES, make_batches, shuff
 from benchmarks.ours_latency import LatencySink, Line, bucket, quantile
 from benchmarks.ours_scaling import Case, table, word_count
 from benchmarks.ours_startup import measure_job
+from benchmarks.ours_windows import StampedSource, open_sessions, windowed
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream.environment import StreamExecutionEnvironment
 
@@ -128,3 +129,19 @@ def test_start_up_is_from_execute_to_the_first_record() -> None:
     times = measure_job(2, target="local")
     assert 0 <= times["to_first_record"] <= times["to_end"] < 60
     assert times["to_slots"] <= times["to_first_record"] + 0.001
+
+
+@pytest.mark.parametrize(("kind", "seconds", "results"), [("tumbling", (1,), 0.1), ("sliding", (6, 2), 50 / 600)])
+def test_every_record_of_the_windows_benchmark_reaches_its_window(
+    kind: str, seconds: tuple[int, ...], results: float
+) -> None:
+    numbers = windowed(kind, StampedSource(600, 10, 100), {}, seconds)
+    assert numbers["rows"] == 600
+    assert numbers["results_a_record"] == pytest.approx(results)
+    assert numbers["m_rows_per_cpu_second"] > 0
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_as_many_sessions_fire_as_were_open(backend: str) -> None:
+    numbers = open_sessions(500, backend)
+    assert numbers["sessions"] == 500 and numbers["m_sessions_fired_per_cpu_second"] > 0
