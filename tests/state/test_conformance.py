@@ -24,15 +24,13 @@ def _rocksdb(memory: int) -> MakeBackend:
     return make
 
 
-BACKENDS = pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(_rocksdb(64 << 20), id="rocksdb"),
-        pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
-        pytest.param(HashMapBackend, id="hashmap"),
-        pytest.param(WriteBackBackend, id="write back"),
-    ],
-)
+BACKENDS = [
+    pytest.param(_rocksdb(64 << 20), id="rocksdb"),
+    pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
+    pytest.param(HashMapBackend, id="hashmap"),
+    pytest.param(WriteBackBackend, id="write back"),
+]
+on_every_backend = pytest.mark.parametrize("make", BACKENDS)
 
 
 def laws_of(name: str) -> Any:
@@ -44,40 +42,40 @@ def laws_of(name: str) -> Any:
     )
 
 
-@BACKENDS
+@on_every_backend
 @laws_of("tables")
 def test_tables_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("G06", "G07", "G34")
-@BACKENDS
+@on_every_backend
 @laws_of("handles")
 def test_handles_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("C06", "G24")
-@BACKENDS
+@on_every_backend
 @laws_of("snapshots")
 def test_snapshots_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@BACKENDS
+@on_every_backend
 @laws_of("timers")
 def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("G10", "G11", "G12", "G13")
-@BACKENDS
+@on_every_backend
 @laws_of("expiry")
 def test_state_with_a_time_to_live_keeps_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@BACKENDS
+@on_every_backend
 @laws_of("histories")
 def test_histories_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
