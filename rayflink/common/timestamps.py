@@ -53,7 +53,7 @@ class FieldOfRecords(BatchTimestamps):
 
     def of(self, batch: Batch) -> Any:
         if not isinstance(batch, ArrowBatch):
-            return [epoch_ms_of(value[self.column]) for value in batch.values]
+            return list(map(self._of_row, batch.values))
         names = batch.data.schema.names
         if isinstance(self.column, int):
             if self.column >= len(names):
@@ -62,6 +62,12 @@ class FieldOfRecords(BatchTimestamps):
         if names.count(self.column) != 1:
             raise KeyError(f"{names.count(self.column)} columns are named {self.column!r}; there are {names}")
         return batch.data.column(names.index(self.column))
+
+    def _of_row(self, value: Any) -> Any:
+        try:
+            return epoch_ms_of(value[self.column])
+        except (LookupError, TypeError, ValueError) as error:
+            raise LookupError(f"field {self.column!r} of each record is wanted, which this one has not") from error
 
 
 class IngestionTime(BatchTimestamps):

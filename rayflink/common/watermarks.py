@@ -12,6 +12,7 @@ from typing import Any
 
 from .batches import MIN_TIMESTAMP, Watermark
 from .callables import ensure_takes
+from .errors import shorten
 from .time import Duration, to_millis
 from .timestamps import BatchTimestamps, FieldOfRecords, FunctionOfBatch, IngestionTime
 
@@ -371,6 +372,17 @@ class WatermarkStrategy:
         changed = copy.copy(self)
         vars(changed).update(changes)
         return changed
+
+
+def ensure_strategy(given: object) -> None:
+    """Refuse what is no watermark strategy.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(given, WatermarkStrategy):
+        remedy = "make one by WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))"
+        raise TypeError(f"a WatermarkStrategy is wanted, found {shorten(given, 80)}; {remedy}")
 
 
 class _Bounded:

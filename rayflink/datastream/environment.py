@@ -17,7 +17,7 @@ from rayflink.common.functions import SourceFunction
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.source import Source
-from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collection import CollectionSource, check_elements
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.iteration import IteratorSource
@@ -301,11 +301,13 @@ class StreamExecutionEnvironment(FaultTolerance):
             type_info: the type that the records are said to have; None: any.
 
         Raises:
-            TypeError: `source` is no `rayflink.common.source.Source`.
+            TypeError: `source` is no `rayflink.common.source.Source`, or the strategy is none.
         """
         if not isinstance(source, Source):
             raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
-        if watermark_strategy is None and self._time_characteristic is TimeCharacteristic.IngestionTime:
+        if watermark_strategy is not None:
+            ensure_strategy(watermark_strategy)
+        elif self._time_characteristic is TimeCharacteristic.IngestionTime:
             watermark_strategy = WatermarkStrategy.for_ingestion_time()
         factory = SourceFactory(source, watermark_strategy)
         if not isinstance(source, CollectionSource):  # its elements, which may be many, have been looked at

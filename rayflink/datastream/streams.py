@@ -15,7 +15,7 @@ from rayflink.common.output_tag import OutputTag
 from rayflink.common.print_form import PrintForm
 from rayflink.common.sink import Sink
 from rayflink.common.typeinfo import Types
-from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collected import DrawnSink
 from rayflink.connectors.printing import PrintSink
 from rayflink.graph import partitioners
@@ -177,8 +177,10 @@ class DataStream(Step):
         """Give each record its event time, in epoch milliseconds, and the stream its watermarks.
 
         Raises:
+            TypeError: it is no WatermarkStrategy.
             ValueError: the strategy is to be aligned with others, which only a source can be.
         """
+        ensure_strategy(watermark_strategy)
         if watermark_strategy.alignment is not None:
             found = f"the strategy is aligned with group {watermark_strategy.alignment.group!r}"
             raise ValueError(f"{found}, and only a source can wait for others; give it to env.from_source(...)")

@@ -159,7 +159,7 @@ def test_timestamps_of_batches_keep_the_law_of_batches() -> None:
         (ASCENDING.with_timestamp_column("at"), columns(at=pa.array([2**63], pa.uint64())), "not in range"),
         (ASCENDING.with_timestamp_column("at"), columns(id=[1]), r"0 columns are named 'at'; there are \['id'\]"),
         (ASCENDING.with_timestamp_column(2), columns(id=[1]), r"no column 2; there are 1: \['id'\]"),
-        (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": 1}, {"id": 7}]), r"record {'id': 7}: KeyError: 'at'"),
+        (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": 1}, {"id": 7}]), "record {'id': 7}: .*field 'at'"),
         (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": "x"}]), "record {'at': 'x'}.*got 'x' of type str"),
         (ASCENDING.with_timestamp_column(0), RowBatch([(2**63,)]), r"record \(9223372036854775808,\).* of 64 bits"),
         (ASCENDING.with_batch_timestamp_assigner(lambda data: [1]), RowBatch([1, 2]), "of 2 records is wanted, got 1"),
