@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         RestartStrategyConfiguration as RestartStrategyConfiguration,
     )
     from rayflink.common.time import Duration as Duration, Instant as Instant, Time as Time
+    from rayflink.common.serializer import TypeSerializer as TypeSerializer
     from rayflink.common.type_base import TypeInformation as TypeInformation
     from rayflink.common.typeinfo import (
         BasicArrayTypeInfo as BasicArrayTypeInfo,
@@ -111,6 +112,7 @@ else:
                 "BulkWriterFactory ByteArraySchema DeserializationSchema Encoder RowFieldExtractorSchema "
                 "SerializationSchema SimpleStringSchema"
             ),
+            "rayflink.common.serializer": "TypeSerializer",
             "rayflink.common.option_types": "MemorySize",
             "rayflink.common.options": "RuntimeMode",
             "rayflink.common.output_tag": "OutputTag",

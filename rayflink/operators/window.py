@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from ..common.batches import MAX_TIMESTAMP
+from ..common.serializer import TypeSerializer
 
 W_contra = TypeVar("W_contra", contravariant=True)
-W = TypeVar("W")
 
 
 class Window(ABC):
@@ -122,18 +122,6 @@ Window.register(TimeWindow)
 Window.register(CountWindow)
 
 
-class WindowSerializer(ABC, Generic[W]):
-    """Writes windows to a stream of bytes and reads them. Windows in state are pickled and need none."""
-
-    @abstractmethod
-    def serialize(self, element: W, stream: BinaryIO) -> None:
-        """Write one window."""
-
-    @abstractmethod
-    def deserialize(self, stream: BinaryIO) -> W:
-        """Read one window."""
-
-
 def _whole(stream: BinaryIO, form: str) -> tuple[Any, ...]:
     data = stream.read(struct.calcsize(form))
     if len(data) < struct.calcsize(form):
@@ -141,7 +129,7 @@ def _whole(stream: BinaryIO, form: str) -> tuple[Any, ...]:
     return struct.unpack(form, data)
 
 
-class TimeWindowSerializer(WindowSerializer[TimeWindow]):
+class TimeWindowSerializer(TypeSerializer[TimeWindow]):
     """Start and end, 8 bytes each, most significant first.
 
     >>> import io
@@ -156,7 +144,7 @@ class TimeWindowSerializer(WindowSerializer[TimeWindow]):
         return TimeWindow(*_whole(stream, ">qq"))
 
 
-class CountWindowSerializer(WindowSerializer[CountWindow]):
+class CountWindowSerializer(TypeSerializer[CountWindow]):
     """The number, 8 bytes, most significant first."""
 
     def serialize(self, element: CountWindow, stream: BinaryIO) -> None:
@@ -166,7 +154,7 @@ class CountWindowSerializer(WindowSerializer[CountWindow]):
         return CountWindow(*_whole(stream, ">q"))
 
 
-class GlobalWindowSerializer(WindowSerializer[GlobalWindow]):
+class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
     """One byte 0."""
 
     def serialize(self, element: GlobalWindow, stream: BinaryIO) -> None:
@@ -179,5 +167,5 @@ class GlobalWindowSerializer(WindowSerializer[GlobalWindow]):
 
 __all__ = [
     "CountWindow", "CountWindowSerializer", "GlobalWindow", "GlobalWindowSerializer", "TimeWindow",
-    "TimeWindowSerializer", "Window", "WindowSerializer",
+    "TimeWindowSerializer", "Window",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.batches import MAX_TIMESTAMP, RowBatch, Watermark
 from rayflink.common.functions import AggregateFunction, ProcessWindowFunction
+from rayflink.operators.assigners import SlidingEventTimeWindows
 from rayflink.operators.merging_window_set import MergingWindowSet
 from rayflink.operators.merging_windows import MergingWindowOperator
 from rayflink.operators.session_operator import SessionWindowOperator
@@ -19,10 +20,10 @@ from rayflink.operators.session_windows import (
 from rayflink.operators.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rayflink.operators.window import TimeWindow
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting
-from rayflink.operators.windows import WindowRules, window_operator
+from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.memory import HashMapBackend
-from tests.operators.laws import answers, context, flat, now, run, started, verify
+from tests.operators.laws import Metrics, answers, context, flat, now, run, started, verify
 from tests.operators.write_back import write_back_backend
 
 first = itemgetter(0)
@@ -193,3 +194,13 @@ def test_windows_of_a_key_with_many_are_kept_in_order() -> None:
     table.clear("a")
     kept.forget()
     assert kept.add("a", TimeWindow(0, 10), lambda *merge: merges.append(merge)) == TimeWindow(0, 10)
+
+
+@pytest.mark.parametrize("assigner", [FIXED, SlidingEventTimeWindows.of(10, 4)], ids=repr)
+def test_late_records_of_sessions_and_of_shared_panes_are_counted(assigner: Any) -> None:
+    metrics = Metrics()
+    operator = started(lambda: window_operator(first, assigner, built_in("sum", 1)), context(metrics=metrics))
+    assert not isinstance(operator, MergingWindowOperator) and type(operator) is not WindowOperator
+    for step in (RowBatch([("a", 1)], [40]), Watermark(39), RowBatch([("a", 1), ("b", 1), ("b", 1)], [12, 29, 45])):
+        flat(answers(operator, step))
+    assert metrics.counters[LATE_METRIC].count == 2
