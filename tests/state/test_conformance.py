@@ -24,13 +24,15 @@ def _rocksdb(memory: int) -> MakeBackend:
     return make
 
 
-BACKENDS = [
-    pytest.param(_rocksdb(64 << 20), id="rocksdb"),
-    pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
-    pytest.param(HashMapBackend, id="hashmap"),
-    pytest.param(WriteBackBackend, id="write back"),
-]
-on_every_backend = pytest.mark.parametrize("make", BACKENDS)
+BACKENDS = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(_rocksdb(64 << 20), id="rocksdb"),
+        pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
+        pytest.param(HashMapBackend, id="hashmap"),
+        pytest.param(WriteBackBackend, id="write back"),
+    ],
+)
 
 
 def laws_of(name: str) -> Any:
@@ -42,40 +44,40 @@ def laws_of(name: str) -> Any:
     )
 
 
-@on_every_backend
+@BACKENDS
 @laws_of("tables")
 def test_tables_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("G06", "G07", "G34")
-@on_every_backend
+@BACKENDS
 @laws_of("handles")
 def test_handles_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("C06", "G24")
-@on_every_backend
+@BACKENDS
 @laws_of("snapshots")
 def test_snapshots_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@on_every_backend
+@BACKENDS
 @laws_of("timers")
 def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
 @pytest.mark.spec("G10", "G11", "G12", "G13")
-@on_every_backend
+@BACKENDS
 @laws_of("expiry")
 def test_state_with_a_time_to_live_keeps_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@on_every_backend
+@BACKENDS
 @laws_of("histories")
 def test_histories_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
