@@ -233,7 +233,7 @@ class StreamTask:
                 times += [link.operator.next_upkeep_ms() for link in self._chain.links]
                 if self._chain.idle and self._chain.takes_records():
                     times.append(self._idle_advance.next_ms)
-            times += [self._chain.links[index].operator.next_completion_ms() for index in self._chain.outside]
+            times.append(self._chain.next_completion_ms())
             if self._source is not None:
                 times.append(self._source.next_poll_ms())
         return min((due for due in times if due is not None), default=None)

@@ -45,19 +45,16 @@ class AsyncCalls:
 
     async def answer(self, value: Any) -> Answer:
         """Call the function for a record; raises nothing of the user's."""
-        calling = asyncio.ensure_future(self._attempts(value))
+        deadline = _Deadline(self._timeout_s)
         try:
-            done, _ = await asyncio.wait({calling}, timeout=self._timeout_s)
-        except asyncio.CancelledError:
-            calling.cancel()
-            raise
-        if not done:
+            answer = await self._attempts(value)
+        except asyncio.CancelledError:  # by the deadline, by itself, or because nobody waits for the answer any more
+            answer = Answer([], RuntimeError("the coroutine was cancelled from within"), "async_invoke")
+        deadline.met()
+        if deadline.is_over:
             self._timeouts.inc()
-            calling.cancel()
             return self._timed_out(value)
-        if calling.cancelled():
-            return Answer([], RuntimeError("the coroutine was cancelled from within"), "async_invoke")
-        return calling.result()
+        return answer
 
     async def _attempts(self, value: Any) -> Answer:
         attempts = 0
@@ -90,6 +87,33 @@ class AsyncCalls:
             return Answer(_list_of(self._user.timeout(value)))
         except (Exception, SystemExit) as error:
             return Answer([], error, "timeout")
+
+
+class _Deadline:
+    """Cancels the running task when its time is over.
+
+    Args:
+        timeout_s: None: never.
+    """
+
+    __slots__ = ("_task", "_timer", "is_over")
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self.is_over = False
+        self._timer: asyncio.TimerHandle | None = None
+        if timeout_s is not None:
+            self._task = asyncio.current_task()
+            self._timer = asyncio.get_running_loop().call_later(timeout_s, self._end)
+
+    def met(self) -> None:
+        """The work is done, or has been ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _end(self) -> None:
+        self.is_over = True
+        assert self._task is not None, "calls are made in tasks"
+        self._task.cancel()
 
 
 def _list_of(results: Any) -> list[Any]:

@@ -94,11 +94,8 @@ class AwaitingOperator(Operator):
         runner, self._runner = self._runner, None
         if runner is None:
             return
-        try:
-            with UserCode(self.ctx, "close"):
-                runner.call(self.life_cycle()[1])
-        finally:
-            runner.close()
+        with UserCode(self.ctx, "close"):
+            runner.close(self.life_cycle()[1])
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         self._state.update([*self._line.waiting(), *self._waiting])
@@ -147,7 +144,7 @@ class AwaitingOperator(Operator):
             if begun is None:
                 break
             given, ask = begun
-            self._runner.begin(self._line.ask(given), ask())
+            self._runner.begin(self._line.ask(given), ask)
 
     # what comes back
 

@@ -107,14 +107,22 @@ class OperatorChain:
         """
         found = False
         for index in reversed(self.outside):
-            below = self._below[index]
-            if any(frame[0] in below or (frame[0] == index and len(frame) == 2) for frame in self._stack):
+            if not self._may_emit(index):
                 continue
             elements = tuple(self.links[index].operator.completed())
             if elements:
                 self.emit(index, elements)
                 found = True
         return found
+
+    def next_completion_ms(self) -> int | None:
+        """Epoch milliseconds at which `emit_completed` makes sense; None: when somebody is woken."""
+        times = [self.links[i].operator.next_completion_ms() for i in self.outside if self._may_emit(i)]
+        return min((time for time in times if time is not None), default=None)
+
+    def _may_emit(self, index: int) -> bool:
+        below = self._below[index]
+        return not any(frame[0] in below or (frame[0] == index and len(frame) == 2) for frame in self._stack)
 
     def takes_records(self) -> bool:
         """Whether no operator is busy outside with all it can have."""

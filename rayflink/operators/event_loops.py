@@ -11,7 +11,7 @@ import asyncio
 import math
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import TimeoutError as WaitedTooLong
 from contextvars import copy_context
 from inspect import isawaitable
@@ -22,6 +22,12 @@ from .base import OperatorContext
 END_SECONDS = 10
 """How long coroutines may take to end after they were cancelled."""
 _ROUNDING_S = 1e-6
+Ask = Callable[[], Awaitable[Any]]
+"""Gives what is awaited for an answer."""
+
+
+def _nothing() -> None:
+    pass
 
 
 class Answers(deque[tuple[Any, Any]]):
@@ -33,8 +39,8 @@ class CoroutineRunner(Protocol):
 
     answers: Answers
 
-    def begin(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Start a coroutine; what it returns or raises is an answer."""
+    def begin(self, what_for: Any, ask: Ask) -> None:
+        """Call a coroutine function and start what it gives; what that returns or raises is an answer."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function, plain or async, in the loop, and wait for it.
@@ -48,11 +54,12 @@ class CoroutineRunner(Protocol):
     def next_due_ms(self) -> int | None:
         """Epoch milliseconds at which `advance` makes sense; None: not before somebody is woken."""
 
-    def close(self) -> None:
-        """Cancel what runs.
+    def close(self, last: Callable[[], Any]) -> None:
+        """Cancel what runs, call `last` in the loop, and end it.
 
         Raises:
-            TimeoutError: it does not end, because it blocks the loop.
+            TimeoutError: what runs does not end, because it blocks the loop; `last` is not called then.
+            Exception: whatever `last` raises.
         """
 
 
@@ -75,12 +82,16 @@ class LoopThread:
     def __init__(self, name: str, clock: Any, wake: Callable[[], None]) -> None:
         self.answers = Answers()
         self._clock, self._wake = clock, wake
+        self._given: deque[tuple[Any, Ask]] = deque()
+        self._running: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=copy_context().run, args=(self._run,), name=name, daemon=True)
         self._thread.start()
 
-    def begin(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self._loop.call_soon_threadsafe(self._begin, what_for, coroutine)
+    def begin(self, what_for: Any, ask: Ask) -> None:
+        self._given.append((what_for, ask))
+        if len(self._given) == 1:  # else the loop has been told already, and has not begun them yet
+            self._loop.call_soon_threadsafe(self._begin_given)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(_called(function, arguments), self._loop).result()
@@ -91,24 +102,32 @@ class LoopThread:
     def next_due_ms(self) -> int | None:
         return int(self._clock.now_ms()) if self.answers else None
 
-    def close(self) -> None:
-        if self._loop.is_closed():
-            return
-        ending = asyncio.run_coroutine_threadsafe(_cancelled(self._loop), self._loop)
-        ending.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+    def close(self, last: Callable[[], Any] = _nothing) -> None:
+        loop = self._loop
+        ending = asyncio.run_coroutine_threadsafe(_cancelled(loop), loop)
         try:
             ending.result(END_SECONDS)
         except WaitedTooLong:
+            ending.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
             found = f"coroutines have not ended {END_SECONDS} s after they were cancelled"
             remedy = "await in them, for example asyncio.sleep() instead of time.sleep()"
             raise TimeoutError(f"{found}; {remedy}") from None
-        self._thread.join(END_SECONDS)
+        try:
+            self.call(last)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join(END_SECONDS)
 
-    def _begin(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self._loop.create_task(self._answering(what_for, coroutine))
+    def _begin_given(self) -> None:
+        while self._given:
+            what_for, ask = self._given[0]
+            task = self._loop.create_task(self._answering(what_for, ask))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            self._given.popleft()
 
-    async def _answering(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self.answers.append((what_for, await _answer_of(coroutine)))
+    async def _answering(self, what_for: Any, ask: Ask) -> None:
+        self.answers.append((what_for, await _answer_of(ask)))
         self._wake()
 
     def _run(self) -> None:
@@ -128,7 +147,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     >>> from rayflink.state.clock import ManualClock
     >>> clock = ManualClock()
     >>> loop = SteppedLoop(clock)
-    >>> loop.begin("a minute", asyncio.sleep(60, "is over"))
+    >>> loop.begin("a minute", lambda: asyncio.sleep(60, "is over"))
     >>> loop.advance(); loop.next_due_ms(), list(loop.answers)
     (60000, [])
     >>> clock.advance(60_000); loop.advance(); list(loop.answers)
@@ -146,13 +165,16 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self._clock, self._at = clock, clock.monotonic()
         super().__init__()
         self.answers = Answers()
+        self._running: set[asyncio.Task[None]] = set()
 
     def time(self) -> float:
         """Seconds, as `monotonic()` of the clock; the due time of a timer while it fires."""
         return float(self._at)
 
-    def begin(self, what_for: Any, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self.create_task(self._answering(what_for, coroutine))
+    def begin(self, what_for: Any, ask: Ask) -> None:
+        task = self.create_task(self._answering(what_for, ask))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function and wait for it; what it sleeps takes no time of the clock."""
@@ -183,13 +205,17 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         left_s: float = due - self._clock.monotonic() - _ROUNDING_S
         return now + max(0, math.ceil(left_s * 1000))
 
-    def close(self) -> None:
-        if not self.is_closed():
-            self.call(_cancelled, self)
+    def close(self, last: Callable[[], Any] = _nothing) -> None:
+        if self.is_closed():
+            return
+        self.call(_cancelled, self)
+        try:
+            self.call(last)
+        finally:
             super().close()
 
-    async def _answering(self, what_for: Any, coroutine: Awaitable[Any]) -> None:
-        self.answers.append((what_for, await _answer_of(coroutine)))
+    async def _answering(self, what_for: Any, ask: Ask) -> None:
+        self.answers.append((what_for, await _answer_of(ask)))
 
     def _turn(self) -> None:
         """Run what is ready until nothing is: a loop that is told to stop before it runs makes one round."""
@@ -203,9 +229,9 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         return min((timer.when() for timer in self._scheduled if not timer.cancelled()), default=None)
 
 
-async def _answer_of(coroutine: Awaitable[Any]) -> Any:
+async def _answer_of(ask: Ask) -> Any:
     try:
-        return await coroutine
+        return await ask()
     except Exception as error:  # an answer as well: nobody may wait for one in vain
         return error
 

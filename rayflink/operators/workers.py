@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from inspect import isclass
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Protocol
 
 from ..common.errors import described
@@ -68,11 +70,11 @@ class BatchFunction:
 
 
 def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; that it ends the program is a failure of its own, not the end of the loop that waits for it."""
+    """Call a function; what would end the loop that waits for it is a failure as any other."""
     try:
         return function(*arguments)
-    except SystemExit as error:
-        raise RuntimeError(f"the function ended the program: {described(error)}") from error
+    except (SystemExit, StopIteration) as error:
+        raise RuntimeError(f"the function raised {described(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -115,20 +117,37 @@ class Worker(Protocol):
 
 
 class ThreadWorker:
-    """A worker in a thread of this process."""
+    """A worker in a thread of this process, which a call that hangs does not keep from ending."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._function = own_copy(spec.function)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"worker of {spec.name}")
+        self._calls: SimpleQueue[tuple[Future[Any], tuple[Any, ...]] | None] = SimpleQueue()
+        Thread(target=self._run, name=f"worker of {spec.name}", daemon=True).start()
 
     async def ready(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._function.open)
+        await self._answer()
 
     async def call(self, data: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._function, data)
+        return await self._answer(data)
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._calls.put(None)
+
+    def _answer(self, *arguments: Any) -> asyncio.Future[Any]:
+        answer: Future[Any] = Future()
+        self._calls.put((answer, arguments))
+        return asyncio.wrap_future(answer)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            answer, arguments = call
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                work: Callable[..., Any] = self._function if arguments else self._function.open
+                answer.set_result(work(*arguments))
+            except BaseException as error:  # it is the caller's, whose loop goes on
+                answer.set_exception(error)
 
 
 class InlineWorker:

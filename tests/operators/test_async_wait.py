@@ -299,7 +299,7 @@ def test_a_latency_marker_keeps_its_place():
 def test_in_a_thread_answers_wake_the_task():
     woken = threading.Event()
     loop = LoopThread("test", SystemClock(), woken.set)
-    loop.begin("a", asyncio.sleep(0.001, 1))
+    loop.begin("a", lambda: asyncio.sleep(0.001, 1))
     assert woken.wait(10) and list(loop.answers) == [("a", 1)] and loop.next_due_ms() is not None
     loop.close()
     assert not loop._thread.is_alive()
@@ -314,7 +314,7 @@ def test_what_blocks_the_loop_is_named_when_it_is_closed(monkeypatch):
         release.wait(10)
 
     loop = LoopThread("test", SystemClock(), lambda: None)
-    loop.begin("a", blocks())
+    loop.begin("a", blocks)
     assert begun.wait(10)
     with pytest.raises(TimeoutError, match="instead of time.sleep"):
         loop.close()
@@ -343,10 +343,31 @@ def test_timers_of_a_stepped_loop_fire_each_at_its_time_however_far_the_clock_mo
     clock = ManualClock()
     loop = SteppedLoop(clock)
     started = time.monotonic()
-    loop.begin("a", three())
+    loop.begin("a", three)
     loop.advance()
     assert loop.next_due_ms() == 100
     clock.advance(3_600_000)
     loop.advance()
     assert list(loop.answers) == [("a", [0.1, 0.2, 0.3])] and time.monotonic() - started < 5
     loop.close()
+
+
+def test_nothing_is_closed_before_the_calls_are_cancelled_and_a_close_that_raises_is_named():
+    seen = []
+
+    class Session(AsyncFunction):
+        def close(self):
+            seen.append("closed")
+            raise OSError("socket")
+
+        async def async_invoke(self, value):
+            try:
+                await asyncio.sleep(60)
+            finally:
+                seen.append("cancelled")
+
+    harness = OperatorHarness(waiting(Session()))
+    harness.process("a")
+    with pytest.raises(UserCodeError, match="failed in close: OSError: socket"):
+        harness.close()
+    assert seen == ["cancelled", "closed"]

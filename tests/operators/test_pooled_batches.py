@@ -257,7 +257,7 @@ def exits(rows):
     "function, found",
     [
         (lambda rows: 5, "with form='rows' a list of results is wanted, got int"),
-        (exits, "the function ended the program: SystemExit: bye"),
+        (exits, "the function raised SystemExit: bye"),
         (lambda rows: [1], "2 rows with timestamps became 1 rows.*give a result for each row"),
     ],
 )
