@@ -203,7 +203,7 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
 
     def staged_setup(ctx: Any) -> None:
         stage.enter(operator)
-        setup(replace(ctx, clock=stage.clock))
+        setup(replace(ctx, clock=stage.clock, wake=None, open_worker=None))  # by that clock alone
 
     def at_once(method: Callable[[], int | None]) -> Callable[[], int | None]:
         def zero_when_due() -> int | None:

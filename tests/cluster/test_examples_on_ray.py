@@ -10,7 +10,7 @@ from tests.test_site import QUICK_START, WITH_RAY, check_session
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
-@pytest.mark.parametrize("name", ["broadcast_rules", "connected_streams", "sessionisation", "socket_words"])
+@pytest.mark.parametrize("name", ["async_enrichment", "broadcast_rules", "connected_streams", "sessionisation", "socket_words"])
 def test_an_example_prints_on_ray_what_its_docstring_states(name, tmp_path):
     assert run_example(f"{name}.py", "--ray", cwd=tmp_path) == stated_output(name)
 

@@ -177,3 +177,21 @@ def test_retries_need_a_bound():
         AsyncDataStream.ordered_wait_with_retry(numbers, doubled, Time.seconds(0), fixed)
     with pytest.raises(PlanError, match="was given int as retry strategy"):
         AsyncDataStream.ordered_wait_with_retry(numbers, doubled, SECOND, 3)
+
+
+@pytest.mark.parametrize("capacities", [(1, 3), (3, 1), (2, 2)])
+def test_async_steps_of_one_chain_that_hold_each_other_back_keep_the_order(capacities):
+    async def spread(n):
+        await asyncio.sleep(0.001 * (n % 4))
+        return [10 * n, 10 * n + 1]
+
+    async def late(n):
+        await asyncio.sleep(0.001 * (n % 5))
+        return [n]
+
+    for seed in range(4):
+        env = StreamExecutionEnvironment()
+        first = AsyncDataStream.ordered_wait(env.from_sequence(1, 30), spread, SECOND, capacities[0])
+        AsyncDataStream.ordered_wait(first, late, SECOND, capacities[1]).sink_to(CollectSink("out"))
+        story = simulate(env.get_job_graph(), seed, [SlowSink(ms=5), TriggerCheckpoint(1, at=30)])
+        assert story.collected("out") == [n for ten in range(10, 310, 10) for n in (ten, ten + 1)]
