@@ -7,10 +7,11 @@ import pytest
 from tests.test_examples import run_example, stated_output
 from tests.test_site import QUICK_START, WITH_RAY, check_session
 
+ON_RAY = ("async_enrichment", "broadcast_rules", "connected_streams", "sessionisation", "socket_words")
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
-@pytest.mark.parametrize("name", ["async_enrichment", "broadcast_rules", "connected_streams", "sessionisation", "socket_words"])
+@pytest.mark.parametrize("name", ON_RAY)
 def test_an_example_prints_on_ray_what_its_docstring_states(name, tmp_path):
     assert run_example(f"{name}.py", "--ray", cwd=tmp_path) == stated_output(name)
 
