@@ -285,7 +285,7 @@ class Emptied(KeyedBroadcastProcessFunction):
             yield sorted(found)
 
 
-@BACKENDS
+@pytest.mark.parametrize("make", BACKENDS)
 def test_each_key_that_has_state_is_met_once_and_no_other(make: Any) -> None:
     def operator() -> Any:
         made = KeyedBroadcastProcessOperator(first, Emptied(), RULES)
