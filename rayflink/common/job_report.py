@@ -101,6 +101,8 @@ def html_table(status: Status) -> str:
     >>> html_table({"name": "a<b", "jid": "0" * 32, "state": "RUNNING", "vertices": []}).splitlines()[0]
     '<div><b>a&lt;b</b> <code>00000000000000000000000000000000</code> RUNNING</div>'
     """
+    from .held_back import held_back  # which shows moments as this module does
+
     name, job_id, state = (html.escape(str(status[key])) for key in ("name", "jid", "state"))
     lines = [f"<div><b>{name}</b> <code>{job_id}</code> {state}</div>", "<table>"]
     lines.append("".join(["<tr>", *(f"<th>{column}</th>" for column in (*VERTEX_COLUMNS, "state")), "</tr>"]))
@@ -112,6 +114,9 @@ def html_table(status: Status) -> str:
         lines.append(
             f"<tr><td colspan={len(VERTEX_COLUMNS) + 1}>{html.escape(short(entry['exception'], 300))}</td></tr>"
         )
+    slowest = held_back(status)
+    if slowest is not None:
+        lines.append(f"<tr><td colspan={len(VERTEX_COLUMNS) + 1}>{html.escape(str(slowest))}</td></tr>")
     return "\n".join([*lines, "</table>"])
 
 

@@ -104,8 +104,7 @@ class SourceReader(ABC):
     def split_ids(self) -> Collection[str] | None:
         """Ids of the splits held, those still to be read among them; None: all it gives counts as one stream.
 
-        Each split has watermarks of its own, and the source's are the minimum over the splits held. What does not
-        change is the same object again.
+        Each split has watermarks of its own, and the source's are the minimum over the splits held.
         """
         return None
 

@@ -25,7 +25,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
 
     def __init__(self, strategy: WatermarkStrategy) -> None:
         super().__init__(strategy)
-        self._held: Collection[str] | None = None
+        self._held: tuple[str, ...] | None = None
         self._groups: dict[str, Any] = {}
         self._aligned: AlignedReading | None = None
         self._paused: set[str] = set()
@@ -46,19 +46,21 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
         """Take note of the splits that the reader holds now."""
         if not self.tells_splits:
             return
-        held = reader.split_ids()
-        if held is None or held is self._held:
+        told = reader.split_ids()
+        if told is None or told is self._held:
             return
+        held = tuple(told)
+        if held != self._held:
+            self._keep(held)
         self._held = held
-        self._keep(held)
 
     def work(self, batch: Batch, reader: SourceReader) -> Iterable[Element]:
         """Records that the reader polled just now."""
         if self._held is not None:
             split = reader.current_split()
             if split not in self.watermarks.parts:  # it ended with these records
-                self._keep((*self._held, split))
-                self._held = []  # no object of the reader: it is looked at again
+                self._held = (*self._held, split)
+                self._keep(self._held)
             self.reading(split)
         return self.process(batch, 0)
 

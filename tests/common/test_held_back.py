@@ -9,6 +9,7 @@ from rayflink.actors.in_process import InProcessCluster
 from rayflink.common import held_back as module
 from rayflink.common.batches import MAX_TIMESTAMP
 from rayflink.common.held_back import HeldBack, held_back
+from rayflink.common.job_report import html_table
 from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
@@ -68,6 +69,15 @@ def test_a_running_job_names_it_in_its_status() -> None:
     cluster.run(look)
     wanted = "watermark held back by split 'script 1' of 'Source: in' (subtask 1) at 1970-01-01 00:00:19, 40.0 s behind"
     assert [line for line in told if line.startswith(wanted)], told
+
+
+def test_a_notebook_shows_it_below_the_vertices() -> None:
+    vertex = {"name": "in", "parallelism": 1, "numRecordsIn": 1, "numRecordsOut": 0, "states": {}}
+    job = {"name": "j", "jid": "0", "state": "RUNNING"}
+    shown = subtask(0, 5, **split("<a>", 9_000), **split("c", 4_000))
+    shown["metrics"]["operators"][0] |= {"numRecordsOut": 0, "currentInputWatermark": None}
+    told = html_table({**job, "vertices": [{**vertex, "subtasks": [{**shown, "timestamps": {}}]}]})
+    assert "watermark held back by split &#x27;c&#x27; of &#x27;in&#x27;" in told.splitlines()[-2]
 
 
 def test_the_example_of_the_docstring_runs() -> None:

@@ -153,6 +153,17 @@ def test_the_last_watermark_of_the_last_split_goes_out_though_the_split_has_ende
     assert list(bench.operator.finish()) == []
 
 
+def test_a_reader_may_tell_its_splits_by_one_list_that_it_changes() -> None:
+    bench = Bench()
+    bench.reader.held = held = ["a", "b"]
+    bench.poll()
+    bench.gets("b", 30)
+    assert bench.tick() == []
+    held.remove("a")
+    bench.poll()
+    assert bench.tick() == [Watermark(29)]
+
+
 def test_an_idle_split_does_not_hold_back_and_a_source_whose_splits_are_all_idle_is_idle() -> None:
     bench = Bench(BY_VALUE.with_idleness(Duration.of_millis(2 * TICK)))
     bench.operator.add_splits(["a", "b"])  # type: ignore[attr-defined]
