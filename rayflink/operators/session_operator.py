@@ -58,7 +58,7 @@ class SessionWindowOperator(BaseWindowOperator):
         state = table.load(keys)
         yield from self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
         if table.tracks_changes:
-            table.changed([key for key in keys if key in state])
+            table.changed(keys)
         elif not state:
             table.remove_all(())
         yield from out.taken()
@@ -202,7 +202,7 @@ class SessionWindowOperator(BaseWindowOperator):
                 else:
                     self._set_timer(key, earliest, horizon)
         if table.tracks_changes:
-            table.changed([key for key in keys if key in state])
+            table.changed(keys)
         table.remove_all(empty)
         return due
 

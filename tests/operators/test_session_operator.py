@@ -19,7 +19,7 @@ from rayflink.operators.session_windows import (
 )
 from rayflink.operators.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rayflink.operators.window import TimeWindow
-from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting
+from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.memory import HashMapBackend
@@ -204,3 +204,16 @@ def test_late_records_of_sessions_and_of_shared_panes_are_counted(assigner: Any)
     for step in (RowBatch([("a", 1)], [40]), Watermark(39), RowBatch([("a", 1), ("b", 1), ("b", 1)], [12, 29, 45])):
         flat(answers(operator, step))
     assert metrics.counters[LATE_METRIC].count == 2
+
+
+@pytest.mark.parametrize("assigner", [FIXED, SlidingEventTimeWindows.of(10, 5)], ids=repr)
+def test_keys_that_are_no_numbers_are_one_key_on_a_backend_of_bytes_too(assigner: Any) -> None:
+    steps = [RowBatch([(float("nan"), 1)] * 2, [20, 21]), RowBatch([(float("nan"), 4)], [22]), Watermark(99)]
+    steps[0].values[1] = (float("nan"), 2)
+
+    def made() -> Any:
+        operator = window_operator(first, assigner, reducing(lambda one, other: ("nan", one[1] + other[1])))
+        operator.create_backend = write_back_backend  # type: ignore[method-assign]
+        return operator
+
+    assert {value for _, value, _ in run(made, steps)[:-1]} == {("nan", 7)}
