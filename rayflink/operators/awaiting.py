@@ -156,7 +156,7 @@ class AwaitingOperator(Operator):
         while runner.answers:
             request, answer = runner.answers.popleft()
             if isinstance(answer, Exception):
-                raise answer
+                raise self.failure("the event loop", "") from answer
             self._line.answered(request, answer)
             self.heed(request)
         taken = self._line.taken()

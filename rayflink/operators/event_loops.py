@@ -17,6 +17,7 @@ from contextvars import copy_context
 from inspect import isawaitable
 from typing import Any, Protocol
 
+from ..common.errors import described
 from .base import OperatorContext
 
 END_SECONDS = 10
@@ -104,6 +105,8 @@ class LoopThread:
 
     def close(self, last: Callable[[], Any] = _nothing) -> None:
         loop = self._loop
+        if loop.is_closed():
+            return
         ending = asyncio.run_coroutine_threadsafe(_cancelled(loop), loop)
         try:
             ending.result(END_SECONDS)
@@ -134,6 +137,9 @@ class LoopThread:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+        except BaseException as error:  # sys.exit() in a task of the user's own: nobody may wait for answers in vain
+            self.answers.append((None, RuntimeError(f"the event loop was ended by {described(error)}")))
+            self._wake()
         finally:
             self._loop.close()
 
@@ -219,11 +225,16 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def _turn(self) -> None:
         """Run what is ready until nothing is: a loop that is told to stop before it runs makes one round."""
-        while True:
-            self.stop()
-            self.run_forever()
-            if not self._ready:
-                return
+        outer = asyncio._get_running_loop()  # that of a notebook
+        asyncio._set_running_loop(None)
+        try:
+            while True:
+                self.stop()
+                self.run_forever()
+                if not self._ready:
+                    return
+        finally:
+            asyncio._set_running_loop(outer)
 
     def _next_timer(self) -> float | None:
         return min((timer.when() for timer in self._scheduled if not timer.cancelled()), default=None)

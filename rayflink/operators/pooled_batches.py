@@ -127,7 +127,7 @@ class PooledBatchesOperator(AwaitingOperator):
 
     def _data(self, batch: Batch) -> Any:
         if self._form == ROWS:
-            return list_of(batch)
+            return list(list_of(batch))  # what is kept to ask again is not the function's
         data = batch.data if isinstance(batch, ArrowBatch) else rows_to_arrow(batch.values)
         if self._column is not None and batch.timestamps is not None:
             data = with_column(data, self._column, batch.timestamps)

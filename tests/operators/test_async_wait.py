@@ -14,12 +14,13 @@ from rayflink.common.async_retries import (
     empty_result_predicate,
     has_exception_predicate,
 )
-from rayflink.common.batches import LatencyMarker
+from rayflink.common.batches import EndOfData, LatencyMarker, RowBatch
 from rayflink.common.functions import AsyncFunction
+from rayflink.common.metrics import MetricGroup
 from rayflink.common.output_tag import OutputTag
 from rayflink.operators.async_wait import AsyncWaitOperator
 from rayflink.operators.base import OperatorContext, UserCodeError
-from rayflink.operators.event_loops import LoopThread, SteppedLoop
+from rayflink.operators.event_loops import LoopThread, SteppedLoop, coroutine_runner
 from rayflink.operators.stateless import FlatMapOperator
 from rayflink.state.clock import ManualClock, SystemClock
 from rayflink.testing import OperatorHarness, active, at, end, idle, rec, side, verify, wm
@@ -102,8 +103,6 @@ def test_at_most_capacity_calls_are_under_way():
 def test_an_operator_that_is_busy_takes_no_input_and_the_end_waits_for_all():
     operator = AsyncWaitOperator(sleeps, 0, 2, True)
     with OperatorHarness(lambda: operator) as harness:
-        from rayflink.common.batches import EndOfData, RowBatch
-
         assert operator.takes(RowBatch([])) and operator.takes(EndOfData())
         harness.process(("a", 5))
         assert operator.takes(RowBatch([])) and not operator.takes(EndOfData()) and operator.takes(EndOfData(False))
@@ -322,8 +321,6 @@ def test_what_blocks_the_loop_is_named_when_it_is_closed(monkeypatch):
 
 
 def test_a_context_that_can_be_woken_has_a_thread_and_one_without_is_stepped():
-    from rayflink.operators.event_loops import coroutine_runner
-
     clock = ManualClock()
     stepped = coroutine_runner(OperatorContext("0" * 32, "a", clock=clock))
     threaded = coroutine_runner(OperatorContext("0" * 32, "a", clock=clock, wake=lambda: None))
@@ -371,3 +368,36 @@ def test_nothing_is_closed_before_the_calls_are_cancelled_and_a_close_that_raise
     with pytest.raises(UserCodeError, match="failed in close: OSError: socket"):
         harness.close()
     assert seen == ["cancelled", "closed"]
+
+
+def test_a_task_of_the_users_own_that_ends_the_loop_fails_the_job():
+    async def exits():
+        raise SystemExit("bye")
+
+    async def spawns(value):
+        self_made = asyncio.ensure_future(exits())
+        await asyncio.sleep(3600)
+        return [self_made]
+
+    woken, operator = threading.Event(), AsyncWaitOperator(spawns, 0, 5, True)
+    operator.setup(OperatorContext("0" * 32, "ask", clock=SystemClock(), metrics=MetricGroup(), wake=woken.set))
+    operator.initialize_state(())
+    operator.open()
+    operator.process(RowBatch([1]), 0)
+    assert woken.wait(10)
+    with pytest.raises(
+        UserCodeError, match="'ask' failed in the event loop: RuntimeError: .* ended by SystemExit: bye"
+    ):
+        operator.completed()
+    operator._runner._thread.join(10)
+    operator.close()
+
+
+def test_a_harness_works_in_a_notebook_too():
+    async def cell():
+        with OperatorHarness(waiting()) as harness:
+            harness.process(("a", 5))
+            harness.end_input()
+            return harness.output_values(), asyncio.get_running_loop().is_running()
+
+    assert asyncio.run(cell()) == (["a"], True)

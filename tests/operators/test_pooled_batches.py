@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 
 from rayflink.common.actor_pool import ActorPool
+from rayflink.common.batches import RowBatch
 from rayflink.common.errors import InvalidFunction
 from rayflink.common.functions import MapFunction
 from rayflink.common.output_tag import OutputTag
@@ -92,8 +93,6 @@ def test_as_many_batches_are_under_way_as_the_pool_may_have_and_no_more():
     worker = recording()
     operator = pooled(open_worker=worker, size=2, in_flight=2, batch_size=1)()
     with OperatorHarness(lambda: operator) as harness:
-        from rayflink.common.batches import RowBatch
-
         for n in range(3):
             harness.process(n)
         assert operator.takes(RowBatch([]))
@@ -290,3 +289,14 @@ def test_what_cannot_be_hosted_is_refused():
         PooledBatchesOperator(Doubling, ActorPool(), "csv")
     with pytest.raises(ValueError, match="leave timestamp_column out"):
         PooledBatchesOperator(Doubling, ActorPool(), "rows", "time")
+
+
+def test_a_function_may_change_the_list_it_is_given():
+    def emptied(rows):
+        return [rows.pop(0) for _ in range(len(rows))]
+
+    verify(
+        pooled(emptied, batch_size=2),
+        [rec(1, 1), rec(2, 2), rec(3, 3), wm(3), end()],
+        [rec(1, 1), rec(2, 2), rec(3, 3), wm(3)],
+    )
