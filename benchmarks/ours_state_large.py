@@ -64,11 +64,13 @@ class TimedCount(KeyedProcessFunction):
         check_backend(self._count, "rocksdb")
         ingest(self._count, self._preloaded)
         self._missing = self._updates = 0
-        self._began = 0.0
+        self._began, self._ended = 0.0, False
         self._marks: list[Mark] = []
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
-        """Count one more of the key."""
+        """Count one more of the key, until the window has ended."""
+        if self._ended:
+            return
         count = self._count.value()
         if count is None:
             self._missing += 1
@@ -87,6 +89,7 @@ class TimedCount(KeyedProcessFunction):
                 self._marks.append(Mark.now(self._updates))
         elif len(self._marks) == 1 and now - self._marks[0].seconds >= self._size.window_seconds:
             self._marks.append(Mark.now(self._updates))
+            self._ended = True  # what still waits in buffers need not be worked
 
     def close(self) -> None:
         """Give what was measured as accumulators, nothing where the window did not end."""

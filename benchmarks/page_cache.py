@@ -33,6 +33,7 @@ def page_cache_cap(size: int) -> Iterator[Path]:
     Raises:
         Unavailable: there are no such groups here, or none can be made.
     """
+    _remove_left_behind()
     group = _ROOT / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     try:
         group.mkdir()
@@ -50,6 +51,14 @@ def page_cache_cap(size: int) -> Iterator[Path]:
         ended.set()
         follower.join()
         group.rmdir()
+
+
+def _remove_left_behind() -> None:
+    """Groups of runs that were killed."""
+    for group in _ROOT.glob(f"{_PREFIX}*"):
+        owner = Path("/proc", group.name.removeprefix(_PREFIX).partition("-")[0])
+        if not owner.exists() and not (group / "cgroup.procs").read_text():
+            group.rmdir()
 
 
 def _follow(group: Path, size: int, ended: threading.Event) -> None:
