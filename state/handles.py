@@ -12,7 +12,7 @@ from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
 from .descriptors import StateDescriptor
 from .errors import SnapshotMismatch, StateError
 from .expiry import expiring_map_table, expiring_table
-from .isolation import isolated
+from .isolation import IMMUTABLE_TYPES, isolated
 
 _ABSENT: Any = object()
 T = TypeVar("T")
@@ -98,14 +98,21 @@ class ValueState(TableState, Generic[T]):
 
     def value(self) -> Any:
         """The value, or None where there is none."""
-        return isolated(self._table.get(self._key(), self._namespace()))
+        context = self._context  # written out, for programs call this once a record
+        if context.key is NO_KEY:
+            raise NoCurrentKeyError(self._name)
+        value = self._table.get(context.key, context.namespace if self._scoped else None)
+        return value if value.__class__ in IMMUTABLE_TYPES else isolated(value)
 
     def update(self, value: Any) -> None:
         """Set the value; None deletes it."""
         if value is None:
             self.clear()
-        else:
-            self._table.put(self._key(), self._taken(value), self._namespace())
+            return
+        context = self._context
+        if context.key is NO_KEY:
+            raise NoCurrentKeyError(self._name)
+        self._table.put(context.key, self._taken(value), context.namespace if self._scoped else None)
 
 
 class AppendingState(TableState, Generic[IN, OUT]):

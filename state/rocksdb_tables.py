@@ -8,10 +8,11 @@ from itertools import chain, groupby, islice
 from typing import Any
 
 from .errors import InvalidKeyError
-from .key_encoding import canonical_key, encode_key, read_key
+from .key_encoding import canonical_key, read_key
+from .rocksdb_rows import EXOTIC, EXOTIC_ROW, ListRows, MapRows, SpaceRows, ValueRows, value_of
 from .rocksdb_store import Column, beyond
-from .row_cache import CacheBudget, RowCache, dumped
-from .row_layout import Kept, RowLayout, prefixes, reads_back
+from .row_cache import CacheBudget, RowCache
+from .row_layout import Kept, RowLayout, prefixes
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
@@ -25,102 +26,11 @@ Entry = tuple[Any, Any, Any]
 """(key, namespace, value)."""
 
 
-def _value_of(data: bytes) -> Any:
-    value = pickle.loads(data)
-    return value.value if value.__class__ is Kept else value
-
-
-class _ValueRows:
-    """Rows of single values: the space is the namespace, the name is the key."""
-
-    decode = staticmethod(_value_of)
-
-    def __init__(self, layout: RowLayout) -> None:
-        self._layout = layout
-
-    def row(self, space: Any, name: Any) -> bytes:
-        return self._layout.row(name, space)
-
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
-        if len(names) < 8:
-            return [self._layout.row(name, space) for name in names]
-        return self._layout.rows(names, space)
-
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        return dumped(value if reads_back(name) else Kept(name, value))
-
-
-class _SpaceRows:
-    """Rows of what each key has several of: the space is (namespace, key)."""
-
-    decode = staticmethod(_value_of)
-
-    def __init__(self, layout: RowLayout) -> None:
-        self._layout = layout
-
-    def prefix(self, space: Any) -> bytes:
-        """What all rows of a space begin with."""
-        return self._layout.row(space[1], space[0])
-
-    def row(self, space: Any, name: Any) -> bytes:
-        return self.prefix(space) + self.name_bytes(name)
-
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
-        prefix = self.prefix(space)
-        return [prefix + self.name_bytes(name) for name in names]
-
-    def name_bytes(self, name: Any) -> bytes:
-        """The end of a row."""
-        raise NotImplementedError
-
-
-class _Exotic:
-    """The name under which a map keeps, as one dict, what lies at map keys that have no canonical bytes."""
-
-    def __repr__(self) -> str:
-        return "<map keys without canonical bytes>"
-
-
-_EXOTIC = _Exotic()
-_EXOTIC_ROW = b"\xfe"
-
-
-class _MapRows(_SpaceRows):
-    """Rows of maps: the name is the map key."""
-
-    def name_bytes(self, name: Any) -> bytes:
-        return _EXOTIC_ROW if name is _EXOTIC else encode_key(name)
-
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        if reads_back(space[1]) and (name is _EXOTIC or reads_back(name)):
-            return dumped(value)
-        return dumped(Kept((space[1], None if name is _EXOTIC else name), value))
-
-
-class _ListRows(_SpaceRows):
-    """Rows of lists: the name is the number of a part, of which later ones have greater numbers."""
-
-    def name_bytes(self, name: int) -> bytes:
-        return name.to_bytes(8, "big")
-
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        return dumped(value if reads_back(space[1]) else Kept(space[1], value))
-
-
 class _Table:
-    """What the tables share: a cache over a column, and the reading of all of it."""
+    """What the tables share: the reading of all of it."""
 
-    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str, rows: Any) -> None:
-        self._layout, self._column, self._rows = layout, column, rows
-        self.cache = RowCache(column, rows, budget, state)
-
-    def clear_all(self) -> None:
-        """Delete all entries."""
-        self.cache.clear()
-
-    def flush(self) -> None:
-        """Write back all that changed."""
-        self.cache.flush()
+    _column: Column
+    _layout: RowLayout
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
         raise NotImplementedError
@@ -130,65 +40,42 @@ class _Table:
         yield from self._places_in_memory()
         start, last = b"", None
         while part := list(islice(self._column.scan(b"", start), _PART)):
-            for row, value in part:
-                place = self._place_of(row, value)
-                if place != last:
-                    yield place
-                last = place
+            for row, _ in part:
+                key, namespace, _ = self._layout.read(row)
+                if (key, namespace) != last:
+                    yield key, namespace
+                last = key, namespace
             start = part[-1][0] + b"\0"
 
-    def _place_of(self, row: bytes, value: bytes) -> tuple[Any, Any]:
-        key, namespace, _ = self._layout.read(row)
-        return key, namespace
 
-
-class RocksDBTable(_Table):
-    """Single values; a `KeyedTable`."""
+class RocksDBTable(RowCache, _Table):
+    """Single values; a `KeyedTable`, which is its own cache."""
 
     tracks_changes = True
 
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
-        super().__init__(column, layout, budget, state, _ValueRows(layout))
-
-    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
-        """A dict with at least the present entries of `keys`."""
-        return self.cache.load(namespace, keys)
-
-    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """The loaded dict's values of these keys were set or mutated."""
-        self.cache.changed(namespace, keys)
-
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The entry's value, or `default`."""
-        return self.cache.get(namespace, key, default)
-
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
-        """Set the entry."""
-        self.cache.put(namespace, key, value)
+        super().__init__(column, ValueRows(layout), budget, state)
+        self._column, self._layout = column, layout
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
-        self.cache.put(namespace, key, [*self.cache.get(namespace, key, ()), value])
+        self.put(key, [*self.get(key, namespace, ()), value], namespace)
 
     def remove(self, key: Any, namespace: Any = None) -> None:
         """Delete the entry, if it is there."""
-        self.cache.remove(namespace, (key,))
-
-    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """Delete the entries of these keys that are there."""
-        self.cache.remove(namespace, keys)
+        self.remove_all((key,), namespace)
 
     def prefetch(self, keys: list[Any]) -> None:
-        """Read in one go what single reads of a batch would look for; where none missed lately, nothing."""
-        if self.cache.misses * _PREFETCHED > len(keys):
-            self.cache.misses = 0
-            self.cache.load(None, keys)
-            self.cache.lent = False
+        """Read in one go what single reads of a batch would look for; where few were not in memory, nothing."""
+        if self.misses * _PREFETCHED > len(keys):
+            self.misses = 0
+            self.load(keys)
+            self.lent = False
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its entries; what changed must have been flushed, if anything ever was written."""
         if self._column.is_empty:
-            yield from _grouped(self._layout, groups, [(n, s, v) for s, n, v in self.cache.in_memory()])
+            yield from _grouped(self._layout, groups, [(n, s, v) for s, n, v in self.in_memory()])
             return
         for group in groups:
             yield group, self._scanned(group)
@@ -202,7 +89,7 @@ class RocksDBTable(_Table):
 
     def __len__(self) -> int:
         if self._column.is_empty:
-            return sum(1 for _ in self.cache.in_memory())
+            return sum(1 for _ in self.in_memory())
         self.flush()
         return sum(1 for _ in self._column.scan(b""))
 
@@ -215,47 +102,46 @@ class RocksDBTable(_Table):
             yield key, namespace, value
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        for space in self.cache.spaces():
-            for name in list(self.cache.space(space)):
+        for space in self.spaces():
+            for name in list(self.space(space)):
                 yield name, space
 
 
 class RocksDBMapTable(_Table):
     """Maps, each entry a row; a `KeyedMapTable`. Maps are read in the order of their keys' canonical bytes."""
 
-    _rows: _MapRows
-
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
-        super().__init__(column, layout, budget, state, _MapRows(layout))
+        self._column, self._layout, self._rows = column, layout, MapRows(layout)
+        self.cache = RowCache(column, self._rows, budget, state)
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
         """The value at `map_key`, or `default`."""
         name = _name_of(map_key)
-        if name is _EXOTIC:
-            return self.cache.get((namespace, key), _EXOTIC, {}).get(map_key, default)
-        return self.cache.get((namespace, key), name, default)
+        if name is EXOTIC:
+            return self.cache.get(EXOTIC, (namespace, key), {}).get(map_key, default)
+        return self.cache.get(name, (namespace, key), default)
 
     def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
         """Set the value at `map_key`."""
         name = _name_of(map_key)
-        if name is _EXOTIC:
-            value = {**self.cache.get((namespace, key), _EXOTIC, {}), map_key: value}
-        self.cache.put((namespace, key), name, value)
+        if name is EXOTIC:
+            value = {**self.cache.get(EXOTIC, (namespace, key), {}), map_key: value}
+        self.cache.put(name, value, (namespace, key))
 
     def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
         """Delete the value at `map_key`, if there is one."""
         space, name = (namespace, key), _name_of(map_key)
-        if name is _EXOTIC:
-            held = dict(self.cache.get(space, _EXOTIC, {}))
+        if name is EXOTIC:
+            held = dict(self.cache.get(EXOTIC, space, {}))
             held.pop(map_key, None)
             if held:
-                self.cache.put(space, _EXOTIC, held)
+                self.cache.put(EXOTIC, held, space)
                 return
-        self.cache.remove(space, (name,))
+        self.cache.remove_all((name,), space)
 
     def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
         """Whether there is a value at `map_key`."""
-        return self.get(key, map_key, namespace, _EXOTIC) is not _EXOTIC
+        return self.get(key, map_key, namespace, EXOTIC) is not EXOTIC
 
     def items(self, key: Any, namespace: Any = None) -> Iterable[tuple[Any, Any]]:
         """All (map key, value) of one key as of now; those of a large map are read as they are asked for."""
@@ -281,6 +167,14 @@ class RocksDBMapTable(_Table):
         """Delete the whole map of one key."""
         _delete_space(self.cache, self._rows, (namespace, key))
 
+    def flush(self) -> None:
+        """Write back all that changed."""
+        self.cache.flush()
+
+    def clear_all(self) -> None:
+        """Delete all maps."""
+        self.cache.clear_all()
+
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its maps; what changed must have been flushed, if anything ever was written."""
         if self._column.is_empty:
@@ -301,8 +195,8 @@ class RocksDBMapTable(_Table):
 
     def _named(self, row: bytes, data: bytes, end: int) -> tuple[Any, Any]:
         value = pickle.loads(data)
-        if row[end:] == _EXOTIC_ROW:
-            return _EXOTIC, value.value if value.__class__ is Kept else value
+        if row[end:] == EXOTIC_ROW:
+            return EXOTIC, value.value if value.__class__ is Kept else value
         if value.__class__ is Kept:
             return value.keys[1], value.value
         return read_key(row, end)[0], value
@@ -319,10 +213,9 @@ class RocksDBListTable(_Table):
     """Lists; a `KeyedTable`. A list is stored in parts, and what is added goes to a new part: none is read for that."""
 
     tracks_changes = True
-    _rows: _ListRows
-
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
-        super().__init__(column, layout, budget, state, _ListRows(layout))
+        self._column, self._layout, self._rows = column, layout, ListRows(layout)
+        self.cache = RowCache(column, self._rows, budget, state)
         self._open: dict[Any, tuple[int, list[Any]]] = {}
         self._next = 0
         self._lent: dict[Any, dict[Any, list[Any]]] = {}
@@ -361,7 +254,7 @@ class RocksDBListTable(_Table):
             for row, data in self._column.scan(prefix):
                 number = int.from_bytes(row[len(prefix) :], "big")
                 if number not in here:
-                    cache.admit(space, number, _value_of(data))
+                    cache.admit(space, number, value_of(data))
             cache.gather(space)
             cache.lent = lent
         parts = cache.space(space)
@@ -420,14 +313,18 @@ class RocksDBListTable(_Table):
         self.flush()
         return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
 
+    def flush(self) -> None:
+        """Write back all that changed."""
+        self.cache.flush()
+
     def clear_all(self) -> None:
-        super().clear_all()
-        self._open.clear()
+        """Delete all lists."""
+        self.cache.clear_all()
 
     def _begin(self, space: Any, part: list[Any]) -> None:
         self._open[space] = self._next, part
         self._next += 1
-        self.cache.put(space, self._next - 1, part)
+        self.cache.put(self._next - 1, part, space)
 
     def _scanned(self, group: int) -> Iterator[Entry]:
         for row, part in groupby(self._column.scan(prefixes[group]), lambda pair: pair[0][:-8]):
@@ -445,7 +342,7 @@ class RocksDBListTable(_Table):
             yield key, namespace
 
 
-def _delete_space(cache: RowCache, rows: _SpaceRows, space: Any) -> None:
+def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
     known = cache.known_names(space)
     if not cache.drop_space(space):
         return
@@ -476,7 +373,7 @@ def _name_of(map_key: Any) -> Any:
         return canonical_key(map_key)
     except InvalidKeyError:
         hash(map_key)
-        return _EXOTIC
+        return EXOTIC
 
 
 def _expanded(named: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -485,7 +382,7 @@ def _expanded(named: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 def _each(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     for name, value in named:
-        if name is _EXOTIC:
+        if name is EXOTIC:
             yield from value.items()
         else:
             yield name, value

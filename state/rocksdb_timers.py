@@ -22,8 +22,7 @@ from typing import Any
 from .clock import epoch_ms
 from .key_encoding import canonical_key, encode_key, read_key
 from .rocksdb_store import Column
-from .row_cache import dumped
-from .row_layout import RowLayout, prefixes, reads_back
+from .row_layout import RowLayout, dumped, prefixes, reads_back
 from .timers import TimerQueue
 
 _BIAS = 1 << 63

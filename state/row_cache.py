@@ -11,7 +11,6 @@ that were looked for in vain. A window that begins and ends within the cache nev
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -30,6 +29,10 @@ _SAMPLED = 64
 _LARGE_BYTES = 4096
 _GONE_ROWS = 16384
 _EVICTED = 4096
+_GROWN = 1024
+"""Entries that become hot before cold ones are dropped."""
+_PLAIN = frozenset({str, int, bytes})
+"""Types of names that are canonical as they are."""
 MAX_STORED_SPACES = 100_000
 """Most spaces of which is known whether anything of them is on disk."""
 
@@ -46,7 +49,13 @@ class Rows(Protocol):
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes: ...
 
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]: ...
+
     def decode(self, data: bytes) -> Any: ...
+
+    def decode_all(self, found: list[bytes | None]) -> list[Any]: ...
+
+    def key_of(self, space: Any, name: Any) -> Any: ...
 
 
 class CacheBudget:
@@ -119,7 +128,7 @@ class RowCache:
 
     # one entry
 
-    def get(self, space: Any, name: Any, default: Any = None) -> Any:
+    def get(self, name: Any, space: Any = None, default: Any = None) -> Any:
         """The value, or `default`."""
         entries = self._hot.get(space)
         if entries is not None:
@@ -128,32 +137,35 @@ class RowCache:
                 return value
         return self._found(space, name, default)
 
-    def put(self, space: Any, name: Any, value: Any) -> None:
+    def put(self, name: Any, value: Any, space: Any = None) -> None:
         """Set the value."""
         self.lent = False
         entries = self._hot.get(space)
         if entries is None:
             entries = self._hot[space] = {}
-        before = len(entries)
+        if name not in entries:
+            self._count += 1
+            if self._cold and (cold := self._cold.get(space)) is not None:
+                cold.pop(name, None)
         entries[name] = value
         changed = self._changed.get(space)
         if changed is None:
             changed = self._changed[space] = set()
         changed.add(name)
-        if len(entries) != before:
-            self._count += 1
-            if self._cold and (cold := self._cold.get(space)) is not None:
-                cold.pop(name, None)
-        self._touch(name, value)
+        self._touched += 1
+        if self._touched >= _SAMPLED:
+            self._sample(name, value)
 
     def mark(self, space: Any, name: Any, added: Any) -> None:
         """The value of a hot entry has grown by a part."""
         self.lent = False
         self._changed.setdefault(space, set()).add(name)
         self._count += 1
-        self._touch(name, added)
+        self._touched += 1
+        if self._touched >= _SAMPLED:
+            self._sample(name, added)
 
-    def remove(self, space: Any, names: Iterable[Any]) -> None:
+    def remove_all(self, names: Iterable[Any], space: Any = None) -> None:
         """Delete the entries that are there."""
         self.lent = False
         hot, cold = self._hot.get(space), self._cold.get(space)
@@ -181,7 +193,7 @@ class RowCache:
 
     # many entries of a space
 
-    def load(self, space: Any, names: Iterable[Any]) -> dict[Any, Any]:
+    def load(self, names: Iterable[Any], space: Any = None) -> dict[Any, Any]:
         """The hot dict of the space, with at least those of `names` that there are."""
         if not self.lent:
             self._budget.keep()
@@ -197,7 +209,7 @@ class RowCache:
             self._fetch(space, entries, missing)
         return entries
 
-    def changed(self, space: Any, names: Iterable[Any]) -> None:
+    def changed(self, names: Iterable[Any], space: Any = None) -> None:
         """The values of these names in the loaded dict were set."""
         if self._renames:
             names = [canonical_key(name) for name in names]
@@ -265,7 +277,9 @@ class RowCache:
         """Take in an entry as it is on disk."""
         self._hot.setdefault(space, {})[name] = value
         self._count += 1
-        self._touch(name, value)
+        self._touched += 1
+        if self._touched >= _SAMPLED:
+            self._sample(name, value)
 
     # both generations
 
@@ -281,9 +295,11 @@ class RowCache:
 
     def shrink(self) -> None:
         """Drop two cold entries for each that became hot since."""
-        if self._cold:
-            self._evict(2 * max(0, self._count - self._shrunk_at))
-        self._shrunk_at = self._count
+        grown = self._count - self._shrunk_at
+        if grown >= _GROWN:
+            if self._cold:
+                self._evict(2 * grown)
+            self._shrunk_at = self._count
 
     def flush(self) -> None:
         """Write back all that changed; nothing is dropped."""
@@ -304,7 +320,7 @@ class RowCache:
             if space in changed:
                 self.column.write(self._encoded(space, generation.get(space, {}), changed.pop(space)))
 
-    def clear(self) -> None:
+    def clear_all(self) -> None:
         """Forget everything, also on disk."""
         for kept in (self._hot, self._cold, self._changed, self._cold_changed, self._absent, self._gone):
             kept.clear()
@@ -350,40 +366,48 @@ class RowCache:
         return value
 
     def _fetch(self, space: Any, entries: dict[Any, Any], missing: set[Any]) -> None:
+        if not _PLAIN.issuperset(map(type, missing)):
+            missing = self._canonical(missing).difference(entries)
         cold = self._cold.get(space)
-        may_be_stored = self._may_be_stored(space) and space not in self.complete
-        gone, absent = self._gone.get(space, ()), self._absent.get(space, ())
-        unknown = []
-        for given in missing:
+        if cold:
+            warm = missing.intersection(cold)
+            missing = missing.difference(warm)
+            for name in warm:
+                self._warmed(space, name, cold)
+        if missing and self._may_be_stored(space) and space not in self.complete:
+            unknown = list(missing.difference(self._gone.get(space, ()), self._absent.get(space, ())))
+            if unknown:
+                self._read(space, entries, unknown)
+
+    def _canonical(self, names: set[Any]) -> set[Any]:
+        canonical = set()
+        for given in names:
             try:
                 name = canonical_key(given)
             except InvalidKeyError:
                 continue  # whoever uses it says so
             if name is not given:
                 self._renames = True
-                if name in entries:
-                    continue
-            if cold is not None and name in cold:
-                self._warmed(space, name, cold)
-            elif may_be_stored and name not in gone and name not in absent:
-                unknown.append(name)
-        if unknown:
-            self._read(space, entries, unknown)
+            canonical.add(name)
+        return canonical
 
     def _read(self, space: Any, entries: dict[Any, Any], names: list[Any]) -> None:
         self.misses += len(names)
-        by_row = sorted(zip(self._rows.rows(space, names), range(len(names)), strict=True))
-        found = self.column.read_all([row for row, _ in by_row])
+        self._count += len(names)
+        rows = self._rows.rows(space, names)
+        order = sorted(range(len(names)), key=rows.__getitem__)
+        found = self.column.read_all([rows[at] for at in order])
         nowhere = self._absent.setdefault(space, set())
-        decode = self._rows.decode
-        for (_, at), data in zip(by_row, found, strict=True):
+        largest = 0
+        for at, data, value in zip(order, found, self._rows.decode_all(found), strict=True):
             if data is None:
                 nowhere.add(names[at])
-            else:
-                entries[names[at]] = decode(data)
-                if len(data) > _LARGE_BYTES:
-                    self._weigh(names[at], entries[names[at]])
-        self._count += len(names)
+                continue
+            entries[names[at]] = value
+            if len(data) > largest:
+                largest = len(data)
+                if largest > _LARGE_BYTES:
+                    self._weigh(names[at], value)
 
     def _evict(self, most: int) -> None:
         """Write back and drop entries of the cold generation."""
@@ -426,16 +450,22 @@ class RowCache:
             absent.difference_update(there)
         for at in range(0, len(there), _EVICTED):
             some = there[at : at + _EVICTED]
-            for row, name in zip(self._rows.rows(space, some), some, strict=True):
-                yield row, self._bytes(space, name, entries[name])
+            yield from zip(self._rows.rows(space, some), self._bytes(space, some, entries), strict=True)
 
-    def _bytes(self, space: Any, name: Any, value: Any) -> bytes:
+    def _bytes(self, space: Any, names: list[Any], entries: dict[Any, Any]) -> list[bytes]:
+        values = [entries[name] for name in names]
         try:
-            return self._rows.encode(space, name, value)
+            return self._rows.encode_all(space, names, values)
         except Exception as error:  # a user's class may raise anything while it is pickled
-            found = f"a {type(value).__qualname__} in state {self._state!r} ({type(error).__name__}: {error})"
-            remedy = "keep in state only values that can be pickled"
-            raise SerializationError("the RocksDB backend", found, remedy) from error
+            for name, value in zip(names, values, strict=True):
+                try:
+                    self._rows.encode(space, name, value)
+                except Exception as failure:  # this one
+                    where = f"a value of state {self._state!r} of key {self._rows.key_of(space, name)!r:.100}"
+                    found = f"{where} ({type(failure).__name__}: {failure})"
+                    remedy = "keep in state only values that can be pickled"
+                    raise SerializationError("the RocksDB backend", found, remedy) from failure
+            raise error
 
     def _delete_gone(self) -> None:
         if not self._gone_count:
@@ -448,13 +478,11 @@ class RowCache:
         self.column.write((), rows)
         self._gone, self._gone_count = {}, 0
 
-    def _touch(self, name: Any, value: Any) -> None:
-        self._touched += 1
-        if self._touched >= _SAMPLED:
-            self._touched = 0
-            self._weigh(name, value)
-            if not self.lent:
-                self._budget.keep()
+    def _sample(self, name: Any, value: Any) -> None:
+        self._touched = 0
+        self._weigh(name, value)
+        if not self.lent:
+            self._budget.keep()
 
     def _weigh(self, name: Any, value: Any) -> None:
         weight = weigh(name) + weigh(value)
@@ -500,9 +528,4 @@ def _is_hashable(name: Any) -> bool:
     return True
 
 
-def dumped(value: Any) -> bytes:
-    """A value as bytes."""
-    return pickle.dumps(value, protocol=5)
-
-
-__all__ = ["CacheBudget", "RowCache", "Rows", "dumped", "weigh"]
+__all__ = ["CacheBudget", "RowCache", "Rows", "weigh"]

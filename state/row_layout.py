@@ -27,7 +27,7 @@ _BIAS = 1 << 63
 _NO_NAMESPACE, _INTEGERS, _PICKLED = b"\0", 1, 2
 _MEMO = 4096
 
-_EXACT: frozenset[type] = frozenset({str, int, bytes, type(None), date, timedelta, UUID})
+EXACT_TYPES: frozenset[type] = frozenset({str, int, bytes, type(None), date, timedelta, UUID})
 """Types whose values read back from their canonical bytes as they were."""
 
 prefixes: list[bytes] = []
@@ -53,11 +53,16 @@ def reads_back(key: Any) -> bool:
     (True, False, False)
     """
     kind = type(key)
-    if kind in _EXACT:
+    if kind in EXACT_TYPES:
         return True
     if kind is tuple:
         return all(map(reads_back, key))
     return kind is float and not key.is_integer() and key == key
+
+
+def dumped(value: Any) -> bytes:
+    """A value as bytes."""
+    return pickle.dumps(value, protocol=5)
 
 
 class Namespaces:
@@ -182,4 +187,4 @@ class RowLayout:
         return key, namespace, at
 
 
-__all__ = ["Kept", "Namespaces", "RowLayout", "prefixes", "reads_back"]
+__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "prefixes", "reads_back"]

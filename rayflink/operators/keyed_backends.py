@@ -33,12 +33,14 @@ def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
     if in_batches or config.get(options.STATE_BACKEND) is options.StateBackendType.HASHMAP:
         return hashmap_backend(ctx)
     groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
-    folder = Path(ctx.spill_folder) if ctx.spill_folder else Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
+    if ctx.spill_folder:
+        folder = Path(ctx.spill_folder, f"state-{ctx.operator_id}")
+    else:
+        folder = Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
     if ctx.managed_memory is None:
         memory = _state_memory(config, MemoryManager(ALONE_BYTES))
     else:
         memory = ctx.managed_memory.shared(_OWNER, partial(_state_memory, config))
-    folder = folder / f"state-{ctx.operator_id}"
     return RocksDBBackend(groups, ctx.max_parallelism, ctx.operator_id, folder, memory, rocksdb_options(config))
 
 

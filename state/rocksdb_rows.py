@@ -1,0 +1,124 @@
+"""How the tables of the RocksDB backend lay their entries in rows: values, maps and lists."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from .key_encoding import encode_key
+from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back
+
+
+def value_of(data: bytes) -> Any:
+    """The value in the bytes of a row."""
+    value = pickle.loads(data)
+    return value.value if value.__class__ is Kept else value
+
+
+class _Rows:
+    """What all kinds of rows share."""
+
+    decode = staticmethod(value_of)
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+
+    def decode_all(self, found: list[bytes | None]) -> list[Any]:
+        """The values of rows, None where there is no row."""
+        loads = pickle.loads
+        values = [None if data is None else loads(data) for data in found]
+        if Kept in set(map(type, values)):
+            return [value.value if value.__class__ is Kept else value for value in values]
+        return values
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        """The bytes of a value, with what cannot be read back from its row."""
+        raise NotImplementedError
+
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+        """As `encode`, of several names of a space."""
+        return [self.encode(space, name, value) for name, value in zip(names, values, strict=True)]
+
+
+class ValueRows(_Rows):
+    """Rows of single values: the space is the namespace, the name is the key."""
+
+    def row(self, space: Any, name: Any) -> bytes:
+        return self._layout.row(name, space)
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+        if len(names) < 8:
+            return [self._layout.row(name, space) for name in names]
+        return self._layout.rows(names, space)
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        return dumped(value if reads_back(name) else Kept(name, value))
+
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+        if EXACT_TYPES.issuperset(map(type, names)):
+            dumps = pickle.dumps
+            return [dumps(value, 5) for value in values]
+        return super().encode_all(space, names, values)
+
+    def key_of(self, space: Any, name: Any) -> Any:
+        """The key an entry belongs to."""
+        return name
+
+
+class SpaceRows(_Rows):
+    """Rows of what each key has several of: the space is (namespace, key)."""
+
+    def prefix(self, space: Any) -> bytes:
+        """What all rows of a space begin with."""
+        return self._layout.row(space[1], space[0])
+
+    def row(self, space: Any, name: Any) -> bytes:
+        return self.prefix(space) + self.name_bytes(name)
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+        prefix = self.prefix(space)
+        return [prefix + self.name_bytes(name) for name in names]
+
+    def key_of(self, space: Any, name: Any) -> Any:
+        """The key an entry belongs to."""
+        return space[1]
+
+    def name_bytes(self, name: Any) -> bytes:
+        """The end of a row."""
+        raise NotImplementedError
+
+
+class Exotic:
+    """The name under which a map keeps, as one dict, what lies at map keys that have no canonical bytes."""
+
+    def __repr__(self) -> str:
+        return "<map keys without canonical bytes>"
+
+
+EXOTIC = Exotic()
+EXOTIC_ROW = b"\xfe"
+
+
+class MapRows(SpaceRows):
+    """Rows of maps: the name is the map key."""
+
+    def name_bytes(self, name: Any) -> bytes:
+        return EXOTIC_ROW if name is EXOTIC else encode_key(name)
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        if reads_back(space[1]) and (name is EXOTIC or reads_back(name)):
+            return dumped(value)
+        return dumped(Kept((space[1], None if name is EXOTIC else name), value))
+
+
+class ListRows(SpaceRows):
+    """Rows of lists: the name is the number of a part, of which later ones have greater numbers."""
+
+    def name_bytes(self, name: int) -> bytes:
+        return name.to_bytes(8, "big")
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        return dumped(value if reads_back(space[1]) else Kept(space[1], value))
+
+
+__all__ = ["EXOTIC", "EXOTIC_ROW", "ListRows", "MapRows", "SpaceRows", "ValueRows", "value_of"]
