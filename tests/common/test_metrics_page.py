@@ -10,16 +10,31 @@ from typing import Any
 import pytest
 
 from rayflink.actors.in_process import InProcessCluster
+from rayflink.common.functions import KeyedProcessFunction
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.state import StateTtlConfig, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.state.clock import ManualClock
 from rayflink.testing import Pause, ScriptedSource, rec, wm
 
 OF_RAY = {"host", "pid", "node", "reportedMs", "numBytesInLocal", "numBytesInRemote"}
 NO_METRICS = {"operators", "scope", "delimiter"}
+
+
+class Seen(KeyedProcessFunction):
+    """Has a state with a time to live."""
+
+    def open(self, runtime_context: Any) -> None:
+        descriptor = ValueStateDescriptor("seen")
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+        self.seen = runtime_context.get_state(descriptor)
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.seen.update(value)
+        yield value
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +49,7 @@ def described() -> dict[str, Any]:
     aligned = aligned.with_watermark_alignment("all", Duration.of_seconds(1))
     slow = env.from_source(ScriptedSource([1, Pause(5_000), 2]), aligned)
     slow.connect(env.from_collection([3])).map((str, str)).sink_to(CollectSink("both"))
+    env.from_collection(["a"]).key_by(str).process(Seen()).sink_to(CollectSink("seen"))
     clock = ManualClock(1_000)
     cluster = InProcessCluster(env.get_job_graph("job"), clock, lambda ms: clock.advance(max(1, int(ms))))
     midway: list[Any] = []
@@ -78,5 +94,7 @@ def test_every_metric_of_an_operator_is_listed(repository: Path, described: dict
     found = {"latency.source_id" if name.startswith("latency.source_id.") else name for name in names}
     of_splits = {name for name in found if name.startswith("split.")}
     assert {name.rpartition(".")[2] for name in of_splits} == {"currentWatermark", "isIdle"}
-    found = found - of_splits | {"split"}
+    of_states = {name for name in found if name.startswith("state.")}
+    assert of_states == {"state.seen.numStateEntriesExpired"}
+    found = found - of_splits - of_states | {"split", "state"}
     assert found == listed(repository, "Metrics of an operator")
