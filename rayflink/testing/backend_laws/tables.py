@@ -268,6 +268,26 @@ def large_maps_stay_apart(subject: Subject) -> None:
     same("the cleared map", list(table.items("a")), [])
 
 
+def a_large_map_changes_while_it_is_read(subject: Subject) -> None:
+    table = maps_of(subject)
+    for number in range(2_000):
+        table.put("k", number, number)
+    read = []
+    for number, value in table.items("k"):
+        read.append((number, value))
+        if number % 2:
+            table.remove("k", number)
+        table.put("k", number + 2_000, "new")
+        table.put("other", number, 1)
+    same_bag("what is read is the map as of the beginning", read, [(number, number) for number in range(2_000)])
+    left: dict[Any, Any] = {number: number for number in range(0, 2_000, 2)}
+    same("the map", dict(table.items("k")), left | dict.fromkeys(range(2_000, 4_000), "new"))
+    reading = iter(table.items("k"))
+    next(reading)
+    table.clear("k")
+    same("a map that was cleared while it was read", (sum(1 for _ in reading), list(table.items("k"))), (2_999, []))
+
+
 def values_may_be_large(subject: Subject) -> None:
     backend = subject.backend()
     table, listed = backend.table(ValueStateDescriptor("v")), backend.table(ListStateDescriptor("l"))
@@ -382,6 +402,7 @@ LAWS: tuple[Law, ...] = (
 )
 LONG_LAWS: tuple[Law, ...] = (
     long_lists_keep_their_order,
+    a_large_map_changes_while_it_is_read,
     values_may_be_large,
     many_keys_are_kept_in_batches,
     a_walk_misses_nothing_while_the_table_changes,
