@@ -1,8 +1,10 @@
-"""Sessions with their default trigger, of aggregated contents: a record extends a session where it can.
+"""Sessions with their default trigger: a record extends a session where it can.
 
-The sessions of a key are one entry of state. A key has one timer, which is never behind the time at which the first of
-its sessions is due, and mostly a little before it: a record that extends a session touches no timer, and many keys
-share one time. A timer that comes too early is set anew. Results are those of `MergingWindowOperator`.
+The sessions of a key are one entry of state. Where all records are kept they are lists beside it, named after the first
+record of their session, which are only appended to until they are evaluated. A key has one timer, which is never behind
+the time at which the first of its sessions is due, and mostly a little before it: a record that extends a session
+touches no timer, and many keys share one time. A timer that comes too early is set anew. Results are those of
+`MergingWindowOperator`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from rayflink.state.descriptors import ValueStateDescriptor
+from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 
 from ..common.batches import Batch, Element
 from .base import UserCodeError, shortened
@@ -33,6 +35,9 @@ _TIMES_A_GAP = 64
 class SessionWindowOperator(BaseWindowOperator):
     """Sessions of a fixed or a dynamic gap, by either clock. Arguments as for `BaseWindowOperator`."""
 
+    _records: Any = None
+    """The lists of records by key and name; None where contents are aggregated."""
+
     def contents_descriptor(self, name: str) -> Any:
         return ValueStateDescriptor(name)
 
@@ -41,6 +46,8 @@ class SessionWindowOperator(BaseWindowOperator):
 
     def declare_state(self) -> None:
         super().declare_state()
+        if self._contents.kind == "list":
+            self._records = self.backend.table(ListStateDescriptor("session-records"))
         self._timers = self._event_timers if self._event_time else self._processing_timers
 
     def on_event_time(self, until: int) -> Iterable[Element]:
@@ -81,7 +88,7 @@ class SessionWindowOperator(BaseWindowOperator):
         self, keys: list[Any], values: list[Any], stamps: list[int], ends: list[int], state: dict[Any, Any],
         out: Emission,
     ) -> Iterator[Element]:  # fmt: skip
-        get, add = state.get, self._contents.add
+        get, add, records = state.get, self._contents.add, self._records
         key = value = None
         try:
             for key, value, stamp, end in zip(keys, values, stamps, ends, strict=True):
@@ -100,7 +107,10 @@ class SessionWindowOperator(BaseWindowOperator):
                     and not sessions[-1]
                     and (len(sessions) == _FIELDS or stamp > sessions[-7])
                 ):  # it extends the latest session, and no other
-                    sessions[-2] = add(sessions[-2], value)
+                    if records is None:
+                        sessions[-2] = add(sessions[-2], value)
+                    else:
+                        records.append(self.canonical(key, value), value, sessions[-2])
                     if end > sessions[-3]:
                         sessions[-3] = end
                     if stamp < start:
@@ -127,11 +137,14 @@ class SessionWindowOperator(BaseWindowOperator):
             if self._event_time and end - 1 + self._lateness_ms <= self.watermark:
                 self.emit_late(value, start, out)
                 return ()
-            accumulator = self._contents.first(value)
+            accumulator = start if self._records is not None else self._contents.first(value)
         else:
             start, end = min(start, sessions[low]), max(end, sessions[high - 3])
             accumulator = self._merged(key, TimeWindow(start, end), sessions[low + 2 : high : _FIELDS])
-            accumulator = self._contents.add(accumulator, value)
+            if self._records is None:
+                accumulator = self._contents.add(accumulator, value)
+        if self._records is not None:
+            self._records.append(key, value, accumulator)
         fires = self._event_time and end - 1 <= self.watermark
         sessions[low:high] = start, end, accumulator, fires
         state[key] = sessions
@@ -139,10 +152,20 @@ class SessionWindowOperator(BaseWindowOperator):
             self._set_timer(key, end - 1 + (self._lateness_ms if fires else 0), self.watermark)
         if not fires:
             return ()
-        return self.evaluation_calls(key, TimeWindow(start, end), accumulator, out, True)
+        return self.evaluation_calls(key, TimeWindow(start, end), self._held(key, accumulator), out, True)
+
+    def _held(self, key: Any, accumulator: Any) -> Any:
+        """What is evaluated: the accumulator, or the records that it names."""
+        return accumulator if self._records is None else self._records.get(key, accumulator, ())
 
     def _merged(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
         merged, *others = accumulators
+        if self._records is not None:
+            for other in others:
+                for record in self._records.get(key, other, ()):
+                    self._records.append(key, record, merged)
+                self._records.remove(key, other)
+            return merged
         try:
             for other in others:
                 merged = self._contents.merge(merged, other)
@@ -179,8 +202,10 @@ class SessionWindowOperator(BaseWindowOperator):
             due.sort(key=itemgetter(0))
             for _, key, window, accumulator, fires, over in due:
                 if fires:
-                    yield from self.evaluation_calls(key, window, accumulator, out, not over)
+                    yield from self.evaluation_calls(key, window, self._held(key, accumulator), out, not over)
                 if over:
+                    if self._records is not None:
+                        self._records.remove(key, accumulator)
                     yield from self.clear_calls([key], window)
                 yield
 

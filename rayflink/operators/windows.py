@@ -88,7 +88,7 @@ def window_operator(
         shares = assigner.size_ms > assigner.slide_ms and can_share(contents)  # type: ignore[attr-defined]
         kind = PaneWindowOperator if shares else WindowOperator
         return kind(key_selector, assigner, contents, evaluation, lateness, late_tag)
-    if chosen.trigger is None and chosen.evictor is None and are_plain_sessions(assigner) and contents.kind != "list":
+    if chosen.trigger is None and chosen.evictor is None and are_plain_sessions(assigner):
         from .session_operator import SessionWindowOperator
 
         return SessionWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)

@@ -91,17 +91,19 @@ RECORDS = st.lists(
 
 
 @settings(max_examples=40, deadline=None)
-@given(RECORDS, st.sampled_from([0, 7, 30]), st.sampled_from([FIXED, DYNAMIC, COARSE]))
-@example([("a", 1, 0), ("a", 2, 40), ("a", 3, 9), Watermark(21), ("a", 0, 20), ("a", 1, 12)], 30, FIXED)
-def test_sessions_of_aggregates_are_those_of_windows_that_merge(
-    given_records: list[Any], lateness: int, assigner: Any
+@given(RECORDS, st.sampled_from([0, 7, 30]), st.sampled_from([FIXED, DYNAMIC, COARSE]), st.booleans())
+@example([("a", 1, 0), ("a", 2, 40), ("a", 3, 9), Watermark(21), ("a", 0, 20), ("a", 1, 12)], 30, FIXED, True)
+@example([("a", 1, 0), ("a", 2, 40), ("a", 3, 9), Watermark(21), ("a", 0, 20), ("a", 1, 12)], 30, FIXED, False)
+def test_sessions_are_those_of_windows_that_merge(
+    given_records: list[Any], lateness: int, assigner: Any, aggregates: bool
 ) -> None:
     steps = steps_of(given_records, 30 if assigner is COARSE else 1)
 
     def told(trigger: Any = None, backend: Any = None) -> tuple[list[Any], list[Any]]:
         """What comes out, and the windows that are cleared."""
         function, rules = Told(), WindowRules(trigger, lateness, "late")
-        operator = window_operator(first, assigner, aggregating(Listed()), WindowEvaluation(function), rules)
+        contents = aggregating(Listed()) if aggregates else collecting()
+        operator = window_operator(first, assigner, contents, WindowEvaluation(function), rules)
         assert isinstance(operator, SessionWindowOperator if trigger is None else MergingWindowOperator)
         if backend is not None:
             operator.create_backend = backend  # type: ignore[method-assign]
@@ -123,10 +125,11 @@ OUT_OF_ORDER = [
 @pytest.mark.spec("F26")
 @pytest.mark.parametrize("lateness", [0, 15])
 @pytest.mark.parametrize("assigner", [FIXED, DYNAMIC], ids=["fixed", "dynamic"])
-def test_sessions_of_aggregates_are_the_same_under_every_hardship(assigner: Any, lateness: int) -> None:
+@pytest.mark.parametrize("contents", [lambda: aggregating(Listed()), collecting], ids=["aggregates", "records"])
+def test_sessions_are_the_same_under_every_hardship(contents: Any, assigner: Any, lateness: int) -> None:
     rules = WindowRules(None, lateness, "late")
     steps = steps_of(OUT_OF_ORDER)
-    verify(lambda: window_operator(first, assigner, aggregating(Listed()), WindowEvaluation(Told()), rules), steps)
+    verify(lambda: window_operator(first, assigner, contents(), WindowEvaluation(Told()), rules), steps)
 
 
 def test_sessions_of_aggregates_by_the_wall_clock() -> None:

@@ -221,7 +221,9 @@ def test_three_windows_that_become_one_leave_their_contents_in_the_state_of_one_
     dynamic = EventTimeSessionWindows.with_dynamic_gap(GapInRecord())
     make = maker(evaluation=Listed(), assigner=dynamic, allowed_lateness_ms=3)
     verify(make, [*steps, wm(24), wm(25)], [wm(24), rec(("k", 0, 26, [5, 5, 4, 23]), 25), wm(25)])
-    with OperatorHarness(make) as harness:
+    triggered = maker(evaluation=Listed(), assigner=dynamic, allowed_lateness_ms=3, trigger=EventTimeTrigger())
+    verify(triggered, [*steps, wm(24), wm(25)], [wm(24), rec(("k", 0, 26, [5, 5, 4, 23]), 25), wm(25)])
+    with OperatorHarness(triggered) as harness:
         for step in steps:
             harness.give(step)
         [operator] = harness.operators
