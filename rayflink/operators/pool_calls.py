@@ -85,6 +85,7 @@ class PoolCalls:
         self._pool, self._size, self._spec, self._open_worker = pool, size, spec, open_worker
         self._free: asyncio.Queue[Worker]
         self._workers: list[Worker] = []
+        self._started: set[Worker] = set()
         self._breaker = CircuitBreaker(pool.open_after, pool.probe_after_ms)
         self._last = ""
         self._retries, self._failures = metrics.counter("numRetries"), metrics.counter("numFailures")
@@ -136,9 +137,11 @@ class PoolCalls:
     async def _attempt(self, worker: Worker, data: Any) -> BatchAnswer:
         pool, started = self._pool, asyncio.get_running_loop().time()
         try:
-            if not await _is_done(worker.ready(), pool.start_timeout_ms):
-                self._replace(worker)
-                return self._failed(NoWorker(self._spec, pool.start_timeout_ms))
+            if worker not in self._started:
+                if not await _is_done(worker.ready(), pool.start_timeout_ms):
+                    self._replace(worker)
+                    return self._failed(NoWorker(self._spec, pool.start_timeout_ms))
+                self._started.add(worker)
             started = asyncio.get_running_loop().time()
             call = asyncio.ensure_future(worker.call(data))
             if not await _is_done(call, pool.timeout_ms):
@@ -165,6 +168,7 @@ class PoolCalls:
 
     def _replace(self, worker: Worker) -> None:
         self._workers.remove(worker)
+        self._started.discard(worker)
         worker.close()
         self._add_worker()
 

@@ -300,3 +300,18 @@ def test_a_function_may_change_the_list_it_is_given():
         [rec(1, 1), rec(2, 2), rec(3, 3), wm(3), end()],
         [rec(1, 1), rec(2, 2), rec(3, 3), wm(3)],
     )
+
+
+def test_a_worker_is_asked_once_whether_it_is_there():
+    class Asked(InlineWorker):
+        times = 0
+
+        async def ready(self):
+            Asked.times += 1
+            await super().ready()
+
+    with OperatorHarness(pooled(open_worker=Asked, batch_size=1)) as harness:
+        for n in range(4):
+            harness.process(n)
+        harness.end_input()
+        assert harness.output_values() == [0, 2, 4, 6] and Asked.times == 1
