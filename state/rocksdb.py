@@ -39,6 +39,7 @@ class StateMemory:
         total: bytes of both together.
         cache_ratio: share of decoded values, in (0, 1).
         write_ratio: share of RocksDB's own part that memtables may fill, in (0, 1).
+        read_threads: that read the rows of one batch at the same time.
         on_open: called with the bytes that RocksDB takes, when it takes them.
         on_empty: called when no backend is left.
     """
@@ -48,12 +49,14 @@ class StateMemory:
         total: int,
         cache_ratio: float = 0.5,
         write_ratio: float = 0.5,
+        read_threads: int = 8,
         on_open: Callable[[int], None] | None = None,
         on_empty: Callable[[], None] | None = None,
     ) -> None:
         self.total = total
         self._cache_ratio, self._write_ratio = cache_ratio, write_ratio
         self._on_open, self._on_empty = on_open, on_empty
+        self._read_threads = read_threads
         self._backends = 0
         self._native: RocksDBMemory | None = None
 
@@ -65,7 +68,9 @@ class StateMemory:
         """One backend is closed."""
         self._backends -= 1
         if not self._backends:
-            self._native = None
+            native, self._native = self._native, None
+            if native is not None:
+                native.close()
             if self._on_empty is not None:
                 self._on_empty()
 
@@ -79,7 +84,7 @@ class StateMemory:
             size = max(_LEAST_NATIVE_BYTES, self.total - int(self.total * self._cache_ratio))
             if self._on_open is not None:
                 self._on_open(size)
-            self._native = RocksDBMemory(size, self._write_ratio)
+            self._native = RocksDBMemory(size, self._write_ratio, self._read_threads)
         return self._native
 
 

@@ -396,6 +396,9 @@ ROCKSDB_FILES = _option(_K, "state.backend.rocksdb.files.open", INT, -1,
                         "Most files a database has open; -1 for all.")
 ROCKSDB_THREADS = _option(_K, "state.backend.rocksdb.thread.num", INT, 2,
                           "Threads of a database that write buffers to disk and compact files.", test=_POSITIVE)
+ROCKSDB_READERS = _option(_K, "rayflink.state.rocksdb.read-threads", INT, 8,
+                          "Threads of a slot that read the state of one batch at the same time, each waiting for the "
+                          "disk.", test=_POSITIVE)
 ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, False,
                             "Read and write RocksDB's files past the page cache of the operating system.")
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,

@@ -68,9 +68,13 @@ def rocksdb_options(config: Configuration) -> RocksDBOptions:
 def _state_memory(config: Configuration, slot: MemoryManager) -> StateMemory:
     """What the operators of a slot share; RocksDB's part is taken from the managed memory when it is opened."""
     stated = config.get(options.STATE_MEMORY)
-    ratios = config.get(options.STATE_CACHE_RATIO), config.get(options.WRITE_BUFFER_RATIO)
+    shape = (
+        config.get(options.STATE_CACHE_RATIO),
+        config.get(options.WRITE_BUFFER_RATIO),
+        config.get(options.ROCKSDB_READERS),
+    )
     if stated is not None:
-        return StateMemory(stated.bytes, *ratios)
+        return StateMemory(stated.bytes, *shape)
 
     def reserve(size: int) -> None:
         if not slot.reserve(_OWNER, size):
@@ -84,7 +88,7 @@ def _state_memory(config: Configuration, slot: MemoryManager) -> StateMemory:
     def give_back() -> None:
         slot.release_all(_OWNER)
 
-    return StateMemory(slot.total, *ratios, on_open=reserve, on_empty=give_back)
+    return StateMemory(slot.total, *shape, on_open=reserve, on_empty=give_back)
 
 
 __all__ = ["hashmap_backend", "keyed_backend", "rocksdb_options"]
