@@ -18,8 +18,7 @@ import rocksdict
 from rayflink.state.key_columns import hash_keys
 from rayflink.state.key_groups import key_groups_of
 from rayflink.state.rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
-from rayflink.state.row_cache import dumped
-from rayflink.state.row_layout import RowLayout
+from rayflink.state.row_layout import RowLayout, dumped
 
 MAX_PARALLELISM = 128
 """Of the job; it decides the key groups."""

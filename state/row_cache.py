@@ -26,6 +26,7 @@ ENTRY_BYTES = 200
 SPACE_BYTES = 400
 _SAMPLED = 64
 """One of so many entries is weighed."""
+_SAMPLED_BYTES = 4096
 _LARGE_BYTES = 4096
 _GONE_ROWS = 16384
 _EVICTED = 4096
@@ -73,6 +74,10 @@ class CacheBudget:
         """Let one more cache take from the budget."""
         self._caches.append(cache)
 
+    def entries_between_looks(self) -> int:
+        """After how many entries a cache should ask for room: fewer where there is hardly any."""
+        return max(1, min(_SAMPLED, self._limit() // _SAMPLED_BYTES))
+
     def keep(self) -> None:
         """Make room: the cold generations shrink as the hot ones grow, and change places with them in time.
 
@@ -119,6 +124,7 @@ class RowCache:
         """Spaces all of whose entries are in memory; they are until the next rotation."""
         self.on_rotate: Callable[[], None] = _nothing
         """Called when the hot generation has become the cold one."""
+        self._look_after = budget.entries_between_looks()
         budget.add(self)
 
     @property
@@ -153,7 +159,7 @@ class RowCache:
             changed = self._changed[space] = set()
         changed.add(name)
         self._touched += 1
-        if self._touched >= _SAMPLED:
+        if self._touched >= self._look_after:
             self._sample(name, value)
 
     def mark(self, space: Any, name: Any, added: Any) -> None:
@@ -162,7 +168,7 @@ class RowCache:
         self._changed.setdefault(space, set()).add(name)
         self._count += 1
         self._touched += 1
-        if self._touched >= _SAMPLED:
+        if self._touched >= self._look_after:
             self._sample(name, added)
 
     def remove_all(self, names: Iterable[Any], space: Any = None) -> None:
@@ -278,7 +284,7 @@ class RowCache:
         self._hot.setdefault(space, {})[name] = value
         self._count += 1
         self._touched += 1
-        if self._touched >= _SAMPLED:
+        if self._touched >= self._look_after:
             self._sample(name, value)
 
     # both generations

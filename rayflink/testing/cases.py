@@ -77,9 +77,9 @@ class Case:
         """A fresh operator, open."""
         return OperatorHarness(self.factory, self.inputs, place, restore, narrow)
 
-    def run(self, steps: Iterable[Step], narrow: bool = False) -> list[Seen]:
+    def run(self, steps: Iterable[Step], narrow: bool = False, place: Place | None = None) -> list[Seen]:
         """What comes out of one operator."""
-        with self.start(narrow=narrow) as harness:
+        with self.start(place, narrow=narrow) as harness:
             for step in steps:
                 take(harness, step)
             return harness.take()

@@ -38,8 +38,8 @@ def verify(
 
     The hardships: "in one batch", "one record a batch", "random splits", "a snapshot after each step", "restored after
     each step", "restored after each record", "outputs with room for one", for operators whose records are dealt by key
-    "three subtasks" and "three subtasks become two", and the case as a whole job: "as a job in this process" and "as a
-    simulated job".
+    "three subtasks", "three subtasks become two", "with state in plain memory" and "with hardly any memory for state",
+    and the case as a whole job: "as a job in this process" and "as a simulated job".
 
     >>> from rayflink.operators.stateless import FilterOperator
     >>> from rayflink.testing import rec, wm
@@ -195,6 +195,16 @@ def _as_a_simulated_job(case: Case, expected: list[Seen], name: str) -> None:
             raise AssertionError(f"{error}\n{story.told('the run')}") from error
 
 
+def _other_state(option: str, value: str) -> Callable[[Case, list[Seen], str], None]:
+    def check(case: Case, expected: list[Seen], name: str) -> None:
+        if case.keys is None:
+            return
+        for steps in (case.steps(), batches_of_one(case.steps())):
+            same(case.run(steps, place=Place(config={option: value})), expected, name)
+
+    return check
+
+
 HARDSHIPS: dict[str, Callable[[Case, list[Seen], str], None]] = {
     "in one batch": _in_one_batch,
     "one record a batch": _one_record_a_batch,
@@ -205,6 +215,8 @@ HARDSHIPS: dict[str, Callable[[Case, list[Seen], str], None]] = {
     "outputs with room for one": _room_for_one,
     "three subtasks": _three_subtasks,
     "three subtasks become two": _three_become_two,
+    "with state in plain memory": _other_state("state.backend.type", "hashmap"),
+    "with hardly any memory for state": _other_state("state.backend.rocksdb.memory.fixed-per-slot", "1 b"),
     "as a job in this process": _as_a_job,
     "as a simulated job": _as_a_simulated_job,
 }
