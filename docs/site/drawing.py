@@ -11,7 +11,7 @@ STYLE = (
     ".title{font-weight:bold}.dim{fill:#5b6b7b}.paper{fill:#ffffff}.axis{stroke:#5b6b7b;stroke-width:1;fill:none}"
     ".grid{stroke:#dfe6ed;stroke-width:1}.record{fill:#34608f}.late{fill:#c0392b}"
     ".watermark{stroke:#b0662a;stroke-width:2;fill:none}.open{fill:#eaf6ee}.fired{stroke:#2f7d4f;stroke-width:2}"
-    ".area{fill:#34608f;fill-opacity:.75}.slow{fill:#fdf1e7}"
+    ".window{fill:#eaf6ee;stroke:#2f7d4f}.area{fill:#34608f;fill-opacity:.75}.slow{fill:#fdf1e7}"
 )
 
 

@@ -1,7 +1,8 @@
 """Makes the pictures in docs/pictures from real runs: `python docs/site/pictures.py [FOLDER]`.
 
 Job graphs are what `rayflink explain --svg` draws of the examples. The other pictures are drawn from what runs tell:
-watermarks.svg from a job in this process, back_pressure.svg from the metrics of a simulated one, whose seed is fixed.
+watermarks.svg and those of windows from jobs in this process, back_pressure.svg from the metrics of a simulated one,
+whose seed is fixed.
 They come out the same each time; tests/test_site.py compares them.
 """
 
@@ -35,10 +36,12 @@ def main(folder: Path = PICTURES) -> list[Path]:
     sys.path.insert(0, str(Path(__file__).parent))
     from back_pressure import back_pressure_picture
     from watermarks import watermarks_picture
+    from windows import window_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     written = job_graphs(folder)
-    for name, picture in (("watermarks", watermarks_picture()), ("back_pressure", back_pressure_picture())):
+    drawn = {"watermarks": watermarks_picture(), "back_pressure": back_pressure_picture(), **window_pictures()}
+    for name, picture in drawn.items():
         written.append(folder / f"{name}.svg")
         written[-1].write_text(picture, encoding="utf-8")
     return written
