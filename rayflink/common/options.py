@@ -225,8 +225,8 @@ FLINK_MEMORY = _option(_T, "taskmanager.memory.flink.size", MEMORY, _kb(1280 * 1
                        "The managed part is kept to; the rest is a number to plan with, which nothing enforces.",
                        test=_NOT_EMPTY)
 MANAGED_SIZE = _option(_T, "taskmanager.memory.managed.size", MEMORY, None,
-                       "Most that blocking partitions keep in memory in one slot together; the rest is spilled. Never "
-                       "allocated ahead, and not used by streaming jobs. Default: "
+                       "Most that keyed state in RocksDB, or in batch mode blocking partitions and sorted inputs, keep "
+                       "in memory in one slot together; the rest is on disk. Never allocated ahead. Default: "
                        "`taskmanager.memory.managed.fraction` of `taskmanager.memory.flink.size`.",
                        ("taskmanager.memory.size",))
 MANAGED_FRACTION = _option(_T, "taskmanager.memory.managed.fraction", DOUBLE, 0.4,
