@@ -331,8 +331,12 @@ class StreamTask:
         return Progress.IDLE if self._chain.is_waiting else Progress.BUSY
 
     def _next_slice(self) -> Progress:
-        buffer = self._buffer
-        rows = self._slicer.rows(buffer.rows)
+        buffer, head = self._buffer, self._chain.links[0].operator
+        if rows_ahead := head.reads_ahead:
+            ahead = buffer.unannounced(rows_ahead)
+            if ahead is not None:
+                head.read_ahead(ahead, buffer.input_index)
+        rows = self._slicer.rows(buffer.rows_announced or buffer.rows)
         self._slicer.expect(rows)
         self._chain.feed(buffer.take(rows), buffer.input_index)
         if buffer.empty:

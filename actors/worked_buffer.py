@@ -15,7 +15,7 @@ class WorkedBuffer:
     def __init__(self) -> None:
         self.channel = self.input_index = 0
         self._batch: Batch | None = None
-        self._done = 0
+        self._done = self._announced = 0
         self._encoded: deque[bytes | memoryview] = deque()
 
     @property
@@ -45,6 +45,18 @@ class WorkedBuffer:
             self._decode_next()
         return piece
 
+    def unannounced(self, rows: int) -> Batch | None:
+        """The next `rows` records at most, once those that were given by this before have been taken; else None."""
+        if self._batch is None or self._done < self._announced:
+            return None
+        self._announced = min(len(self._batch), self._done + rows)
+        return self._batch.slice(self._done, self._announced)
+
+    @property
+    def rows_announced(self) -> int:
+        """Records that `unannounced` gave and that were not taken yet."""
+        return max(0, self._announced - self._done)
+
     def drop(self) -> None:
         """Forget what was not given out."""
         self._batch = None
@@ -52,4 +64,4 @@ class WorkedBuffer:
 
     def _decode_next(self) -> None:
         self._batch = decode_batch(self._encoded.popleft()) if self._encoded else None
-        self._done = 0
+        self._done = self._announced = 0

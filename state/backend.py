@@ -256,6 +256,11 @@ class KeyedBackend(Protocol):
         """The queue of timers of this name; the same queue for the same name."""
         ...
 
+    @property
+    def reads_ahead(self) -> int:
+        """For how many keys at a time `prefetch` would save time now; 0 for none."""
+        ...
+
     def prefetch(self, keys: list[Any]) -> None:
         """The state of these keys, given as they come, is about to be used one by one."""
         ...

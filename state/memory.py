@@ -186,6 +186,11 @@ class HashMapBackend:
         """The queue of timers of this name."""
         return self._timers.setdefault(name, TimerQueue())
 
+    @property
+    def reads_ahead(self) -> int:
+        """None: all state is in memory."""
+        return 0
+
     def prefetch(self, keys: list[Any]) -> None:
         """Nothing to do: all state is in memory."""
 

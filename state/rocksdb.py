@@ -23,6 +23,8 @@ from .row_layout import RowLayout
 
 _MOST_TIMERS = 50_000
 _TIMER_BYTES = 300
+READ_AHEAD = 4096
+"""Keys whose values are read from disk in one go, at most."""
 _LEAST_NATIVE_BYTES = 4 << 20
 Table = RocksDBTable | RocksDBListTable | RocksDBMapTable
 
@@ -146,11 +148,25 @@ class RocksDBBackend:
             self._timers[name] = RocksDBTimerQueue(column, self._layout, self._key_groups, most)
         return self._timers[name]
 
+    @property
+    def reads_ahead(self) -> int:
+        """Where single values had to be looked for on disk lately, as many as have room in the cache and do some good.
+
+        Many reads wait for the disk together; a slice of input has far fewer records than that.
+        """
+        if not self.store.is_open:
+            return 0
+        weights = [table.entry_bytes for table in self._single_values() if table.is_missed]
+        return min(READ_AHEAD, int(self._memory.cache_bytes() / 4 / sum(weights))) if weights else 0
+
     def prefetch(self, keys: list[Any]) -> None:
-        """Read in one go the state of a batch's keys, where records of earlier batches had to look for it on disk."""
-        for _, table in self._tables.values():
-            if not isinstance(table, RocksDBMapTable):
+        """Read in one go the values of a batch's keys, where records of earlier batches had to look for them."""
+        for table in self._single_values():
+            if table.is_missed:
                 table.prefetch(keys)
+
+    def _single_values(self) -> Iterator[RocksDBTable]:
+        return (table for _, table in self._tables.values() if isinstance(table, RocksDBTable))
 
     def snapshot(self) -> dict[int, bytes]:
         """Key group -> its tables and timers, in the format of all backends."""

@@ -18,8 +18,8 @@ _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
 _CHUNK = 256
 """Elements of a list in one row."""
-_PREFETCHED = 64
-"""A batch is read ahead when more than one of so many of its keys was not in memory."""
+_FEW = 16
+"""Entries that are looked for one by one before a batch is read ahead."""
 _PART = 1024
 """Rows a walk reads at a time."""
 Entry = tuple[Any, Any, Any]
@@ -65,12 +65,16 @@ class RocksDBTable(RowCache, _Table):
         """Delete the entry, if it is there."""
         self.remove_all((key,), namespace)
 
+    @property
+    def is_missed(self) -> bool:
+        """Whether values had to be looked for on disk since the last `prefetch`, that one included."""
+        return self.misses > _FEW
+
     def prefetch(self, keys: list[Any]) -> None:
-        """Read in one go what single reads of a batch would look for; where few were not in memory, nothing."""
-        if self.misses * _PREFETCHED > len(keys):
-            self.misses = 0
-            self.load(keys)
-            self.lent = False
+        """Read in one go what single reads of a batch would look for."""
+        self.misses = 0
+        self.load(keys)
+        self.lent = False
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its entries; what changed must have been flushed, if anything ever was written."""
@@ -287,9 +291,6 @@ class RocksDBListTable(_Table):
         """Delete the lists of these keys."""
         for key in keys:
             self.remove(key, namespace)
-
-    def prefetch(self, keys: list[Any]) -> None:
-        """Nothing: most lists are added to, and read when they are complete."""
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its lists; what changed must have been flushed, if anything ever was written."""

@@ -128,9 +128,14 @@ class RowCache:
         budget.add(self)
 
     @property
+    def entry_bytes(self) -> float:
+        """Memory of one entry, estimated from samples."""
+        return self._average + ENTRY_BYTES
+
+    @property
     def weight(self) -> float:
-        """Bytes of the hot generation, estimated from samples."""
-        return self._count * (self._average + ENTRY_BYTES) + len(self._hot) * SPACE_BYTES
+        """Bytes of the hot generation."""
+        return self._count * self.entry_bytes + len(self._hot) * SPACE_BYTES
 
     # one entry
 
@@ -376,7 +381,7 @@ class RowCache:
             missing = self._canonical(missing).difference(entries)
         cold = self._cold.get(space)
         if cold:
-            warm = missing.intersection(cold)
+            warm = [name for name in missing if name in cold]  # `intersection` would go through all that are cold
             missing = missing.difference(warm)
             for name in warm:
                 self._warmed(space, name, cold)
@@ -493,7 +498,7 @@ class RowCache:
     def _weigh(self, name: Any, value: Any) -> None:
         weight = weigh(name) + weigh(value)
         if weight > 64 * _LARGE_BYTES:
-            self._count += int(weight / (self._average + ENTRY_BYTES))
+            self._count += int(weight / self.entry_bytes)
         else:
             self._average += (weight - self._average) / 8
 

@@ -154,6 +154,14 @@ class Operator(ABC):
         """Work one batch of input `input_index` (0, or 1 for the second input of a two-input operator)."""
         raise NotImplementedError(f"{type(self).__name__} takes no records")
 
+    @property
+    def reads_ahead(self) -> int:
+        """How many records `read_ahead` should be shown: what they need may have to be read from disk; 0 for none."""
+        return 0
+
+    def read_ahead(self, batch: Batch, input_index: int) -> None:  # noqa: B027
+        """These records come next, in slices: read what they need in one go. Nothing depends on it but time."""
+
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         """Advance event time: whatever that causes, then the watermark."""
         return (watermark,)

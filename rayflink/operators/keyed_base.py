@@ -145,6 +145,13 @@ class KeyedOperator(FunctionOperator):
         self.check_keys(keys, batch)
         return keys
 
+    @property
+    def reads_ahead(self) -> int:
+        return self.backend.reads_ahead
+
+    def read_ahead(self, batch: Batch, input_index: int) -> None:
+        self.backend.prefetch(self.keys_of_input(batch, input_index))
+
     def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
         """As `keys_of`, for a batch of that input."""
         return self.keys_of(batch)

@@ -46,6 +46,10 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         return self._broadcast(batch) if input_index == BROADCAST_INPUT else super().process(batch, input_index)
 
+    def read_ahead(self, batch: Batch, input_index: int) -> None:
+        if input_index != BROADCAST_INPUT:
+            super().read_ahead(batch, input_index)
+
     def record_context(self) -> KeyedContext:
         return _ReadOnlyContext(self)
 

@@ -50,7 +50,6 @@ class KeyedProcessOperator(KeyedOperator):
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values, stamps = list_of(batch), timestamps_of(batch)
         keys, out, context = self.keys_of(batch), Emission(), self.record_context()
-        self.backend.prefetch(keys)
         call = self._function.call
         for index, value in enumerate(values):
             stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]

@@ -116,3 +116,44 @@ def test_buffers_of_several_channels_are_told_apart_and_each_record_sees_its_key
         assert of_channel == ["a", "b", "a", "b"] * 3
     for key in "ab":
         assert [count for _, k, count in bench.output if k == key] == list(range(1, 13))
+
+
+def test_records_whose_state_may_be_on_disk_are_shown_ahead_of_their_slices_each_once():
+    class Looks(MapOperator):
+        reads_ahead = 4000
+        seen: list[Any] = []
+        worked: list[Any] = []
+
+        def read_ahead(self, batch: Any, input_index: int) -> None:
+            self.seen.append(list(batch.values))
+
+        def process(self, batch: Any, input_index: int) -> Any:
+            self.worked.append(list(batch.values))
+            return super().process(batch, input_index)
+
+    rows = list(range(4010))
+    operator = Looks(lambda n: n)
+    bench = TaskBench([operator]).start()
+    bench.task._slicer.rows = lambda available: min(available, 3000)  # type: ignore[method-assign]
+    bench.say(TaskAddress("producer 0"), buffer(0, 0, rows))
+    bench.work()
+    assert operator.seen == [rows[:4000], rows[4000:]]
+    assert operator.worked == [rows[:3000], rows[3000:4000], rows[4000:]]
+
+
+@pytest.mark.slow
+def test_state_beyond_its_memory_is_read_for_many_records_at_once():
+    operator = KeyedProcessOperator(lambda v: v, CountsPerKey())
+    bench = TaskBench([operator], config={"state.backend.rocksdb.memory.fixed-per-slot": "4 mb"}).start()
+    keys = list(range(20_000))
+    for sequence in range(4):
+        bench.say(TaskAddress("producer 0"), buffer(0, sequence, keys))
+        bench.work()
+    column = operator.backend._tables["count"][1].column
+    single, many, read, read_all = [], [], column.read, column.read_all
+    column.read = lambda row: single.append(row) or read(row)
+    column.read_all = lambda rows: many.append(rows) or read_all(rows)
+    bench.say(TaskAddress("producer 0"), buffer(0, 4, keys))
+    bench.work()
+    assert [count for _, _, count in bench.output] == [turn for turn in range(1, 6) for _ in keys]
+    assert sum(map(len, many)) > 10_000 > 100 * len(single) and len(many) < 40, "most are read in a few goes"
