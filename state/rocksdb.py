@@ -144,7 +144,7 @@ class RocksDBBackend:
         """The queue of timers of this name."""
         if name not in self._timers:
             column = self.store.column(f"timers/{name}")
-            most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 8 // _TIMER_BYTES))
+            most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 4 // _TIMER_BYTES))
             self._timers[name] = RocksDBTimerQueue(column, self._layout, self._key_groups, most)
         return self._timers[name]
 

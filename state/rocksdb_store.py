@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import StateError
+from .errors import RayflinkError, StateError
 
 WRITE_ROWS = 4096
 """Rows of one write."""
@@ -33,7 +33,7 @@ class RocksDBOptions:
     Args:
         bloom_bits: bits a key of the filters that tell which files cannot hold it; 0 for none.
         block_bytes: uncompressed size of a block.
-        write_buffer_bytes: of one memtable.
+        write_buffer_bytes: of one memtable; None for a part of the memory.
         write_buffers: memtables of a column at most.
         max_open_files: -1 for all.
         background_jobs: threads that flush and compact.
@@ -64,6 +64,8 @@ class RocksDBMemory:
         import rocksdict
 
         self.size = size
+        self.write_buffer_bytes = min(64 << 20, max(64 << 10, int(size * write_ratio) // 4))
+        """Of a column's memtable where no option says it: several columns have to share."""
         self.cache = rocksdict.Cache(size)
         self.writes = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
             max(1, int(size * write_ratio)), False, self.cache
@@ -152,6 +154,8 @@ class Column:
                 batch = self._written(batch)
             if batch is not None:
                 self._store.database.write(batch)
+        except RayflinkError:
+            raise
         except Exception as error:  # RocksDB's errors are of one class, with the story in the text
             raise DatabaseError("write", str(self._store.folder), str(error)) from error
 
@@ -294,8 +298,7 @@ class RocksDBStore:
         settings.set_use_direct_io_for_flush_and_compaction(given.direct_io)
         settings.set_keep_log_file_num(1)
         settings.set_stats_dump_period_sec(0)
-        if given.write_buffer_bytes is not None:
-            settings.set_write_buffer_size(given.write_buffer_bytes)
+        settings.set_write_buffer_size(given.write_buffer_bytes or memory.write_buffer_bytes)
         if given.write_buffers is not None:
             settings.set_max_write_buffer_number(given.write_buffers)
         return settings

@@ -11,13 +11,11 @@ from .errors import InvalidKeyError
 from .key_encoding import canonical_key, read_key
 from .rocksdb_rows import EXOTIC, EXOTIC_ROW, ListRows, MapRows, SpaceRows, ValueRows, value_of
 from .rocksdb_store import Column, beyond
-from .row_cache import CacheBudget, RowCache
+from .row_cache import LIST_PART, CacheBudget, RowCache
 from .row_layout import Kept, RowLayout, prefixes
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
-_CHUNK = 256
-"""Elements of a list in one row."""
 _FEW = 16
 """Entries that are looked for one by one before a batch is read ahead."""
 _PART = 1024
@@ -268,14 +266,14 @@ class RocksDBListTable(_Table):
         """Set the whole list."""
         self.remove(key, namespace)
         elements, space = list(value), (namespace, key)
-        for at in range(0, len(elements), _CHUNK):
-            self._begin(space, elements[at : at + _CHUNK])
+        for at in range(0, len(elements), LIST_PART):
+            self._begin(space, elements[at : at + LIST_PART])
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
         space = (namespace, key)
         number, part = self._open.get(space, (0, None))
-        if part is None or len(part) >= _CHUNK:
+        if part is None or len(part) >= LIST_PART:
             self._begin(space, [value])
         else:
             part.append(value)

@@ -28,6 +28,10 @@ _SAMPLED = 64
 """One of so many entries is weighed."""
 _SAMPLED_BYTES = 4096
 _LARGE_BYTES = 4096
+MAX_VALUE_BYTES = 2**31 - 1
+"""Most bytes of one row."""
+LIST_PART = 256
+"""Elements of a list in one row."""
 _GONE_ROWS = 16384
 _EVICTED = 4096
 _GROWN = 1024
@@ -466,7 +470,7 @@ class RowCache:
     def _bytes(self, space: Any, names: list[Any], entries: dict[Any, Any]) -> list[bytes]:
         values = [entries[name] for name in names]
         try:
-            return self._rows.encode_all(space, names, values)
+            encoded = self._rows.encode_all(space, names, values)
         except Exception as error:  # a user's class may raise anything while it is pickled
             for name, value in zip(names, values, strict=True):
                 try:
@@ -477,6 +481,13 @@ class RowCache:
                     remedy = "keep in state only values that can be pickled"
                     raise SerializationError("the RocksDB backend", found, remedy) from failure
             raise error
+        if max(map(len, encoded)) > MAX_VALUE_BYTES:
+            at = next(at for at, data in enumerate(encoded) if len(data) > MAX_VALUE_BYTES)
+            key = self._rows.key_of(space, names[at])
+            found = f"{len(encoded[at])} bytes of state {self._state!r} of key {key!r:.100}"
+            remedy = f"keep at most {MAX_VALUE_BYTES} bytes in one value, one map entry or {LIST_PART} list elements"
+            raise SerializationError("the RocksDB backend", found, remedy)
+        return encoded
 
     def _delete_gone(self) -> None:
         if not self._gone_count:

@@ -389,7 +389,8 @@ ROCKSDB_BLOOM_BITS = _option(_K, "state.backend.rocksdb.bloom-filter.bits-per-ke
 ROCKSDB_BLOCK_SIZE = _option(_K, "state.backend.rocksdb.block.blocksize", MEMORY, _kb(4),
                              "Size of a block of RocksDB's files before compression.", test=_NOT_EMPTY)
 ROCKSDB_BUFFER_SIZE = _option(_K, "state.backend.rocksdb.writebuffer.size", MEMORY, None,
-                              "Size of a write buffer of one state. Default: RocksDB's own.", test=_NOT_EMPTY)
+                              "Size of a write buffer of one state. Default: an eighth of RocksDB's memory, 64 mb at "
+                              "most.", test=_NOT_EMPTY)
 ROCKSDB_BUFFERS = _option(_K, "state.backend.rocksdb.writebuffer.count", INT, None,
                           "Most write buffers of one state. Default: RocksDB's own.", test=_POSITIVE)
 ROCKSDB_FILES = _option(_K, "state.backend.rocksdb.files.open", INT, -1,
