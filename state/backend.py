@@ -261,8 +261,8 @@ class KeyedBackend(Protocol):
         """For how many keys at a time `prefetch` would save time now; 0 for none."""
         ...
 
-    def prefetch(self, keys: list[Any]) -> None:
-        """The state of these keys, given as they come, is about to be used one by one."""
+    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+        """The values of these keys, given as they come, are about to be used."""
         ...
 
     def snapshot(self) -> dict[int, bytes]:

@@ -191,7 +191,7 @@ class HashMapBackend:
         """None: all state is in memory."""
         return 0
 
-    def prefetch(self, keys: list[Any]) -> None:
+    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
         """Nothing to do: all state is in memory."""
 
     def snapshot(self) -> dict[int, bytes]:

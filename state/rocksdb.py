@@ -159,11 +159,11 @@ class RocksDBBackend:
         weights = [table.entry_bytes for table in self._single_values() if table.is_missed]
         return min(READ_AHEAD, int(self._memory.cache_bytes() / 4 / sum(weights))) if weights else 0
 
-    def prefetch(self, keys: list[Any]) -> None:
-        """Read in one go the values of a batch's keys, where records of earlier batches had to look for them."""
+    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+        """Read in one go the values of these keys, where records of earlier batches had to look for them."""
         for table in self._single_values():
             if table.is_missed:
-                table.prefetch(keys)
+                table.prefetch(keys, namespace)
 
     def _single_values(self) -> Iterator[RocksDBTable]:
         return (table for _, table in self._tables.values() if isinstance(table, RocksDBTable))

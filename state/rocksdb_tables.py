@@ -68,10 +68,10 @@ class RocksDBTable(RowCache, _Table):
         """Whether values had to be looked for on disk since the last `prefetch`, that one included."""
         return self.misses > _FEW
 
-    def prefetch(self, keys: list[Any]) -> None:
+    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
         """Read in one go what single reads of a batch would look for."""
-        self.misses = 0
-        self.load(keys)
+        self.misses //= 2  # as long as each reads something, the next is worth it
+        self.load(keys, namespace)
         self.lent = False
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:

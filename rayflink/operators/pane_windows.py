@@ -111,6 +111,17 @@ class PaneWindowOperator(WindowOperator):
             self._forget(pane.name for pane in opened.values() if not pane.state)
         yield from out.taken()
 
+    def read_ahead(self, batch: Batch, input_index: int) -> None:
+        if not self._shares:
+            super().read_ahead(batch, input_index)
+        elif len(batch):
+            by_start: dict[int, list[Any]] = {}
+            starts = self._panes.starts(self.window_timestamps(batch))
+            for key, start in zip(self.keys_of(batch), starts, strict=True):
+                by_start.setdefault(start, []).append(key)
+            for start, keys in by_start.items():
+                self.backend.prefetch(keys, self._panes.pane(start))
+
     def _forget(self, empty: Iterable[TimeWindow]) -> None:
         """Let go of panes that were only looked at."""
         if not self._table.tracks_changes:

@@ -333,6 +333,18 @@ class WindowOperator(BaseWindowOperator):
                     self._table.changed(entry.keys, entry.window)
         yield from out.taken()
 
+    def read_ahead(self, batch: Batch, input_index: int) -> None:
+        if self._appends or not len(batch):
+            return
+        keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
+        by_start: dict[int, list[Any]] = {}
+        for key, stamp in zip(keys, stamps, strict=True):
+            by_start.setdefault(self._assigner.last_start(stamp), []).append(key)
+        for start, of_start in by_start.items():
+            for window in self._assigner.windows_from(start, start):
+                if not self.is_late(window):
+                    self.backend.prefetch(of_start, window)
+
     def on_event_time(self, until: int) -> Iterable[Element]:
         return self._fire(self._event_timers, until)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -19,8 +21,12 @@ from rayflink.common.batches import (
     WatermarkStatus,
 )
 from rayflink.common.functions import KeyedProcessFunction
+from rayflink.operators.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
 from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.session_windows import EventTimeSessionWindows
 from rayflink.operators.stateless import MapOperator
+from rayflink.operators.window_functions import built_in
+from rayflink.operators.windows import window_operator
 from rayflink.state.descriptors import ValueStateDescriptor
 from tests.actors.task_bench import Logged, TaskBench
 
@@ -156,4 +162,48 @@ def test_state_beyond_its_memory_is_read_for_many_records_at_once():
     bench.say(TaskAddress("producer 0"), buffer(0, 4, keys))
     bench.work()
     assert [count for _, _, count in bench.output] == [turn for turn in range(1, 6) for _ in keys]
+    bench.end(0)
+    bench.work()
     assert sum(map(len, many)) > 10_000 > 100 * len(single) and len(many) < 40, "most are read in a few goes"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "assigner",
+    [TumblingEventTimeWindows.of(50), SlidingEventTimeWindows.of(60, 20), EventTimeSessionWindows.with_gap(3)],
+    ids=["tumbling", "sliding", "session"],
+)
+def test_windows_beyond_their_memory_give_what_those_in_memory_give(assigner: Any):
+    outputs = []
+    for config in ({"state.backend.type": "hashmap"}, {"state.backend.rocksdb.memory.fixed-per-slot": "300 kb"}):
+        operator = window_operator(lambda pair: pair[0], assigner, built_in("sum", 1))
+        bench, rows_ahead = TaskBench([operator], config=config).start(), []
+        read_ahead = operator.read_ahead
+        operator.read_ahead = lambda batch, index, r=rows_ahead, a=read_ahead: r.append(len(batch)) or a(batch, index)
+        rnd = random.Random(7)
+        for sequence in range(12):
+            stamps = [10 * sequence + rnd.randrange(25) for _ in range(2000)]
+            rows = RowBatch([(rnd.randrange(1500), 1) for _ in stamps], stamps)
+            frame = BufferResponse(0, 2 * sequence, 0, join_batches([encode_pieces(rows)]))
+            mark = BufferResponse(0, 2 * sequence + 1, 0, None, Watermark(10 * sequence))
+            bench.say(TaskAddress("producer 0"), frame)
+            bench.say(TaskAddress("producer 0"), mark)
+            bench.work()
+        outputs.append(bench.output)
+        bench.end(0)
+        bench.work()
+        assert bench.states[-1] == "FINISHED", bench.failure.message
+        assert bool(rows_ahead) == ("state.backend.type" not in config)
+    assert len(outputs[0]) > 3000
+    for mine, others in zip(*map(between_watermarks, outputs), strict=True):
+        assert mine == others, "timers of equal time fire in any order"
+
+
+def between_watermarks(output: list[Any]) -> list[Counter[Any]]:
+    groups: list[Counter[Any]] = [Counter()]
+    for entry in output:
+        if isinstance(entry, Watermark):
+            groups.append(Counter([entry]))
+        else:
+            groups[-1][entry] += 1
+    return groups
