@@ -105,6 +105,13 @@ def buffer(channel: int, sequence: int, *batches: list[Any]) -> BufferResponse:
     return BufferResponse(channel, sequence, 0, join_batches([encode_pieces(RowBatch(rows)) for rows in batches]))
 
 
+def ended(bench: TaskBench, sequence: int) -> None:
+    for event in (EndOfData(), EndOfPartition()):
+        bench.say(TaskAddress("producer 0"), BufferResponse(0, sequence, 0, None, event))
+        sequence += 1
+    bench.work()
+
+
 @pytest.mark.spec("L18")
 @pytest.mark.parametrize("rows_a_slice", [1, 2, 100])
 def test_buffers_of_several_channels_are_told_apart_and_each_record_sees_its_keys_state(rows_a_slice):
@@ -162,8 +169,7 @@ def test_state_beyond_its_memory_is_read_for_many_records_at_once():
     bench.say(TaskAddress("producer 0"), buffer(0, 4, keys))
     bench.work()
     assert [count for _, _, count in bench.output] == [turn for turn in range(1, 6) for _ in keys]
-    bench.end(0)
-    bench.work()
+    ended(bench, 5)
     assert sum(map(len, many)) > 10_000 > 100 * len(single) and len(many) < 40, "most are read in a few goes"
 
 
@@ -190,8 +196,7 @@ def test_windows_beyond_their_memory_give_what_those_in_memory_give(assigner: An
             bench.say(TaskAddress("producer 0"), mark)
             bench.work()
         outputs.append(bench.output)
-        bench.end(0)
-        bench.work()
+        ended(bench, 24)
         assert bench.states[-1] == "FINISHED", bench.failure.message
         assert bool(rows_ahead) == ("state.backend.type" not in config)
     assert len(outputs[0]) > 3000
