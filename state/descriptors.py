@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from .errors import DuplicateStateError
+
 if TYPE_CHECKING:
     from .expiry import Expiry
 
@@ -61,6 +63,24 @@ class StateDescriptor:
         """The name of the state."""
         return self.name
 
+    def types(self) -> tuple[Any, ...]:
+        """The declared types, None for any."""
+        return (self.type_info,)
+
+    def ensure_alike(self, other: StateDescriptor) -> None:
+        """Let one state have both descriptors, which have the same name.
+
+        Raises:
+            DuplicateStateError: kind or time to live differ, or types that both declare.
+        """
+        if self.kind != other.kind:
+            raise DuplicateStateError(self.name, f"{self.kind} state", f"{other.kind} state")
+        for mine, its in zip(self.types(), other.types(), strict=True):
+            if mine is not None and its is not None and mine != its:
+                raise DuplicateStateError(self.name, f"{self.kind} state of {mine}", f"{self.kind} state of {its}")
+        if self.expiry != other.expiry:
+            raise DuplicateStateError(self.name, f"one with {_life(self.expiry)}", f"one with {_life(other.expiry)}")
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and isinstance(other, StateDescriptor) and other.name == self.name
 
@@ -114,6 +134,9 @@ class MapStateDescriptor(StateDescriptor):
         super().__init__(name, value_type_info)
         self.key_type_info = key_type_info
 
+    def types(self) -> tuple[Any, ...]:
+        return self.key_type_info, self.type_info
+
 
 class ReducingStateDescriptor(StateDescriptor):
     """One value a key, which each added value is reduced into.
@@ -153,3 +176,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     def get_agg_function(self) -> Any:
         """The function that gathers values."""
         return self.agg_function
+
+
+def _life(expiry: Expiry | None) -> str:
+    return "no time to live" if expiry is None else str(expiry)

@@ -119,6 +119,26 @@ class SnapshotMismatch(StateError):
         )
 
 
+class DuplicateStateError(StateError):
+    """Two states of one operator have one name and differ.
+
+    Args:
+        state: the name.
+        first: what was declared first, as text.
+        second: what was declared then, as text.
+    """
+
+    def __init__(self, state: str, first: str, second: str) -> None:
+        super().__init__(state, first, second)
+        self.state, self.first, self.second = state, first, second
+
+    def __str__(self) -> str:
+        return (
+            f"two states of one operator have the name {self.state!r}: {self.first}, and {self.second}; give each a "
+            "name of its own"
+        )
+
+
 class UnresolvedClassError(StateError):
     """A class named in stored bytes cannot be found in this process.
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
 from .descriptors import StateDescriptor
-from .errors import SnapshotMismatch, StateError
+from .errors import StateError
 from .expiry import expiring_map_table, expiring_table
 from .isolation import IMMUTABLE_TYPES, isolated
 
@@ -353,7 +353,7 @@ class StateStore:
         self._context = context
         self._operator_uid = operator_uid
         self._scoped = scoped
-        self._handles: dict[str, tuple[str, Any]] = {}
+        self._handles: dict[str, tuple[StateDescriptor, Any]] = {}
 
     def get_state(self, state_descriptor: Any) -> ValueState[Any]:
         """The `ValueState` of a `ValueStateDescriptor`."""
@@ -401,15 +401,14 @@ class StateStore:
         if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
             raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
         known = self._handles.get(descriptor.name)
-        if known is not None and known[0] != kind:
-            wanted, reason = f"{kind} state", "one operator declares both"
-            raise SnapshotMismatch(descriptor.name, self._operator_uid, f"{known[0]} state", wanted, reason)
         if known is None:
             table = None if kind == "map" else self._table_of(descriptor)
             created = create(table, descriptor.name, self._context, self._scoped)
             created.hold_to(descriptor)
-            known = kind, created
+            known = descriptor, created
             self._handles[descriptor.name] = known
+        elif known[0] is not descriptor:
+            known[0].ensure_alike(descriptor)
         handle: _H = known[1]
         return handle
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, NoReturn, TypeVar
 
 from .descriptors import StateDescriptor
-from .errors import SerializationError, SnapshotMismatch, StateError, VersionMismatch
+from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
 from .handles import State, convert_of
 from .isolation import isolated
 
@@ -201,7 +201,7 @@ class OperatorStateStore:
     def __init__(self, restored: Iterable[Lists] = (), operator_uid: str = "") -> None:
         self._operator_uid = operator_uid
         self._restored: dict[str, tuple[str, list[bytes]]] = {}
-        self._states: dict[str, tuple[str, Any]] = {}
+        self._states: dict[str, tuple[str, StateDescriptor, Any]] = {}
         for lists in restored:
             for name, (mode, entries) in lists.items():
                 known, gathered = self._restored.setdefault(name, (mode, []))
@@ -243,7 +243,7 @@ class OperatorStateStore:
             SerializationError: an entry cannot be turned into bytes.
         """
         taken = {name: (mode, tuple(entries)) for name, (mode, entries) in self._restored.items()}
-        for name, (mode, state) in self._states.items():
+        for name, (mode, _, state) in self._states.items():
             entries = state.items() if mode == "broadcast" else state.get()
             taken[name] = mode, tuple(self._encode(name, entry) for entry in entries)
         return taken
@@ -256,11 +256,12 @@ class OperatorStateStore:
             self._check(name, known, mode)
             created = create([self._decode(name, entry) for entry in entries])
             created.hold_to(descriptor)
-            self._states[name] = mode, created
-        known, state = self._states[name]
+            self._states[name] = mode, descriptor, created
+        known, first_descriptor, state = self._states[name]
         if known != mode:
-            problem = f"two states of one operator have the name {name!r}: {known} and {mode} operator state"
-            raise StateError(f"{problem}; give each a name of its own")
+            first, second = f"{known} operator state", f"{mode} operator state"
+            raise DuplicateStateError(name, first, second)
+        first_descriptor.ensure_alike(descriptor)
         return state
 
     def _check(self, name: str, known: str, mode: str) -> None:

@@ -121,10 +121,17 @@ class Column:
         return self._rows is None
 
     def read(self, row: bytes) -> bytes | None:
-        """What a row holds, or None."""
+        """What a row holds, or None.
+
+        Raises:
+            DatabaseError: RocksDB refused; so do all methods.
+        """
         if self._rows is None:
             return None
-        found: bytes | None = self._rows.get(row)
+        try:
+            found: bytes | None = self._rows.get(row)
+        except Exception as error:
+            raise self._refused("read", error) from error
         return found
 
     def read_all(self, rows: list[bytes]) -> list[bytes | None]:
@@ -132,16 +139,15 @@ class Column:
         if self._rows is None:
             return [None] * len(rows)
         found: list[bytes | None] = []
-        for part in self._store.read_in_parallel(self._rows, rows):
-            found += part
+        try:
+            for part in self._store.read_in_parallel(self._rows, rows):
+                found += part
+        except Exception as error:
+            raise self._refused("read", error) from error
         return found
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
-        """Delete rows, then set rows.
-
-        Raises:
-            DatabaseError: RocksDB refused.
-        """
+        """Delete rows, then set rows; what `puts` raises is passed on."""
         batch = None
         try:
             for row in deletes:
@@ -155,14 +161,17 @@ class Column:
             if batch is not None:
                 self._store.database.write(batch)
         except RayflinkError:
-            raise
-        except Exception as error:  # RocksDB's errors are of one class, with the story in the text
-            raise DatabaseError("write", str(self._store.folder), str(error)) from error
+            raise  # of a value or a key, not of the disk
+        except Exception as error:
+            raise self._refused("write", error) from error
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all rows from `start` on and before `stop`."""
         if self._rows is not None:
-            self._rows.delete_range(start, stop)
+            try:
+                self._rows.delete_range(start, stop)
+            except Exception as error:
+                raise self._refused("delete rows", error) from error
 
     def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
@@ -174,16 +183,26 @@ class Column:
         stop = beyond(prefix)
         if stop is not None:
             options.set_iterate_upper_bound(stop)
-        yield from self._rows.items(from_key=max(prefix, start), read_opt=options)
+        try:
+            yield from self._rows.items(from_key=max(prefix, start), read_opt=options)
+        except Exception as error:
+            raise self._refused("read", error) from error
 
     def flush(self) -> None:
         """Write the memtable to disk; other threads run meanwhile."""
         if self._rows is not None:
-            self._rows.flush()
+            try:
+                self._rows.flush()
+            except Exception as error:
+                raise self._refused("flush", error) from error
 
     def release(self) -> None:
         """Let go of the database."""
         self._rows = self._handle = None
+
+    def _refused(self, action: str, error: Exception) -> DatabaseError:
+        """RocksDB's errors are of one class, with the story in the text."""
+        return DatabaseError(action, str(self._store.folder), str(error))
 
     def _batch(self) -> Any:
         import rocksdict
@@ -255,6 +274,7 @@ class RocksDBStore:
 
     def open_column(self, name: str) -> tuple[Any, Any]:
         """Make the column in the database: its rows, and its handle for batches."""
+        name = name.encode("unicode_escape").decode()  # RocksDB's are C strings of UTF-8
         rows = self.database.create_column_family(name, self._settings())
         rows.set_write_options(self._without_log())
         return rows, self.database.get_column_family_handle(name)

@@ -23,15 +23,15 @@ from rayflink.connectors.socket_text import SocketTextSource
 from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
-from tests import bad_outside_work, bad_watermarks, bad_windows
+from tests import bad_outside_work, bad_state, bad_watermarks, bad_windows
 from tests.bad_input import ALL, RUNNING, SUBMITTED, WRITTEN, BadInput, bad, stamped
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "failures.md"
 BEGIN, END = "<!-- bad inputs: begin, made by `python -m tests.bad_inputs` -->", "<!-- bad inputs: end -->"
 
 __all__ = [
-    "ALL", "PAGE", "RUNNING", "SUBMITTED", "WRITTEN", "BadInput", "bad_outside_work", "bad_watermarks", "bad_windows",
-    "page_with_table",
+    "ALL", "PAGE", "RUNNING", "SUBMITTED", "WRITTEN", "BadInput", "bad_outside_work", "bad_state", "bad_watermarks",
+    "bad_windows", "page_with_table",
 ]  # fmt: skip
 
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])

@@ -15,6 +15,7 @@ from rayflink.state.rocksdb_store import RocksDBOptions
 
 from ..common import options
 from ..common.configuration import Configuration
+from ..common.errors import ConfigError
 from ..common.logs import get_logger
 from ..common.managed_memory import MemoryManager
 from .base import OperatorContext
@@ -35,6 +36,8 @@ def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
     groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
     if ctx.spill_folder:
         folder = Path(ctx.spill_folder, f"state-{ctx.operator_id}")
+        if config.get(options.ROCKSDB_DIRS):
+            _ensure_can_be_made(folder)
     else:
         folder = Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
     if ctx.managed_memory is None:
@@ -42,6 +45,22 @@ def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
     else:
         memory = ctx.managed_memory.shared(_OWNER, partial(_state_memory, config))
     return RocksDBBackend(groups, ctx.max_parallelism, ctx.operator_id, folder, memory, rocksdb_options(config))
+
+
+def _ensure_can_be_made(folder: Path) -> None:
+    """Find out now what else would be found out when the cache is full, which may be days later.
+
+    Raises:
+        ConfigError: the folder of the attempt cannot be made where the program wants it.
+    """
+    wanted = folder.parent.parent
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        key, found = options.ROCKSDB_DIRS.key, f"{str(wanted)!r} ({error.strerror or error})"
+        remedy = "set it to folders that tasks may write to on every node, or leave it out"
+        raise ConfigError(key, found, "a folder in which a folder can be made", remedy) from error
+    folder.rmdir()
 
 
 def hashmap_backend(ctx: OperatorContext) -> KeyedBackend:

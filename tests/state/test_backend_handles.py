@@ -4,6 +4,8 @@ import pickle
 
 import pytest
 
+from rayflink.common import Time, Types
+from rayflink.common.state_ttl import StateTtlConfig
 from rayflink.state.backend import KeyContext
 from rayflink.state.descriptors import (
     ListStateDescriptor,
@@ -11,7 +13,13 @@ from rayflink.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rayflink.state.errors import SerializationError, SnapshotMismatch, StateError, VersionMismatch
+from rayflink.state.errors import (
+    DuplicateStateError,
+    SerializationError,
+    SnapshotMismatch,
+    StateError,
+    VersionMismatch,
+)
 from rayflink.state.handles import NoCurrentKeyError, StateStore
 from rayflink.state.isolation import isolated
 from rayflink.state.memory import HashMapBackend
@@ -29,12 +37,32 @@ def test_without_a_current_key_the_error_names_the_state() -> None:
 def test_one_name_is_one_state_of_one_kind() -> None:
     states = StateStore(HashMapBackend(range(128), 128), KeyContext(), "uid-1")
     assert states.get_state(ValueStateDescriptor("s")) is states.get_state(ValueStateDescriptor("s"))
-    with pytest.raises(SnapshotMismatch, match="'s'.*'uid-1'.*value state.*list state"):
+    with pytest.raises(DuplicateStateError, match="have the name 's': value state, and list state; give each"):
         states.get_list_state(ListStateDescriptor("s"))
     with pytest.raises(TypeError, match="map state needs a MapStateDescriptor"):
         states.get_map_state(ValueStateDescriptor("other"))
     with pytest.raises(ValueError, match="non-empty string"):
         StateDescriptor("")
+
+
+def test_one_name_is_one_state_of_one_type_and_one_life() -> None:
+    states = StateStore(HashMapBackend(range(128), 128), KeyContext())
+    typed = states.get_state(ValueStateDescriptor("s", Types.INT()))
+    assert states.get_state(ValueStateDescriptor("s", Types.INT())) is typed
+    assert states.get_state(ValueStateDescriptor("s")) is typed, "who declares no type takes what there is"
+    with pytest.raises(DuplicateStateError, match="value state of Integer, and value state of String"):
+        states.get_state(ValueStateDescriptor("s", Types.STRING()))
+    states.get_map_state(MapStateDescriptor("m", Types.INT(), Types.INT()))
+    with pytest.raises(DuplicateStateError, match="map state of Integer, and map state of String"):
+        states.get_map_state(MapStateDescriptor("m", Types.STRING(), Types.INT()))
+    brief = ValueStateDescriptor("s")
+    brief.enable_time_to_live(StateTtlConfig.new_builder(Time.seconds(1)).build())
+    with pytest.raises(DuplicateStateError, match="one with no time to live, and one with Expiry.ttl_ms=1000"):
+        states.get_state(brief)
+    listed = OperatorStateStore()
+    listed.get_list_state(ListStateDescriptor("l", Types.INT()))
+    with pytest.raises(DuplicateStateError, match="list state of Integer, and list state of String"):
+        listed.get_list_state(ListStateDescriptor("l", Types.STRING()))
 
 
 def test_what_cannot_change_is_shared_and_all_else_copied() -> None:
@@ -70,7 +98,7 @@ def test_operator_state_is_isolated_and_checked() -> None:
     mine.append(2)
     next(listed.get()).append(3)
     assert list(listed) == [[1]]
-    with pytest.raises(StateError, match="two states of one operator have the name 'l': split and union"):
+    with pytest.raises(StateError, match="two states of one operator have the name 'l': split operator state, and union"):
         states.get_union_list_state(ListStateDescriptor("l"))
     with pytest.raises(SnapshotMismatch, match="'uid-1'.*split operator state.*union operator state"):
         OperatorStateStore([{"l": ("split", ())}], "uid-1").get_union_list_state(ListStateDescriptor("l"))
