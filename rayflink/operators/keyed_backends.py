@@ -59,7 +59,7 @@ def _ensure_can_be_made(folder: Path) -> None:
     except OSError as error:
         key, found = options.ROCKSDB_DIRS.key, f"{str(wanted)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
-        raise ConfigError(key, found, "a folder in which a folder can be made", remedy) from error
+        raise ConfigError(key, found, "a folder in which a folder can be made", remedy) from None
     folder.rmdir()
 
 

@@ -28,6 +28,8 @@ from .windows import BaseWindowOperator
 Sessions = list[Any]
 """Of one key, disjoint and in order of time: start, end, accumulator, whether it has fired, and so on."""
 _FIELDS = 4
+_MANY_KEYS = 10_000
+"""With one time, whose sessions are taken out together."""
 _TIMES_A_GAP = 64
 """Into so many times the timers of sessions that end within one gap are gathered, as long as they are far."""
 
@@ -190,10 +192,13 @@ class SessionWindowOperator(BaseWindowOperator):
         for timestamp, _, some in timers.due_keys(until, sys.maxsize):
             keys += some
             following = timers.next_timestamp()
-            if following == timestamp:  # the keys of one time may come in parts
+            if following != timestamp:
+                horizon = until if following is None else max(timestamp, min(until, following - 1))
+            elif len(keys) < _MANY_KEYS:  # those of one time may come in parts
                 yield
                 continue
-            horizon = until if following is None else max(timestamp, min(until, following - 1))
+            else:  # more than memory may hold: what is due later gets a time of its own
+                horizon = timestamp
             due: list[_Due] = []
             for at in range(0, len(keys), FIRING_RECORDS):
                 due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon)
@@ -235,25 +240,25 @@ class SessionWindowOperator(BaseWindowOperator):
         """Note what is due of one key, take out what is over; when the rest is due next, or None."""
         lateness_ms = self._lateness_ms
         earliest: int | None = None
+        kept: list[Any] = []
         place = 0
         while place < len(sessions):
             start, end, accumulator, fired = sessions[place : place + _FIELDS]
             last: int = end - 1
             over = last + lateness_ms
-            if last > horizon:
-                return last if earliest is None else min(earliest, last)  # all others are due later
+            if last > horizon:  # and so are all others
+                earliest = last if earliest is None else min(earliest, last)
+                break
             if not fired:
                 due.append((last, key, TimeWindow(start, end), accumulator, True, not lateness_ms))
             if over > horizon:
-                sessions[place + 3] = True
+                kept += start, end, accumulator, True
                 earliest = over if earliest is None else earliest
-                place += _FIELDS
-                continue
-            if fired or lateness_ms:
+            elif fired or lateness_ms:
                 due.append((over, key, TimeWindow(start, end), accumulator, False, True))
-            if len(sessions) == _FIELDS:
-                return None
-            del sessions[place : place + _FIELDS]
+            place += _FIELDS
+        if earliest is not None:
+            sessions[:place] = kept
         return earliest
 
 

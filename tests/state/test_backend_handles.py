@@ -17,7 +17,6 @@ from rayflink.state.errors import (
     DuplicateStateError,
     SerializationError,
     SnapshotMismatch,
-    StateError,
     VersionMismatch,
 )
 from rayflink.state.handles import NoCurrentKeyError, StateStore
