@@ -6,16 +6,18 @@ import logging
 import os
 import traceback
 
-from rayflink.common.errors import described
+from rayflink.common.errors import ConfigError, described
 from rayflink.common.logs import get_logger
 from rayflink.common.tracebacks import users_traceback
 from rayflink.operators.base import Operator, UserCodeError
+from rayflink.state.errors import StateError
 
 from .exchange.codec import CodecError
 from .exchange.spilled import SpillError
 from .messages import TaskDeployment, TaskFailure
 
 log = get_logger(__name__)
+_SAYS_ALL = (CodecError, ConfigError, SpillError, StateError)
 
 FATAL_EXIT_CODE = 255
 """What a process ends with that halts itself (-1 in Flink)."""
@@ -30,7 +32,7 @@ def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFa
         kind = type(cause).__name__
         return TaskFailure(kind, str(error), users_traceback(cause), error.operator, error.call_site, error.record)
     head = deployment.operators[0]
-    if isinstance(error, (CodecError, SpillError)):  # says it all; the program has no part in its frames
+    if isinstance(error, _SAYS_ALL):  # says it all; the program has no part in its frames
         log.debug("task %s failed", deployment.title, exc_info=error)
         told = described(error)
         return TaskFailure(type(error).__name__, told, told, head.name, head.call_site)

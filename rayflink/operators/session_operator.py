@@ -175,10 +175,13 @@ class SessionWindowOperator(BaseWindowOperator):
             raise self._window_failure("merge", key, window) from error
         return merged
 
-    def _set_timer(self, key: Any, due: int, passed: int) -> None:
+    def _set_timer(self, key: Any, due: int, passed: int, one_of_many: bool = False) -> None:
         """Wake the key when it is `due`, or before, but behind the time that has `passed`."""
-        step: int = self._assigner.fixed_gap_ms or 0
-        early = due - due % max(1, step // _TIMES_A_GAP)
+        step: int = (self._assigner.fixed_gap_ms or 0) // _TIMES_A_GAP
+        early = due - due % max(1, step)
+        while one_of_many and early <= passed and step > 1:
+            step //= _TIMES_A_GAP
+            early = due - due % max(1, step)
         self._timers.register(early if early > passed else due, key)
 
     # firing
@@ -197,11 +200,11 @@ class SessionWindowOperator(BaseWindowOperator):
             elif len(keys) < _MANY_KEYS:  # those of one time may come in parts
                 yield
                 continue
-            else:  # more than memory may hold: what is due later gets a time of its own
+            else:  # more than memory may hold: what is due later gets another time
                 horizon = timestamp
             due: list[_Due] = []
             for at in range(0, len(keys), FIRING_RECORDS):
-                due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon)
+                due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon, following == timestamp)
                 yield
             keys = []
             due.sort(key=itemgetter(0))
@@ -217,7 +220,7 @@ class SessionWindowOperator(BaseWindowOperator):
     def drop(self, keys: list[Any], window: Any) -> None:
         """Nothing: a session is taken out of the state before it is evaluated."""
 
-    def _taken_out(self, keys: list[Any], horizon: int) -> list[_Due]:
+    def _taken_out(self, keys: list[Any], horizon: int, of_many: bool) -> list[_Due]:
         """What is due up to `horizon` of these keys, which have no timer; sets their next ones."""
         table = self._table
         state = table.load(keys)
@@ -230,7 +233,7 @@ class SessionWindowOperator(BaseWindowOperator):
                 if earliest is None:
                     empty.append(key)
                 else:
-                    self._set_timer(key, earliest, horizon)
+                    self._set_timer(key, earliest, horizon, of_many)
         if table.tracks_changes:
             table.changed(keys)
         table.remove_all(empty)

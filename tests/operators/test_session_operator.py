@@ -220,3 +220,34 @@ def test_keys_that_are_no_numbers_are_one_key_on_a_backend_of_bytes_too(assigner
         return operator
 
     assert {value for _, value, _ in run(made, steps)[:-1]} == {("nan", 7)}
+
+
+def test_many_sessions_of_one_time_are_not_taken_out_together(monkeypatch: Any) -> None:
+    monkeypatch.setattr("rayflink.operators.session_operator._MANY_KEYS", 100)
+    monkeypatch.setattr("rayflink.state.rocksdb._MOST_TIMERS", 64)
+    together: list[int] = []
+    taken_out = SessionWindowOperator._taken_out
+
+    def watched(operator: Any, keys: Any, horizon: int, of_many: bool) -> Any:
+        due = taken_out(operator, keys, horizon, of_many)
+        together.append(len(due))
+        return due
+
+    monkeypatch.setattr(SessionWindowOperator, "_taken_out", watched)
+    stamps = [(7 * number) % 1_500 for number in range(1_500)]
+    records = RowBatch([(f"k{number}", number) for number in range(1_500)], stamps)
+    gaps = EventTimeSessionWindows.with_gap(1_000_000)
+    out = run(
+        lambda: window_operator(first, gaps, reducing(max), WindowEvaluation(Told()), WindowRules()), [records, END]
+    )
+    assert [entry[2] for entry in out[:-1]] == sorted(stamp + 999_999 for stamp in stamps)
+    assert max(together) < 300
+
+
+def test_thousands_of_sessions_of_one_key_end_in_linear_time() -> None:
+    sessions = [item for number in range(60_000) for item in (10 * number, 10 * number + 5, number, False)]
+    operator = SessionWindowOperator.__new__(SessionWindowOperator)
+    operator._lateness_ms = 0
+    due: list[Any] = []
+    assert operator._next_due("a", sessions, 400_000, due) == 400_004
+    assert len(due) == 40_000 and len(sessions) == 4 * 20_000 and sessions[:2] == [400_000, 400_005]

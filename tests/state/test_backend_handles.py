@@ -97,7 +97,7 @@ def test_operator_state_is_isolated_and_checked() -> None:
     mine.append(2)
     next(listed.get()).append(3)
     assert list(listed) == [[1]]
-    with pytest.raises(StateError, match="two states of one operator have the name 'l': split operator state, and union"):
+    with pytest.raises(DuplicateStateError, match="have the name 'l': split operator state, and union"):
         states.get_union_list_state(ListStateDescriptor("l"))
     with pytest.raises(SnapshotMismatch, match="'uid-1'.*split operator state.*union operator state"):
         OperatorStateStore([{"l": ("split", ())}], "uid-1").get_union_list_state(ListStateDescriptor("l"))
