@@ -281,8 +281,9 @@ def _numbered(
     entries: Iterable[tuple[Any, Any, Any]], kept: Callable[[Any], Any] | None
 ) -> Iterator[tuple[int, Any, Any, Any]]:
     for position, (key, namespace, value) in enumerate(entries):
-        held = value if kept is None else kept(value)
-        if held is not None:
+        if kept is None:
+            yield position, namespace, key, value
+        elif (held := kept(value)) is not None:
             yield position, namespace, key, held
 
 

@@ -6,7 +6,10 @@ import pickle
 from typing import Any
 
 from .key_encoding import encode_key
+from .key_forms import INT64_MIN, INT64_STOP
 from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back
+
+_INTS = {int}
 
 
 def value_of(data: bytes) -> Any:
@@ -55,7 +58,8 @@ class ValueRows(_Rows):
         return dumped(value if reads_back(name) else Kept(name, value))
 
     def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
-        if EXACT_TYPES.issuperset(map(type, names)):
+        kinds = set(map(type, names))
+        if kinds <= EXACT_TYPES or (kinds == _INTS and INT64_MIN <= min(names) and max(names) < INT64_STOP):
             dumps = pickle.dumps
             return [dumps(value, 5) for value in values]
         return super().encode_all(space, names, values)

@@ -163,6 +163,7 @@ class RocksDBMapTable(_Table):
                 cache.admit(space, name, value)
         cache.gather(space)
         cache.lent = False
+        cache.make_room()
         return _expanded([(name, here.get(name, value)) for name, value in first])
 
     def clear(self, key: Any, namespace: Any = None) -> None:
@@ -248,19 +249,21 @@ class RocksDBListTable(_Table):
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
         """The whole list, or `default`."""
         space, cache = (namespace, key), self.cache
-        if not cache.is_only_here(space):
-            cache.flush_space(space)
-            here, lent = cache.space(space), cache.lent
-            cache.lent = True  # nothing leaves the cache meanwhile
-            prefix = self._rows.prefix(space)
-            for row, data in self._column.scan(prefix):
-                number = int.from_bytes(row[len(prefix) :], "big")
-                if number not in here:
-                    cache.admit(space, number, value_of(data))
-            cache.gather(space)
-            cache.lent = lent
-        parts = cache.space(space)
-        return [element for number in sorted(parts) for element in parts[number]] if parts else default
+        if cache.is_only_here(space):
+            return self._joined(space, default)
+        cache.flush_space(space)
+        here, lent = cache.space(space), cache.lent
+        cache.lent = True  # nothing leaves the cache meanwhile
+        prefix = self._rows.prefix(space)
+        for row, data in self._column.scan(prefix):
+            number = int.from_bytes(row[len(prefix) :], "big")
+            if number not in here:
+                cache.admit(space, number, value_of(data))
+        cache.gather(space)
+        cache.lent = lent
+        found = self._joined(space, default)
+        cache.make_room()
+        return found
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the whole list."""
@@ -319,6 +322,10 @@ class RocksDBListTable(_Table):
     def clear_all(self) -> None:
         """Delete all lists."""
         self.cache.clear_all()
+
+    def _joined(self, space: Any, default: Any) -> Any:
+        parts = self.cache.space(space)
+        return [element for number in sorted(parts) for element in parts[number]] if parts else default
 
     def _begin(self, space: Any, part: list[Any]) -> None:
         self._open[space] = self._next, part

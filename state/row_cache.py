@@ -139,7 +139,8 @@ class RowCache:
     @property
     def weight(self) -> float:
         """Bytes of the hot generation."""
-        return self._count * self.entry_bytes + len(self._hot) * SPACE_BYTES
+        spaces = len(self._hot) + len(self.complete)
+        return self._count * self.entry_bytes + spaces * SPACE_BYTES
 
     # one entry
 
@@ -210,8 +211,7 @@ class RowCache:
 
     def load(self, names: Iterable[Any], space: Any = None) -> dict[Any, Any]:
         """The hot dict of the space, with at least those of `names` that there are."""
-        if not self.lent:
-            self._budget.keep()
+        self.make_room()
         self.lent = True
         entries = self._hot.get(space)
         if entries is None:
@@ -231,9 +231,11 @@ class RowCache:
         marks, entries = self._changed, self._hot.get(space)
         if entries is None:
             marks, entries = self._cold_changed, self._cold.get(space, {})
-        marked = marks.setdefault(space, set())
+        marked = marks.get(space, set())
         before = len(marked)
         marked.update(names)
+        if marked:
+            marks[space] = marked
         self._count += len(marked) - before
         self.lent = False
         for name in islice(names, 1):
@@ -275,6 +277,7 @@ class RowCache:
         self._gone_count -= len(self._gone.pop(space, ()))
         if stored:
             self.complete.add(space)
+            self._touch()
         return stored
 
     def in_memory(self) -> Iterator[tuple[Any, Any, Any]]:
@@ -297,6 +300,11 @@ class RowCache:
             self._sample(name, value)
 
     # both generations
+
+    def make_room(self) -> None:
+        """Keep to the budget, unless a caller holds a dict."""
+        if not self.lent:
+            self._budget.keep()
 
     def rotate(self) -> None:
         """The hot generation becomes the cold one; what was left of that is written back and dropped."""
@@ -364,6 +372,7 @@ class RowCache:
         if data is None:
             self._absent.setdefault(space, set()).add(name)
             self._count += 1
+            self._touch()
             return default
         value = self._rows.decode(data)
         self.admit(space, name, value)
@@ -500,11 +509,17 @@ class RowCache:
         self.column.write((), rows)
         self._gone, self._gone_count = {}, 0
 
+    def _touch(self) -> None:
+        """Memory was taken for what is known, not for a value."""
+        self._touched += 1
+        if self._touched >= _SAMPLED:
+            self._touched = 0
+            self.make_room()
+
     def _sample(self, name: Any, value: Any) -> None:
         self._touched = 0
         self._weigh(name, value)
-        if not self.lent:
-            self._budget.keep()
+        self.make_room()
 
     def _weigh(self, name: Any, value: Any) -> None:
         weight = weigh(name) + weigh(value)

@@ -20,6 +20,7 @@ from .binary import read_varint, take, write_varint
 from .errors import SerializationError
 from .key_columns import hash_keys
 from .key_encoding import canonical_key, encode_key, read_key
+from .key_forms import INT64_MIN, INT64_STOP
 from .key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
 from .key_hash import key_hash
 
@@ -27,8 +28,8 @@ _BIAS = 1 << 63
 _NO_NAMESPACE, _INTEGERS, _PICKLED = b"\0", 1, 2
 _MEMO = 4096
 
-EXACT_TYPES: frozenset[type] = frozenset({str, int, bytes, type(None), date, timedelta, UUID})
-"""Types whose values read back from their canonical bytes as they were."""
+EXACT_TYPES: frozenset[type] = frozenset({str, bytes, type(None), date, timedelta, UUID})
+"""Types all whose values read back from their canonical bytes as they were."""
 
 prefixes: list[bytes] = []
 """Key group -> its two bytes; made when the first layout is."""
@@ -53,6 +54,8 @@ def reads_back(key: Any) -> bool:
     (True, False, False)
     """
     kind = type(key)
+    if kind is int:
+        return INT64_MIN <= key < INT64_STOP  # beyond, some are read as floats
     if kind in EXACT_TYPES:
         return True
     if kind is tuple:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from itertools import islice
 from typing import Any
 
 from .clock import epoch_ms
@@ -109,13 +108,15 @@ class TimerQueue:
                 self._drop(timestamp, namespace)
                 yield timestamp, namespace, list(keys)
                 continue
-            everyone = iter(list(keys))
-            while chosen := list(islice(everyone, limit)):
+            everyone = list(keys)
+            for at in range(0, len(everyone), limit):
+                chosen = [key for key in everyone[at : at + limit] if key in keys]  # others were deleted meanwhile
                 for key in chosen:
-                    keys.pop(key, None)
-                if not keys:
+                    del keys[key]
+                if chosen and not keys:
                     self._drop(timestamp, namespace)
-                yield timestamp, namespace, chosen
+                if chosen:
+                    yield timestamp, namespace, chosen
 
     def clear(self) -> None:
         """Delete all timers, and take new ones."""

@@ -116,7 +116,7 @@ class MergingWindowSet:
             return dict(self._table.items(key))
         ordered = self._sorted.get(key)
         if ordered is None:
-            items = self._table.items(key)
+            items = list(self._table.items(key))
             if len(items) <= _FEW:
                 return {other: held for other, held in items if other.start <= window.end and window.start <= other.end}
             if len(self._sorted) >= _MOST_KEYS:

@@ -451,6 +451,7 @@ class WindowOperator(BaseWindowOperator):
                 yield from self.clear_calls(keys, window)
             else:
                 timers.keys_at(self.cleanup_time(window), window).update(dict.fromkeys(keys))
+                self._table.changed((), window)  # nothing was, and the contents may leave memory
             yield
 
     @property
