@@ -12,7 +12,7 @@ from .key_encoding import canonical_key, read_key
 from .rocksdb_rows import EXOTIC, EXOTIC_ROW, ListRows, MapRows, SpaceRows, ValueRows, value_of
 from .rocksdb_store import Column, beyond
 from .row_cache import LIST_PART, CacheBudget, RowCache
-from .row_layout import Kept, RowLayout, prefixes
+from .row_layout import Kept, RowLayout, is_kept, prefixes
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
@@ -33,15 +33,19 @@ class _Table:
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
         raise NotImplementedError
 
+    def _kept_key(self, data: bytes) -> Any:
+        """The key that is stored in a row, since it cannot be read back from where the row lies."""
+        return pickle.loads(data).keys
+
     def walk(self) -> Iterator[tuple[Any, Any]]:
         """(key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
         yield from self._places_in_memory()
         start, last = b"", None
         while part := list(islice(self._column.scan(b"", start), _PART)):
-            for row, _ in part:
+            for row, data in part:
                 key, namespace, _ = self._layout.read(row)
                 if (key, namespace) != last:
-                    yield key, namespace
+                    yield self._kept_key(data) if is_kept(data) else key, namespace
                 last = key, namespace
             start = part[-1][0] + b"\0"
 
@@ -195,6 +199,9 @@ class RocksDBMapTable(_Table):
             if kept.__class__ is Kept:
                 key = kept.keys[0]
             yield key, namespace, dict(_expanded([self._named(row, data, end) for row, data in named]))
+
+    def _kept_key(self, data: bytes) -> Any:
+        return pickle.loads(data).keys[0]
 
     def _named(self, row: bytes, data: bytes, end: int) -> tuple[Any, Any]:
         value = pickle.loads(data)

@@ -512,7 +512,7 @@ class RowCache:
     def _touch(self) -> None:
         """Memory was taken for what is known, not for a value."""
         self._touched += 1
-        if self._touched >= _SAMPLED:
+        if self._touched >= self._look_after:
             self._touched = 0
             self.make_room()
 

@@ -63,9 +63,23 @@ def reads_back(key: Any) -> bool:
     return kind is float and not key.is_integer() and key == key
 
 
+def is_kept(data: bytes) -> bool:
+    """Whether the bytes of a row are those of a value with its keys.
+
+    >>> is_kept(dumped(Kept(True, 5))), is_kept(dumped("a long enough text to be no less than that"))
+    (True, False)
+    """
+    return data.startswith(_KEPT, _FRAME)
+
+
 def dumped(value: Any) -> bytes:
     """A value as bytes."""
     return pickle.dumps(value, protocol=5)
+
+
+_FRAME = 11
+"""Bytes before what a pickle of protocol 5 holds."""
+_KEPT = dumped(Kept)[_FRAME:-1]
 
 
 class Namespaces:
@@ -190,4 +204,4 @@ class RowLayout:
         return key, namespace, at
 
 
-__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "prefixes", "reads_back"]
+__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "is_kept", "prefixes", "reads_back"]

@@ -6,10 +6,13 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from rayflink.operators.merging_window_set import MergingWindowSet
+from rayflink.operators.session_windows import EventTimeSessionWindows
+from rayflink.operators.window import TimeWindow
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import SerializationError
 from rayflink.state.memory import HashMapBackend
@@ -17,6 +20,13 @@ from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 
 GROUPS = range(4)
 BUDGET = 100_000
+
+
+class Point(NamedTuple):
+    """A key that reads back as a plain tuple."""
+
+    x: int
+    y: int
 
 
 @pytest.fixture
@@ -86,6 +96,31 @@ def test_a_whole_number_beyond_64_bits_stays_one(backend: RocksDBBackend, key: A
     ((found, _, _),) = table.entries(GROUPS)
     ((at, _),) = maps.items("k")
     assert (repr(found), repr(at)) == (repr(key), repr(key))
+
+
+@pytest.mark.parametrize("make", [ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor])
+def test_a_walk_gives_the_keys_as_they_were_set(backend: RocksDBBackend, make: Any) -> None:
+    descriptor = make("x")
+    keys = [Point(1, 2), 2**70, True, "a", ("b", 1)]
+    for key in keys:
+        if descriptor.kind == "map":
+            backend.map_table(descriptor).put(key, "a", 1)
+        else:
+            backend.table(descriptor).put(key, [1])
+    cold(backend)
+    table = backend.map_table(descriptor) if descriptor.kind == "map" else backend.table(descriptor)
+    assert {repr(key) for key, _ in table.walk()} == set(map(repr, keys))
+
+
+def test_a_key_may_have_many_windows_in_flight_that_are_not_in_memory(backend: RocksDBBackend) -> None:
+    windows = MergingWindowSet(EventTimeSessionWindows(5), backend.map_table(MapStateDescriptor("windows")))
+    for start in range(0, 4000, 10):
+        windows.add("k", TimeWindow(start, start + 5), lambda *merge: None)
+    windows.forget()
+    cold(backend)
+    merged: list[Any] = []
+    assert windows.add("k", TimeWindow(2004, 2009), lambda *merge: merged.append(merge)) == TimeWindow(2000, 2009)
+    assert len(merged) == 1
 
 
 def test_none_as_a_value_is_in_the_snapshot(backend: RocksDBBackend) -> None:
