@@ -55,7 +55,7 @@ def reads_back(key: Any) -> bool:
     """
     kind = type(key)
     if kind is int:
-        return INT64_MIN <= key < INT64_STOP  # beyond, some are read as floats
+        return bool(INT64_MIN <= key < INT64_STOP)  # beyond, some are read as floats
     if kind in EXACT_TYPES:
         return True
     if kind is tuple:
