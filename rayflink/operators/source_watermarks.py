@@ -62,6 +62,14 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
                 self._held = (*self._held, split)
                 self._keep(self._held)
             self.reading(split)
+            aligned = self._aligned
+            if (
+                aligned is not None
+                and self._pauses_splits
+                and split not in self._paused
+                and aligned.must_wait(self.watermarks.parts[split].watermark)
+            ):  # it went too far since the group last said how far it may go
+                self.announced(aligned.max_allowed, reader)
         return self.process(batch, 0)
 
     def _keep(self, splits: Collection[str]) -> None:

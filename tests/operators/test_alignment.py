@@ -72,6 +72,23 @@ def test_splits_that_are_ahead_are_paused_and_resumed_one_by_one() -> None:
     assert bench.reader.paused == set()
 
 
+def test_a_split_that_goes_too_far_is_paused_before_the_group_says_more() -> None:
+    bench = Bench(ALIGNED)
+    bench.operator.add_splits(["a", "b"])  # type: ignore[attr-defined]
+    bench.gets("a", 10)
+    bench.gets("b", 10)
+    bench.tick()
+    bench.operator.watermark_announced(9 + 50)  # type: ignore[attr-defined]
+    bench.gets("a", 900)
+    bench.tick()
+    assert bench.reader.paused == set(), "its watermark was not known yet"
+    assert bench.gets("a", 901) == [RowBatch([901], [901])], "what was read already is not lost"
+    assert bench.reader.paused == {"a"}
+    assert bench.gets("b", 20) == [RowBatch([20], [20])]
+    bench.operator.watermark_announced(1000)  # type: ignore[attr-defined]
+    assert bench.reader.paused == set()
+
+
 def test_a_paused_split_that_ends_is_forgotten_and_a_reader_that_cannot_pause_one_is_paused_as_a_whole() -> None:
     class Stubborn(Several):
         pause_or_resume_splits = Several.__mro__[1].pause_or_resume_splits  # type: ignore[misc]
