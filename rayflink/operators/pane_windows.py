@@ -94,11 +94,14 @@ class PaneWindowOperator(WindowOperator):
         opened = {start: _OpenPane(self, start) for start in dict.fromkeys(starts)}
         if len(starts) < len(values):
             starts = starts * len(values)
+        fires_again: list[Any] = []  # keys for which windows join panes that may hold no record of theirs in the batch
         if self._table.tracks_changes:
             for key, start in zip(keys, starts, strict=True):
                 opened[start].keys.append(key)
+                if opened[start].fired:
+                    fires_again.append(key)
         for pane in opened.values():
-            pane.state = self._table.load(pane.keys, pane.name)
+            pane.state = self._table.load(pane.keys + fires_again, pane.name)
         out = Emission()
         if any(pane.is_behind for pane in opened.values()):
             yield from self._gather_behind(keys, values, stamps, starts, opened, out)

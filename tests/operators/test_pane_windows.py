@@ -92,6 +92,20 @@ def batches(given_records: list[Any]) -> list[Any]:
     return [*steps, END]
 
 
+def test_a_window_that_fires_again_joins_panes_in_which_the_batch_has_records_of_other_keys() -> None:
+    def made(backend: Any = None) -> Any:
+        assigner = SlidingEventTimeWindows.of(10, 5)
+        operator = window_operator(first, assigner, CONTENTS["sum"](), None, WindowRules(None, 20, "late"))
+        if backend is not None:
+            operator.create_backend = backend
+        return operator
+
+    steps = [RowBatch([("a", 1), ("b", 1)], [1, 1]), Watermark(12), RowBatch([("a", 2), ("b", 2)], [7, 2]), END]
+    fired = [entry for entry in run(made, steps) if entry == (None, ("a", 3), 9)]
+    assert fired, "the first record of the key counts too"
+    assert run(lambda: made(write_back_backend), steps) == run(made, steps)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     RECORDS, st.integers(2, 24), st.integers(1, 9), st.integers(0, 9), st.integers(0, 12), st.sampled_from([*CONTENTS])
