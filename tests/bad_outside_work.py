@@ -80,3 +80,11 @@ def _(env: Any, folder: Path) -> None:
 
     pool = ActorPool(max_retries=2, retry_delay_ms=1)
     env.from_collection([1]).map_batches(score, "rows", concurrency=pool).print()
+
+
+@bad("a coroutine that gives a text, not a list of it", RUNNING, "gave str 'ab', wanted an iterable", "record: 1")
+def _(env: Any, folder: Path) -> None:
+    async def text(value: int) -> str:
+        return "ab"
+
+    AsyncDataStream.ordered_wait(env.from_collection([1]), text, SECOND).print()

@@ -155,3 +155,18 @@ def _(env: Any, folder: Path) -> None:
 @bad("an evictor that is none", WRITTEN, "an Evictor is wanted, found 3; write for example CountEvictor.of(100)")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(TumblingEventTimeWindows.of(5)).evictor(3)
+
+
+@bad("a slide too short by far for the size", WRITTEN, "puts each record into 31536000000 windows, at most 10000000")
+def _(env: Any, folder: Path) -> None:
+    SlidingEventTimeWindows.of(365 * 24 * 3600 * 1000, 1)
+
+
+class _Nameless:
+    def max_timestamp(self) -> int:
+        return 5
+
+
+@bad("windows of a class without equality", RUNNING, "which equals nothing but itself; write __eq__ and", "record: (")
+def _(env: Any, folder: Path) -> None:
+    assigned(env, [_Nameless()])

@@ -12,6 +12,8 @@ from .window import TimeWindow
 
 T = TypeVar("T")
 W = TypeVar("W")
+_MOST_WINDOWS = 10_000_000
+"""Of one record: each gives a result when it ends, so that more can only be a mistake in a unit of time."""
 
 
 class WindowAssignerContext(ABC):
@@ -68,6 +70,11 @@ class AlignedWindows(WindowAssigner[T, TimeWindow]):
             raise ValueError(
                 f"{type(self).__name__} needs a size and a slide above 0 and an offset nearer to 0 than the slide, "
                 f"got size {size_ms} ms, slide {slide_ms} ms, offset {offset_ms} ms"
+            )
+        if size_ms // slide_ms > _MOST_WINDOWS:
+            raise ValueError(
+                f"{type(self).__name__} of size {size_ms} ms and slide {slide_ms} ms puts each record into "
+                f"{size_ms // slide_ms} windows, at most {_MOST_WINDOWS} are allowed; choose a longer slide"
             )
         self.size_ms, self.slide_ms, self.offset_ms = size_ms, slide_ms, offset_ms
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..common.callables import UserAsync
 from ..common.metrics import MetricGroup
-from ..common.results import drawn_from
+from ..common.results import drawn_from, not_iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,8 @@ class _Deadline:
 
 
 def _list_of(results: Any) -> list[Any]:
+    if isinstance(results, (str, bytes, dict)):
+        raise not_iterable(results)  # one result that is not in a list
     return [] if results is None else list(drawn_from(results))
 
 

@@ -48,6 +48,9 @@ def _check_other(window: Any) -> None:
     except TypeError:
         problem = f"assign_windows gave {shortened(window)}, which has no hash"
         raise TypeError(f"{problem}; write __hash__ beside __eq__, for state is found by window") from None
+    if not any("__eq__" in vars(kind) for kind in type(window).__mro__[:-1]):
+        problem = f"assign_windows gave {shortened(window)}, which equals nothing but itself"
+        raise TypeError(f"{problem}; write __eq__ and __hash__, for state is found by window")
     last = window.max_timestamp()
     if not _is_whole(last):
         problem = f"max_timestamp of {shortened(window)} gave {shortened(last)}"
