@@ -393,7 +393,7 @@ def test_refusals_name_the_remedy() -> None:
         store(context).get_list_state(SEEN)
         store(context).get_union_list_state(SEEN)
 
-    refused(twice, r"two states of one operator have the name 'seen': split operator state, and union.*give each a name of its own")
+    refused(twice, r"the name 'seen': split operator state, and union.*give each a name of its own")
 
 
 def test_a_program_that_ends_while_it_gets_its_states_is_named_and_the_backend_is_closed() -> None:
