@@ -21,8 +21,8 @@ from .key_encoding import canonical_key
 from .rocksdb_store import Column
 
 _ABSENT: Any = object()
-ENTRY_BYTES = 200
-"""Memory of an entry beside its name and value: places in dicts and sets."""
+ENTRY_BYTES = 110
+"""Memory of an entry beside its name and value: places in dicts and sets. Measured: 84 bytes, with whole numbers."""
 SPACE_BYTES = 400
 _SAMPLED = 64
 """One of so many entries is weighed."""

@@ -150,10 +150,15 @@ public final class StateCount {
                 .sum();
     }
 
-    private static void delete(Path folder) throws java.io.IOException {
-        try (var paths = Files.walk(folder)) {
-            for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
+    /** Flink's own shutdown removes files in the same folder at the same time. */
+    private static void delete(Path folder) throws InterruptedException {
+        for (int turn = 0; turn < 50 && Files.exists(folder); turn++) {
+            try (var paths = Files.walk(folder)) {
+                for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.deleteIfExists(path);
+                }
+            } catch (java.io.IOException | java.io.UncheckedIOException removedMeanwhile) {
+                Thread.sleep(100);
             }
         }
     }
