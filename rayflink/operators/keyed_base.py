@@ -40,7 +40,7 @@ class KeyedOperator(FunctionOperator):
 
     Args:
         key_selector: what the stream was partitioned by: a KeySelector, a callable, or the KeyBy that holds one; called
-            once a record.
+            once a record, and once more where state is read ahead of it.
         function: the user's function with its life cycle.
     """
 
