@@ -40,8 +40,8 @@ _TOKEN = (
 _started_here = False
 
 
-def connect(slots: int, namespace: str) -> bool:
-    """Join the running cluster, or start Ray here with at least `slots` CPUs.
+def connect(cpus: int, namespace: str) -> bool:
+    """Join the running cluster, or start Ray here with at least `cpus` CPUs.
 
     Returns: whether Ray was started by this process and ends with it.
     Raises:
@@ -50,8 +50,8 @@ def connect(slots: int, namespace: str) -> bool:
     """
     global _started_here
     if ray.is_initialized():
-        cpus = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
-        if _started_here and cpus < slots and not job_names(namespace) and not _holds_caches(namespace):
+        present = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+        if _started_here and present < cpus and not job_names(namespace) and not _holds_caches(namespace):
             ray.shutdown()
         else:
             return _started_here
@@ -62,7 +62,7 @@ def connect(slots: int, namespace: str) -> bool:
         _init(
             namespace,
             address="local",
-            num_cpus=max(os.cpu_count() or 1, slots),
+            num_cpus=max(os.cpu_count() or 1, cpus),
             object_store_memory=object_store_bytes(),
             include_dashboard=False,
         )

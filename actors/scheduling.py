@@ -59,8 +59,14 @@ def bundle_of(graph: JobGraph, slot: Slot, cpus: float) -> dict[str, float]:
 
 
 def cpus_of(graph: JobGraph, cpus: float) -> int:
-    """Cores that all slots of a job need together, rounded up; `cpus`: of a slot whose group says nothing."""
-    return math.ceil(sum(bundle_of(graph, slot, cpus)["CPU"] for slot in required_slots(graph)))
+    """Cores that all slots and pools of a job need together, rounded up.
+
+    Args:
+        cpus: of a slot whose group says nothing.
+    """
+    slots = sum(bundle_of(graph, slot, cpus)["CPU"] for slot in required_slots(graph))
+    operators = (operator for vertex in graph.vertices for operator in vertex.operators)
+    return math.ceil(slots + sum(getattr(operator.factory, "pool_cpus", 0) for operator in operators))
 
 
 def slots_asked(graph: JobGraph, cpus: float) -> str:

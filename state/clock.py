@@ -75,7 +75,8 @@ def epoch_ms(value: Any, what: str) -> int:
         ValueError: it is outside [-2^63, 2^63).
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} is an int of epoch milliseconds, got {value!r:.200} of type {type(value).__name__}")
+        found = f"{what} is an int of epoch milliseconds, got {value!r:.200} of type {type(value).__name__}"
+        raise TypeError(found if value is not None else f"{found}; a record without a timestamp has None for it")
     if not -(2**63) <= value < 2**63:
         bits = int(value).bit_length()
         raise ValueError(f"{what} is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")

@@ -265,12 +265,12 @@ def _(env: Any, folder: Path) -> None:
 # time
 
 
-@bad("event-time windows, records without timestamps", RUNNING, "assign_timestamps_and_watermarks(...)", "record: 1")
+@bad("event-time windows, records without timestamps", RUNNING, "with_timestamp_assigner(...)", "record: 1")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(TumblingEventTimeWindows.of(5)).sum().print()
 
 
-@bad("an interval join, records without timestamps", RUNNING, "assign_timestamps_and_watermarks(...)", "record: 1")
+@bad("an interval join, records without timestamps", RUNNING, "with_timestamp_assigner(...)", "record: 1")
 def _(env: Any, folder: Path) -> None:
     keyed = env.from_collection([1]).key_by(str)
     keyed.interval_join(keyed).between(0, 1).process(max).print()
@@ -302,7 +302,7 @@ def _(env: Any, folder: Path) -> None:
     stamped(env, 2**70).print()
 
 
-@bad("a timer without a time", RUNNING, "a timer's time is an int of epoch milliseconds, got None", "record: 1")
+@bad("a timer without a time", RUNNING, "epoch milliseconds, got None", "record without a timestamp", "record: 1")
 def _(env: Any, folder: Path) -> None:
     class Timed(KeyedProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> None:

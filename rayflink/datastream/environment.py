@@ -354,7 +354,9 @@ class StreamExecutionEnvironment(FaultTolerance):
             source_name: shown as "Source: name".
             type_info: the type that the records are said to have; None: any.
         """
-        if callable(source_func) and not isinstance(source_func, SourceFunction):
+        if isinstance(source_func, SourceFunction):
+            ensure_takes(0, source_func.run, "add_source: run, which yields the records,")
+        elif callable(source_func):
             ensure_takes(0, source_func, "add_source")
         return self.from_source(IteratorSource(source_func), None, source_name, type_info)
 

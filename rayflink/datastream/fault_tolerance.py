@@ -87,7 +87,8 @@ class FaultTolerance:
             TypeError: it is no state backend.
         """
         if not isinstance(state_backend, StateBackend):
-            raise TypeError(f"a StateBackend is wanted, found {state_backend!r:.100}; use HashMapStateBackend()")
+            remedy = "use HashMapStateBackend() or EmbeddedRocksDBStateBackend()"
+            raise TypeError(f"a StateBackend is wanted, found {state_backend!r:.100}; {remedy}")
         state_backend.apply(self._configuration)
         self._state_backend = state_backend
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..common.actor_pool import ActorPool
 from ..common.call_sites import call_site
 from ..common.errors import NotSerializable
 from ..common.own_copy import own_copy
@@ -30,6 +31,11 @@ class Factory:
 
     def __call__(self) -> Any:
         return self._operator(*map(_own, self._arguments))
+
+    @property
+    def pool_cpus(self) -> float:
+        """What the processes of the operator's pool take, beside the slots of its subtasks."""
+        return sum(pool.size * pool.num_cpus for pool in self._arguments if isinstance(pool, ActorPool))
 
 
 class Typed:

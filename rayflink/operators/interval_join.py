@@ -135,7 +135,8 @@ class IntervalJoinOperator(TwoKeyedInputs):
             value = list_of(batch)[0 if stamps is None else stamps.index(MIN_TIMESTAMP)]
             error = ValueError(
                 "an interval join needs records with timestamps, and this one has none; call "
-                "assign_timestamps_and_watermarks(...) on both streams before key_by"
+                "assign_timestamps_and_watermarks(strategy) on both streams before key_by, where the strategy has "
+                "with_timestamp_assigner(...)"
             )
             raise self.failure("interval_join", shortened(value)) from error
         return stamps or []

@@ -225,7 +225,8 @@ class BaseWindowOperator(KeyedOperator):
             value = list_of(batch)[0 if stamps is None else stamps.index(MIN_TIMESTAMP)] if len(batch) else None
             error = ValueError(
                 "event-time windows need records with timestamps, and this one has none; call "
-                "assign_timestamps_and_watermarks(...) before the window, or use processing-time windows"
+                "assign_timestamps_and_watermarks(strategy) before the window, where the strategy has "
+                "with_timestamp_assigner(...), or use processing-time windows"
             )
             raise self.failure("assign_windows", shortened(value)) from error
         return stamps

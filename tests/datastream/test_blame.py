@@ -16,6 +16,7 @@ from rayflink.datastream import (
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    SourceFunction,
 )
 from rayflink.datastream.state import (
     AggregatingStateDescriptor,
@@ -224,6 +225,16 @@ def test_a_generator_function_that_is_a_source_takes_nothing() -> None:
     with pytest.raises(InvalidFunction, match="add_source wants a function of 0 arguments, found one of 1"):
         environment().add_source(lambda context: [1])
     assert list(environment().add_source(lambda: [1, 2]).execute_and_collect()) == [1, 2]
+
+
+def test_the_run_of_a_source_function_yields_and_takes_nothing() -> None:
+    class AsInJava(SourceFunction):
+        def run(self, ctx):
+            ctx.collect(1)
+
+    with pytest.raises(InvalidFunction, match=r"yields the records, wants a function of 0 .*run\(ctx\)") as caught:
+        environment().add_source(AsInJava())
+    assert caught.value.line.startswith(f"{__file__}:")
 
 
 def test_functions_that_need_keys_are_refused_on_streams_without() -> None:

@@ -138,7 +138,7 @@ def test_state_backends_are_options(env):
     for name, kind in (("hashmap", HashMapStateBackend), ("rocksdb", EmbeddedRocksDBStateBackend)):
         named = StreamExecutionEnvironment({"state.backend": name}).get_state_backend()
         assert type(named) is kind and isinstance(named, StateBackend) and kind.__name__ in str(named)
-    with pytest.raises(TypeError, match="found 'rocksdb'; use HashMapStateBackend"):
+    with pytest.raises(TypeError, match=r"found 'rocksdb'; use HashMapStateBackend\(\) or EmbeddedRocksDB"):
         env.set_state_backend("rocksdb")
 
 

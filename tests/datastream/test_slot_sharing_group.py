@@ -7,7 +7,7 @@ import pytest
 from rayflink.actors.scheduling import Slot, bundle_of, cpus_of, slots_asked
 from rayflink.common import PlanError
 from rayflink.connectors.collection import CollectSink
-from rayflink.datastream import MemorySize, SlotSharingGroup, StreamExecutionEnvironment
+from rayflink.datastream import ActorPool, MemorySize, SlotSharingGroup, StreamExecutionEnvironment
 from rayflink.graph.attributes import ResourceSpec
 
 HEAVY = (
@@ -33,6 +33,13 @@ def test_the_resources_of_a_group_reach_the_bundles_of_its_slots():
     assert bundle_of(graph, Slot("heavy", 2), 1) == wanted
     assert cpus_of(graph, 1) == 7, "two slots of one, three of one and a half, rounded up"
     assert slots_asked(graph, 1) == "2 slots of 1 CPU, 3 slots of 1.5 CPU and 6 mb of memory and 0.5 disk and 1 GPU"
+
+
+def test_a_ray_that_is_started_for_a_job_has_cpus_for_its_pools_too():
+    env = StreamExecutionEnvironment()
+    numbers = env.from_sequence(1, 9).map_batches(lambda rows: rows, "rows", concurrency=2)
+    numbers.map_batches(lambda rows: rows, "rows", concurrency=ActorPool(3, num_cpus=0.5)).sink_to(CollectSink())
+    assert cpus_of(env.get_job_graph(), 1) == 5, "one slot of one, two processes of one, three of a half, rounded up"
 
 
 def test_a_group_is_named_once_it_is_registered_and_has_one_set_of_resources():
