@@ -11,11 +11,11 @@ from rayflink.state.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from rayflink.state.errors import SnapshotMismatch
+from rayflink.state.errors import DuplicateStateError
 from rayflink.state.handles import NoCurrentKeyError
 
 from .samples import Gather, add, join, namespaces
-from .subject import OPERATOR_UID, Law, Subject, refused, same, same_bag
+from .subject import Law, Subject, refused, same, same_bag
 
 
 def each_key_has_its_own_state(subject: Subject) -> None:
@@ -156,9 +156,10 @@ def one_name_is_one_state(subject: Subject) -> None:
     states, _ = subject.store()
     value = states.get_state(ValueStateDescriptor("s"))
     same("the same handle", states.get_state(ValueStateDescriptor("s")) is value, True)
-    refused("a list of a value's name", SnapshotMismatch, OPERATOR_UID,
+    refused("a list of a value's name", DuplicateStateError, "name 's'",
             lambda: states.get_list_state(ListStateDescriptor("s")))  # fmt: skip
-    refused("a map of a value's name", SnapshotMismatch, "'s'", lambda: states.get_map_state(MapStateDescriptor("s")))
+    refused("a map of a value's name", DuplicateStateError, "name 's'",
+            lambda: states.get_map_state(MapStateDescriptor("s")))  # fmt: skip
 
 
 def without_a_current_key_state_is_refused(subject: Subject) -> None:
