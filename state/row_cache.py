@@ -1,7 +1,7 @@
 """A bounded write-back cache of decoded values in front of sorted rows.
 
 Entries live in spaces (a namespace, or the map of one key), so that a batch works on one plain dict. There are two
-generations: what is used is in the hot one. When that has half of the budget it becomes the cold one, and while a new
+generations: what is used is in the hot one. When that has most of the budget it becomes the cold one, and while a new
 hot one grows, what nobody uses of the cold one is written back, where it was changed, and dropped. So an entry that is
 used again and again is neither read nor written, and no call has to wait until many are.
 
@@ -35,7 +35,9 @@ LIST_PART = 256
 _GONE_ROWS = 16384
 _EVICTED = 4096
 _GROWN = 1024
-"""Entries that become hot before cold ones are dropped."""
+"""Entries that come before cold ones are dropped."""
+_HOT_SHARE = 0.9
+"""Part of the budget that the hot generations fill before they become cold."""
 _PLAIN = frozenset({str, int, bytes})
 """Types of names that are canonical as they are."""
 MAX_STORED_SPACES = 100_000
@@ -85,12 +87,18 @@ class CacheBudget:
     def keep(self) -> None:
         """Make room: the cold generations shrink as the hot ones grow, and change places with them in time.
 
-        A cache that has lent a dict is left alone.
+        For each byte that came in two cold ones go, so that both together never have more than at the last change of
+        places, and nothing is left of the cold ones at the next. A cache that has lent a dict is left alone.
         """
         caches = [cache for cache in self._caches if not cache.lent]
-        for cache in caches:
-            cache.shrink()
-        if sum(cache.weight for cache in self._caches) > self._limit() // 2:
+        if sum(max(0, cache.grown) for cache in caches) >= _GROWN:
+            surplus = 0.0
+            for cache in caches:
+                surplus += 2 * max(0, cache.grown) * cache.entry_bytes
+                cache.grown = 0
+            for cache in caches:
+                surplus -= cache.shrink(surplus)
+        if sum(cache.weight for cache in self._caches) > self._limit() * _HOT_SHARE:
             for cache in caches:
                 cache.rotate()
 
@@ -116,7 +124,7 @@ class RowCache:
         self._gone_count = 0
         self._stored: set[Any] | None = set()
         self._count = 0
-        self._shrunk_at = 0
+        self._grown_from = 0
         self._touched = 0
         self._average = 64.0
         self._renames = False
@@ -312,17 +320,24 @@ class RowCache:
         self._evict(sys.maxsize)
         self._cold, self._cold_changed = self._hot, self._changed
         self._hot, self._changed, self._absent = {}, {}, {}
-        self._count = self._shrunk_at = 0
+        self._count = self._grown_from = 0
         self.complete.clear()
         self.on_rotate()
 
-    def shrink(self) -> None:
-        """Drop two cold entries for each that became hot since."""
-        grown = self._count - self._shrunk_at
-        if grown >= _GROWN:
-            if self._cold:
-                self._evict(2 * grown)
-            self._shrunk_at = self._count
+    @property
+    def grown(self) -> int:
+        """Entries that came into the cache since this was set to 0; less those that went."""
+        return self._count - self._grown_from
+
+    @grown.setter
+    def grown(self, entries: int) -> None:
+        self._grown_from = self._count - entries
+
+    def shrink(self, surplus: float) -> float:
+        """Drop cold entries of so many bytes, as far as there are; how many those were."""
+        if surplus <= 0 or not self._cold:
+            return 0.0
+        return self._evict(int(surplus / self.entry_bytes) + 1) * self.entry_bytes
 
     def flush(self) -> None:
         """Write back all that changed; nothing is dropped."""
@@ -347,7 +362,7 @@ class RowCache:
         """Forget everything, also on disk."""
         for kept in (self._hot, self._cold, self._changed, self._cold_changed, self._absent, self._gone):
             kept.clear()
-        self._count = self._shrunk_at = self._gone_count = 0
+        self._count = self._grown_from = self._gone_count = 0
         self._stored = set()
         self.complete.clear()
         self.lent = False
@@ -387,6 +402,7 @@ class RowCache:
             self._changed.setdefault(space, set()).add(name)
         self._hot.setdefault(space, {})[name] = value
         self._count += 1
+        self._grown_from += 1  # both generations together have not grown
         return value
 
     def _fetch(self, space: Any, entries: dict[Any, Any], missing: set[Any]) -> None:
@@ -433,8 +449,9 @@ class RowCache:
                 if largest > _LARGE_BYTES:
                     self._weigh(names[at], value)
 
-    def _evict(self, most: int) -> None:
-        """Write back and drop entries of the cold generation."""
+    def _evict(self, most: int) -> int:
+        """Write back and drop entries of the cold generation; how many those were."""
+        dropped = 0
         while most > 0 and self._cold:
             chosen: list[tuple[Any, list[Any]]] = []
             wanted = min(most, _EVICTED)
@@ -446,6 +463,8 @@ class RowCache:
                 if wanted <= 0:
                     break
             self.column.write(self._evicted(chosen))
+            dropped += sum(len(names) for _, names in chosen)
+        return dropped
 
     def _evicted(self, chosen: list[tuple[Any, list[Any]]]) -> Iterator[tuple[bytes, bytes]]:
         for space, names in chosen:
