@@ -27,6 +27,7 @@ from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import Progress, StreamTask
 from rayflink.actors.terminal import Printed
 from rayflink.common.errors import TaskLost
+from rayflink.common.logs import bound
 from rayflink.launch import checked
 from tests.actors.job_events import Job, failure, three_vertices
 from tests.actors.task_bench import CONSUMER, DATASET, Logged, TaskBench
@@ -135,7 +136,8 @@ def test_a_coordinator_that_fails_tells_those_who_wait_and_ends_also_where_ray_d
     coordinator._job = SimpleNamespace(graph=SimpleNamespace(id="0", name="j"), start=refusing)
     coordinator._record = coordinator._linger = lambda: None
     coordinator._release = refusing
-    coordinator._decide()
+    with bound():  # what the deciding thread binds to its log is not this thread's
+        coordinator._decide()
     with pytest.raises(RuntimeError, match="the coordinator of job 'j' failed: ConnectionError: no control service"):
         coordinator.result(0)
     assert ended == [0]
