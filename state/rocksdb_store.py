@@ -21,6 +21,8 @@ from .errors import RayflinkError, StateError
 
 WRITE_ROWS = 4096
 """Rows of one write."""
+WRITE_BYTES = 1 << 20
+"""Bytes after which a write has no further row."""
 READ_ROWS = 1024
 """Rows asked for at once, at most."""
 _LEAST_READ_ROWS = 64
@@ -159,7 +161,7 @@ class Column:
                 batch[row] = value
                 batch = self._written(batch)
             if batch is not None:
-                self._store.database.write(batch)
+                self._put_in(batch)
         except RayflinkError:
             raise  # of a value or a key, not of the disk
         except Exception as error:
@@ -214,10 +216,19 @@ class Column:
         return batch
 
     def _written(self, batch: Any) -> Any:
-        if len(batch) < WRITE_ROWS:
+        if len(batch) < WRITE_ROWS and batch.size_in_bytes() < WRITE_BYTES:
             return batch
-        self._store.database.write(batch)
+        self._put_in(batch)
         return None
+
+    def _put_in(self, batch: Any) -> None:
+        """Write a batch; where memtables have all of their memory, wait until they are on disk.
+
+        RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
+        """
+        self._store.database.write(batch)
+        if self._store.writes_are_full:
+            self._rows.flush()
 
 
 class RocksDBStore:
@@ -256,6 +267,12 @@ class RocksDBStore:
                 raise DatabaseError("open a database", str(self.folder), str(error)) from error
             self._opened.set_write_options(self._without_log())
         return self._opened
+
+    @property
+    def writes_are_full(self) -> bool:
+        """Whether what was written and is not on disk yet takes more memory than it may."""
+        writes = self._memory().writes
+        return bool(writes.get_usage() > writes.get_buffer_size())
 
     def read_in_parallel(self, column: Any, rows: list[bytes]) -> Iterable[list[bytes | None]]:
         """What rows hold, part by part in their order; the parts are read at the same time."""
