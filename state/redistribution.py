@@ -5,10 +5,13 @@ Source: apache/flink RoundRobinOperatorStateRepartitioner; the same subtask gets
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .errors import SnapshotMismatch
-from .operator_state import Lists
+from .snapshots import Blob
+
+Lists = Mapping[str, tuple[str, tuple[Blob, ...]]]
+"""State -> mode and entries, each as bytes or as a place in a file."""
 
 
 def redistributed(lists: Sequence[Lists], parallelism: int, operator_uid: str = "") -> list[Lists]:
@@ -25,7 +28,7 @@ def redistributed(lists: Sequence[Lists], parallelism: int, operator_uid: str = 
         SnapshotMismatch: two subtasks have a list of one name in different modes.
     """
     modes = _modes(lists, operator_uid)
-    dealt: list[dict[str, tuple[str, tuple[bytes, ...]]]] = [{} for _ in range(parallelism)]
+    dealt: list[dict[str, tuple[str, tuple[Blob, ...]]]] = [{} for _ in range(parallelism)]
     first_longer = 0
     for name, mode in modes.items():
         held = [part[name][1] if name in part else () for part in lists]
@@ -53,10 +56,10 @@ def _modes(lists: Sequence[Lists], operator_uid: str) -> dict[str, str]:
     return modes
 
 
-def _cut(row: list[bytes], parallelism: int, first_longer: int) -> tuple[list[tuple[bytes, ...]], int]:
+def _cut(row: list[Blob], parallelism: int, first_longer: int) -> tuple[list[tuple[Blob, ...]], int]:
     """Even parts, one a subtask, and where the longer ones of the next list begin; parts go round from there."""
     size, longer = divmod(len(row), parallelism)
-    shares: list[tuple[bytes, ...]] = [()] * parallelism
+    shares: list[tuple[Blob, ...]] = [()] * parallelism
     start = 0
     for turn in range(parallelism):
         stop = start + size + (turn < longer)

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from rayflink.state.snapshots import SNAPSHOT_VERSION, OperatorSnapshot
+
 from ..common.batches import (
     Batch,
     Element,
@@ -36,32 +38,6 @@ from ..common.errors import described
 from ..common.managed_memory import Allowance
 from ..common.watermarks import WatermarkAlignment
 from .latency import record_latency
-
-SNAPSHOT_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorSnapshot:
-    """The state of one operator's subtask at one checkpoint; each part is already bytes.
-
-    Args:
-        keyed: key group -> the keyed state and timers of that group.
-        lists: operator list state; name -> (mode, entries); mode is "split" (dealt out anew on rescale), "union" (all
-            entries to every subtask) or "broadcast" (one copy to every subtask).
-        raw_keyed: key group -> bytes that the user's code wrote for it.
-        version: of this layout.
-    """
-
-    keyed: Mapping[int, bytes] = field(default_factory=dict)
-    lists: Mapping[str, tuple[str, tuple[bytes, ...]]] = field(default_factory=dict)
-    raw_keyed: Mapping[int, bytes] = field(default_factory=dict)
-    version: int = SNAPSHOT_VERSION
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of state in all parts."""
-        keyed = (*self.keyed.values(), *self.raw_keyed.values())
-        return sum(map(len, keyed)) + sum(len(e) for _, entries in self.lists.values() for e in entries)
 
 
 class ProcessingTime(Protocol):

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.redistribution import redistributed
-
-from .base import OperatorSnapshot
+from rayflink.state.snapshots import Blob, StoredSnapshot
 
 
 def rescaled(
-    snapshots: Sequence[OperatorSnapshot | None], parallelism: int, max_parallelism: int, operator_uid: str = ""
-) -> list[OperatorSnapshot | None]:
+    snapshots: Sequence[StoredSnapshot | None], parallelism: int, max_parallelism: int, operator_uid: str = ""
+) -> list[StoredSnapshot | None]:
     """What each of `parallelism` subtasks starts from, given the snapshots of all former ones by their index.
 
-    None stands for a subtask without state; where all are, so is every new one.
+    A database goes to every subtask that owns one of its key groups. None stands for a subtask without state; where
+    all are, so is every new one.
 
     Args:
         max_parallelism: key groups in all, as when the snapshots were taken.
@@ -26,24 +26,31 @@ def rescaled(
     """
     if all(snapshot is None for snapshot in snapshots):
         return [None] * parallelism
-    held = [snapshot or OperatorSnapshot() for snapshot in snapshots]
+    held = [snapshot or StoredSnapshot() for snapshot in snapshots]
     keyed = _together([snapshot.keyed for snapshot in held])
     raw_keyed = _together([snapshot.raw_keyed for snapshot in held])
+    databases = [database for snapshot in held for database in snapshot.databases]
     lists = redistributed([snapshot.lists for snapshot in held], parallelism, operator_uid)
     owned = [key_group_range(subtask, parallelism, max_parallelism) for subtask in range(parallelism)]
     version = max(snapshot.version for snapshot in held)
     return [
-        OperatorSnapshot(_of(groups, keyed), mine, _of(groups, raw_keyed), version)
+        StoredSnapshot(
+            _of(groups, keyed),
+            mine,
+            _of(groups, raw_keyed),
+            version,
+            tuple(d for d in databases if d.first_group < groups.stop and groups.start < d.end_group),
+        )
         for groups, mine in zip(owned, lists, strict=True)
     ]
 
 
-def _together(parts: Sequence[Mapping[int, bytes]]) -> dict[int, bytes]:
+def _together(parts: Sequence[Mapping[int, Blob]]) -> dict[int, Blob]:
     """All key groups; each is of one subtask."""
     return {group: data for part in parts for group, data in part.items()}
 
 
-def _of(groups: range, parts: Mapping[int, bytes]) -> dict[int, bytes]:
+def _of(groups: range, parts: Mapping[int, Blob]) -> dict[int, Blob]:
     return {group: data for group, data in parts.items() if group in groups}
 
 

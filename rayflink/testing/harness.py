@@ -16,6 +16,7 @@ from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, Operator
 from rayflink.operators.rescaling import rescaled
 from rayflink.operators.valve import InputWatermarks
 from rayflink.state.clock import ManualClock
+from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 
 from .elements import Columns, End, Given, Mark, Moment, Record, SecondInput, Seen, Status, row_batch, seen
 
@@ -56,13 +57,15 @@ def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_par
     Args:
         max_parallelism: of the operators.
     """
+    inline = InlineSnapshots()
     operators = {operator_id: None for taken in snapshots for operator_id in taken}
     fresh: list[dict[str, tuple[OperatorSnapshot, ...]]] = [{} for _ in range(parallelism)]
     for operator_id in operators:
-        held = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
+        given = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
+        held = [None if snapshot is None else stored(snapshot, inline) for snapshot in given]
         for mine, snapshot in zip(fresh, rescaled(held, parallelism, max_parallelism, operator_id), strict=True):
             if snapshot is not None:
-                mine[operator_id] = (snapshot,)
+                mine[operator_id] = (loaded(snapshot, inline),)
     return list(fresh)
 
 
@@ -268,7 +271,12 @@ class OperatorHarness:
             self._chain.emit(index, operator.prepare_snapshot(number))
             self._run()
         taken = {operator.ctx.operator_id: operator.snapshot_state(number) for operator in self.operators}
-        return {operator_id: (state,) for operator_id, state in taken.items() if state is not None}
+        inline = InlineSnapshots(number)
+        return {
+            operator_id: (loaded(stored(state, inline), inline),)
+            for operator_id, state in taken.items()
+            if state is not None
+        }
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Tell the operators that a checkpoint is durable."""

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.operators.base import OperatorSnapshot
 from rayflink.operators.keyed import KeyedSumOperator
 from rayflink.operators.rescaling import rescaled
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
+from rayflink.state.snapshots import StoredSnapshot
 from rayflink.testing import OperatorHarness, Place, rescaled_snapshots
 
 GROUPS = 12
@@ -25,7 +25,7 @@ def test_every_key_group_goes_to_its_owner(groups: dict[int, bytes], p: int, q: 
         owned = key_group_range(subtask, parallelism, GROUPS)
         return {group: data for group, data in groups.items() if group in owned}
 
-    taken = [OperatorSnapshot(keyed=of(n, p), raw_keyed=of(n, p)) for n in range(p)]
+    taken = [StoredSnapshot(keyed=of(n, p), raw_keyed=of(n, p)) for n in range(p)]
     for n, mine in enumerate(rescaled(taken, q, GROUPS)):
         assert mine is not None
         assert mine.keyed == mine.raw_keyed == of(n, q)
@@ -34,7 +34,7 @@ def test_every_key_group_goes_to_its_owner(groups: dict[int, bytes], p: int, q: 
 
 def test_an_operator_without_state_has_none_afterwards() -> None:
     assert rescaled([None, None], 3, GROUPS) == [None] * 3
-    one = OperatorSnapshot(lists={"l": ("split", (b"a", b"b"))})
+    one = StoredSnapshot(lists={"l": ("split", (b"a", b"b"))})
     assert [part and part.lists["l"][1] for part in rescaled([None, one, None], 2, GROUPS)] == [(b"a",), (b"b",)]
 
 

@@ -1,0 +1,256 @@
+"""Snapshots as values: the state of one operator's subtask at one checkpoint, as bytes or as places in stored files.
+
+What is small stays in the value and travels with the messages; the rest is in files of a checkpoint storage, and the
+value says where. Taking a snapshot has two parts. The first, between two records, captures the state as it is then. The
+second writes what was captured, in another thread while the task goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+SNAPSHOT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """Bytes [offset, offset + length) of a stored file.
+
+    Args:
+        path: relative to the base of the snapshot's storage, with "/" between folders.
+        checksum: CRC-32 of these bytes.
+    """
+
+    path: str
+    offset: int
+    length: int
+    checksum: int
+
+
+Blob = bytes | FileSlice
+"""Some bytes of a snapshot, or where they are."""
+
+
+def size_of(blob: Blob) -> int:
+    """How many bytes it is.
+
+    >>> size_of(b"abc"), size_of(FileSlice("chk-1/a", 10, 5, 0))
+    (3, 5)
+    """
+    return blob.length if isinstance(blob, FileSlice) else len(blob)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFiles:
+    """Keyed state as the files of a database's own checkpoint.
+
+    Args:
+        first_group, end_group: it holds the key groups [first_group, end_group).
+        files: name in the database's folder -> its bytes.
+        shared: those names whose bytes later snapshots may refer to as well.
+        about: what the backend has to know to open it, in its own versioned form.
+    """
+
+    first_group: int
+    end_group: int
+    files: Mapping[str, Blob]
+    shared: frozenset[str]
+    about: bytes
+
+
+class SnapshotWriter(Protocol):
+    """Stores the parts of one subtask's snapshot; used by one thread."""
+
+    @property
+    def checkpoint_id(self) -> int:
+        """Number of the checkpoint."""
+        ...
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether it is a savepoint: then everything is written anew, in the format of all backends."""
+        ...
+
+    def put(self, data: bytes) -> Blob:
+        """Keep some bytes: small ones as they are, others in a file of this snapshot's own.
+
+        Raises:
+            StorageError: they cannot be stored; so do the others.
+        """
+        ...
+
+    def put_file(self, local: Path, shared: bool) -> Blob:
+        """Keep the bytes of a local file; with `shared` where later checkpoints may refer to them."""
+        ...
+
+
+class SnapshotReader(Protocol):
+    """Gives back what a `SnapshotWriter` kept; may be used by several threads."""
+
+    def read(self, blob: Blob) -> bytes:
+        """The bytes.
+
+        Raises:
+            StorageError: the file is missing, or cannot be read.
+            DamagedFileError: they are not the bytes that were written.
+        """
+        ...
+
+    def copy(self, blob: Blob, local: Path) -> None:
+        """Write the bytes to a local file that does not exist yet; raises as `read`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedParts:
+    """Keyed state that was written: key groups in the format of all backends, or the files of databases."""
+
+    groups: Mapping[int, Blob] = field(default_factory=dict)
+    databases: tuple[DatabaseFiles, ...] = ()
+
+
+class KeyedCapture(Protocol):
+    """Keyed state as it was at a barrier."""
+
+    def write(self, writer: SnapshotWriter) -> KeyedParts:
+        """Store it; called at most once, by another thread than the task's, while the task goes on."""
+        ...
+
+    def release(self) -> None:
+        """Let go of it, written or not; called exactly once, by the thread that wrote it or the task's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSnapshot:
+    """The state of one operator's subtask at one checkpoint, as the operator gives it and gets it back.
+
+    Args:
+        keyed: key group -> the keyed state and timers of that group.
+        lists: operator list state; name -> (mode, entries); mode is "split" (dealt out anew on rescale), "union" (all
+            entries to every subtask) or "broadcast" (one copy to every subtask).
+        raw_keyed: key group -> bytes that the user's code wrote for it.
+        version: of this layout.
+        capture: keyed state that is still to be written; then `keyed` is empty. It never leaves its process.
+        databases: keyed state to restore that is in files of databases.
+        reader: of those files; None where there are none.
+    """
+
+    keyed: Mapping[int, bytes] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, tuple[bytes, ...]]] = field(default_factory=dict)
+    raw_keyed: Mapping[int, bytes] = field(default_factory=dict)
+    version: int = SNAPSHOT_VERSION
+    capture: KeyedCapture | None = None
+    databases: tuple[DatabaseFiles, ...] = ()
+    reader: SnapshotReader | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of state that are here."""
+        keyed = (*self.keyed.values(), *self.raw_keyed.values())
+        return sum(map(len, keyed)) + sum(len(e) for _, entries in self.lists.values() for e in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """The state of one operator's subtask at one checkpoint, once it is written: what the coordinator keeps of it.
+
+    The parts are those of `OperatorSnapshot`, each as bytes or as a place in a stored file.
+    """
+
+    keyed: Mapping[int, Blob] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, tuple[Blob, ...]]] = field(default_factory=dict)
+    raw_keyed: Mapping[int, Blob] = field(default_factory=dict)
+    version: int = SNAPSHOT_VERSION
+    databases: tuple[DatabaseFiles, ...] = ()
+
+    @property
+    def blobs(self) -> Iterable[Blob]:
+        """All its parts."""
+        yield from self.keyed.values()
+        yield from self.raw_keyed.values()
+        for _, entries in self.lists.values():
+            yield from entries
+        for database in self.databases:
+            yield from database.files.values()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of state in all parts."""
+        return sum(map(size_of, self.blobs))
+
+
+def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot:
+    """Write what an operator gave.
+
+    Raises:
+        StorageError: it cannot be stored.
+        SerializationError: a value of it cannot be turned into bytes.
+    """
+    keyed = KeyedParts({group: writer.put(data) for group, data in snapshot.keyed.items()})
+    if snapshot.capture is not None:
+        keyed = snapshot.capture.write(writer)
+    lists = {name: (mode, tuple(map(writer.put, entries))) for name, (mode, entries) in snapshot.lists.items()}
+    raw_keyed = {group: writer.put(data) for group, data in snapshot.raw_keyed.items()}
+    return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases)
+
+
+def loaded(snapshot: StoredSnapshot, reader: SnapshotReader) -> OperatorSnapshot:
+    """What an operator gets back; a key group is read when it is asked for.
+
+    Raises:
+        StorageError, DamagedFileError: a list or a group cannot be read.
+    """
+    lists = {name: (mode, tuple(map(reader.read, entries))) for name, (mode, entries) in snapshot.lists.items()}
+    keyed, raw_keyed = _Read(snapshot.keyed, reader), _Read(snapshot.raw_keyed, reader)
+    databases = snapshot.databases
+    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, reader if databases else None)
+
+
+class _Read(Mapping[int, bytes]):
+    """Blobs by key group, as bytes that are read when they are asked for."""
+
+    def __init__(self, blobs: Mapping[int, Blob], reader: SnapshotReader) -> None:
+        self._blobs, self._reader = blobs, reader
+
+    def __getitem__(self, group: int) -> bytes:
+        return self._reader.read(self._blobs[group])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._blobs)
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+
+class InlineSnapshots:
+    """Writer and reader of snapshots that are bytes and no files."""
+
+    def __init__(self, checkpoint_id: int = 0, is_savepoint: bool = True) -> None:
+        self.checkpoint_id, self.is_savepoint = checkpoint_id, is_savepoint
+
+    def put(self, data: bytes) -> Blob:
+        """The bytes."""
+        return data
+
+    def put_file(self, local: Path, shared: bool) -> Blob:
+        """The bytes of the file."""
+        return local.read_bytes()
+
+    def read(self, blob: Blob) -> bytes:
+        """The bytes, which were never anywhere else."""
+        assert isinstance(blob, bytes), f"found {blob}, which is in a file; a reader of its storage is wanted"
+        return blob
+
+    def copy(self, blob: Blob, local: Path) -> None:
+        """Write the bytes to a file."""
+        local.write_bytes(self.read(blob))
+
+
+__all__ = [
+    "SNAPSHOT_VERSION", "Blob", "DatabaseFiles", "FileSlice", "InlineSnapshots", "KeyedCapture", "KeyedParts",
+    "OperatorSnapshot", "SnapshotReader", "SnapshotWriter", "StoredSnapshot", "loaded", "size_of", "stored",
+]  # fmt: skip

@@ -1,0 +1,82 @@
+"""What a checkpoint storage is: files below one address, each written once. Small, and the same for every scheme.
+
+A file appears whole or not at all, and what was written is durable when the call returns. Names are paths relative to
+the storage's address, with "/" between folders. Folders need not be made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from .errors import StateError
+
+
+class StorageError(StateError):
+    """A checkpoint storage refused an operation.
+
+    Args:
+        action: what was tried, as in "write chk-7/_metadata".
+        url: of the storage.
+        cause: what it said.
+    """
+
+    def __init__(self, action: str, url: str, cause: str) -> None:
+        super().__init__(action, url, cause)
+        self.action, self.url, self.cause = action, url, cause
+
+    def __str__(self) -> str:
+        return (
+            f"checkpoint storage {self.url} could not {self.action}: {self.cause}; look for a full disk or missing "
+            "rights there, or set execution.checkpointing.dir to another place that every node reaches"
+        )
+
+
+class MissingFileError(StorageError):
+    """A file that should be in a checkpoint storage is not there."""
+
+    def __str__(self) -> str:
+        return (
+            f"checkpoint storage {self.url} could not {self.action}: there is no such file ({self.cause}); it was "
+            "deleted by somebody else: start from an older checkpoint or from a savepoint"
+        )
+
+
+class Storage(Protocol):
+    """The files below `url`; may be used by several threads. Every method may raise `StorageError`."""
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
+        ...
+
+    def upload(self, path: str, local: Path) -> None:
+        """Write a file with the bytes of a local one; nobody else writes that name."""
+        ...
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file, from `offset` on, `length` at most.
+
+        Raises:
+            MissingFileError: there is none.
+        """
+        ...
+
+    def download(self, path: str, local: Path) -> None:
+        """Write the bytes of a file to a local one; raises as `read`."""
+        ...
+
+    def list(self, folder: str = "") -> list[str]:
+        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        ...
+
+
+__all__ = ["MissingFileError", "Storage", "StorageError"]
