@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rayflink.common import Time
-from rayflink.datastream import ActorPool, AsyncDataStream, AsyncRetryStrategy
+from rayflink.datastream import ActorPool, AsyncDataStream, AsyncFunction, AsyncRetryStrategy
 from tests.bad_input import RUNNING, WRITTEN, bad
 
 SECOND = Time.seconds(1)
@@ -41,6 +41,27 @@ def _(env: Any, folder: Path) -> None:
     AsyncDataStream.ordered_wait(env.from_collection([1]), number, SECOND).print()
 
 
+@bad("a coroutine that returns nothing", RUNNING, "gave NoneType None", "[] drops the record", "record: 1")
+def _(env: Any, folder: Path) -> None:
+    async def forgetful(value: int) -> None:
+        await ask(value)
+
+    AsyncDataStream.unordered_wait(env.from_collection([1]), forgetful, SECOND).print()
+
+
+@bad("a timeout that returns nothing", RUNNING, "gave NoneType None", "a list of results from timeout()", "record: 1")
+def _(env: Any, folder: Path) -> None:
+    class Silent(AsyncFunction):
+        async def async_invoke(self, value: int) -> list[int]:
+            await asyncio.Event().wait()
+            return [value]
+
+        def timeout(self, value: int) -> Any:
+            return None
+
+    AsyncDataStream.ordered_wait(env.from_collection([1]), Silent(), Time.milliseconds(10)).print()
+
+
 @bad("a coroutine that raises", RUNNING, "ConnectionError: refused", "record: 1", "in refused")
 def _(env: Any, folder: Path) -> None:
     async def refused(value: int) -> list[int]:
@@ -52,13 +73,13 @@ def _(env: Any, folder: Path) -> None:
 @bad("a call that takes too long", RUNNING, "the async call took too long for record 1; allow more time", "record: 1")
 def _(env: Any, folder: Path) -> None:
     async def silent(value: int) -> list[int]:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         return [value]
 
     AsyncDataStream.ordered_wait(env.from_collection([1]), silent, Time.milliseconds(10)).print()
 
 
-@bad("a pool of no process", WRITTEN, "size must be a number of at least 1, found 0")
+@bad("a pool of no process", WRITTEN, "concurrency must be a number of at least 1", "found 0")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).map_batches(list, "rows", concurrency=0)
 

@@ -93,12 +93,16 @@ class ActorPool:
 
 
 def as_pool(given: int | ActorPool) -> ActorPool:
-    """A pool as it was given, or of so many processes.
+    """A pool as it was given as `concurrency`, or of so many processes.
 
     Raises:
         ValueError: it is neither, or below 1.
     """
-    return given if isinstance(given, ActorPool) else ActorPool(given)
+    if isinstance(given, ActorPool):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ValueError(f"concurrency must be a number of at least 1, or an ActorPool, found {given!r}")
+    return ActorPool(given)
 
 
 __all__ = ["ActorPool", "as_pool"]

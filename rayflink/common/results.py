@@ -25,8 +25,11 @@ class NotIterable(RayflinkError, TypeError):
         return f"the function gave {self.found}, wanted an iterable of records; {self.remedy}"
 
 
-def drawn_from(results: Any) -> Iterator[Any]:
+def drawn_from(results: Any, remedy: str | None = None) -> Iterator[Any]:
     """An iterator over what a function gave.
+
+    Args:
+        remedy: as of `not_iterable`.
 
     Raises:
         NotIterable: it is no iterable.
@@ -43,15 +46,21 @@ give a list of them; map() is for one record each
     except TypeError:
         if hasattr(type(results), "__iter__"):
             raise  # the user's __iter__ raised it
-        raise not_iterable(results) from None
+        raise not_iterable(results, remedy) from None
 
 
-def not_iterable(given: Any) -> NotIterable:
-    """The error for what cannot be drawn from."""
+def not_iterable(given: Any, remedy: str | None = None) -> NotIterable:
+    """The error for what cannot be drawn from.
+
+    Args:
+        remedy: of an async function; None: of a plain one.
+    """
     found = f"{type(given).__name__} {shorten(given, 80)}"
+    if inspect.iscoroutine(given):
+        given.close()  # it will not be awaited, which Python would warn of
+    if remedy is not None:
+        return NotIterable(found, remedy)
     if hasattr(given, "__aiter__") or inspect.isawaitable(given):
-        if inspect.iscoroutine(given):
-            given.close()  # it will not be awaited, which Python would warn of
         return NotIterable(found, "make it a plain function: 'def' in place of 'async def'")
     return NotIterable(found, "yield each record, or give a list of them; map() is for one record each")
 

@@ -84,7 +84,7 @@ class AsyncCalls:
 
     def _timed_out(self, value: Any) -> Answer:
         try:
-            return Answer(_list_of(self._user.timeout(value)))
+            return Answer(_list_of(self._user.timeout(value), " from timeout()"))
         except (Exception, SystemExit) as error:
             return Answer([], error, "timeout")
 
@@ -116,10 +116,19 @@ class _Deadline:
         self._task.cancel()
 
 
-def _list_of(results: Any) -> list[Any]:
-    if isinstance(results, (str, bytes, dict)):
-        raise not_iterable(results)  # one result that is not in a list
-    return [] if results is None else list(drawn_from(results))
+def _list_of(results: Any, source: str = "") -> list[Any]:
+    """The results of a record.
+
+    Args:
+        source: where a list is to be returned from, for people.
+
+    Raises:
+        NotIterable: None, which PyFlink refuses too, or one result that is not in a list.
+    """
+    remedy = f"return a list of results{source}; [] drops the record"
+    if results is None or isinstance(results, (str, bytes, dict)):
+        raise not_iterable(results, remedy)
+    return list(drawn_from(results, remedy))
 
 
 __all__ = ["Answer", "AsyncCalls"]

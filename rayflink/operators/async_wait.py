@@ -22,7 +22,7 @@ class AsyncWaitOperator(AwaitingOperator):
     """Replaces each record by the results of `await function(record)`, which bear the record's timestamp.
 
     Args:
-        function: an AsyncFunction or an `async def`; gives an iterable of results, or None.
+        function: an AsyncFunction or an `async def`; gives an iterable of results.
         timeout_ms: for each record, its further attempts included; 0 or less: for ever.
         capacity: records under way, at least 1.
         ordered: results in the order of the records; else as they come, never across a watermark.

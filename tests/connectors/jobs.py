@@ -70,15 +70,22 @@ def plain_python(options: dict[str, Any]) -> tuple[list[int], list[int]]:
     """An async generator, and two sources one after the other."""
 
     async def ticks() -> AsyncIterator[int]:
-        for number in range(5):
-            await asyncio.sleep(0)
-            yield number
+        numbers: asyncio.Queue[int] = asyncio.Queue(1)
+        sending = asyncio.ensure_future(_send(numbers))
+        for _ in range(5):
+            yield await numbers.get()
+        await sending
 
     env = StreamExecutionEnvironment(options)
     both = HybridSource.builder(NumberSequenceSource(1, 5)).add_source(NumberSequenceSource(6, 9)).build()
     return list(env.add_source(ticks).execute_and_collect()), sorted(
         env.from_source(both, NO_TIME, "both").execute_and_collect()
     )
+
+
+async def _send(numbers: asyncio.Queue[int]) -> None:
+    for number in range(5):
+        await numbers.put(number)
 
 
 def failing_midway(options: dict[str, Any]) -> None:

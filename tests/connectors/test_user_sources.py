@@ -60,9 +60,17 @@ def no_thread_is_left() -> Any:
 
 
 async def letters() -> AsyncIterator[str]:
-    for letter in "abcde":
-        await asyncio.sleep(0)
-        yield letter
+    """Draws what another task of its loop sends."""
+    sent: asyncio.Queue[str] = asyncio.Queue(1)
+
+    async def send() -> None:
+        for letter in "abcde":
+            await sent.put(letter)
+
+    sending = asyncio.ensure_future(send())
+    for _ in range(5):
+        yield await sent.get()
+    await sending
 
 
 def test_an_async_generator_is_read_to_its_end_by_a_thread_of_the_reader() -> None:
@@ -70,12 +78,13 @@ def test_an_async_generator_is_read_to_its_end_by_a_thread_of_the_reader() -> No
 
 
 def test_polling_never_waits_for_an_async_generator() -> None:
-    gate = threading.Event()
+    gates: list[Callable[[], object]] = []
 
     async def waiting() -> AsyncIterator[int]:
         yield 1
-        while not gate.is_set():
-            await asyncio.sleep(0)
+        opened, loop = asyncio.Event(), asyncio.get_running_loop()
+        gates.append(lambda: loop.call_soon_threadsafe(opened.set))
+        await opened.wait()
         yield 2
 
     clock = FixedClock(50)
@@ -84,31 +93,27 @@ def test_polling_never_waits_for_an_async_generator() -> None:
     assert rows_of(first) == [1] and coordinator.poll() is PENDING
     assert coordinator.readers[0].next_poll_ms() == 55
     assert coordinator.readers[0].snapshot_state() == [IterationSplit(1)]
-    gate.set()
+    _until(lambda: gates, "the generator waits")
+    gates[0]()
     assert _all(coordinator) == [2]
 
 
 def test_an_async_generator_waits_when_so_many_records_are_not_read_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(async_iteration, "QUEUE_RECORDS", 4)
     made: list[int] = []
-    beats: list[int] = []
-
-    async def beating() -> None:
-        while True:
-            beats.append(1)
-            await asyncio.sleep(0)
+    loops: list[asyncio.AbstractEventLoop] = []
 
     async def numbers() -> AsyncIterator[int]:
-        heart = asyncio.ensure_future(beating())
+        loops.append(asyncio.get_running_loop())
         for number in range(20):
             made.append(number)
             yield number
-        heart.cancel()
 
     drain = async_iteration.AsyncDrain(numbers(), 0)
     _until(lambda: len(made) >= 4, "the queue is full")
-    before = len(beats)
-    _until(lambda: len(beats) > before + 3, "other tasks of the loop go on")
+    goes_on = threading.Event()
+    loops[0].call_soon_threadsafe(goes_on.set)
+    assert goes_on.wait(10), "the loop does other work meanwhile"
     assert len(made) == 4
     out: list[int] = []
 

@@ -1,10 +1,14 @@
-"""AsyncDataStream in programs: on a thread of its own, in the simulator, with checkpoints; and what it refuses."""
+"""AsyncDataStream in programs: on a thread of its own, in the simulator, with checkpoints; and what it refuses.
+
+Only what is simulated sleeps, by the simulator's clock.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import threading
+from collections import defaultdict
 
 import pytest
 
@@ -35,8 +39,13 @@ async def doubled(n):
 
 
 def test_a_coroutine_may_be_given_as_it_is_and_runs_beside_the_task():
+    answered = defaultdict(asyncio.Event)
+
     async def where(n):
-        return [(*await doubled(n), threading.current_thread().name)]
+        if n % 2:
+            await answered[n + 1].wait()  # the next record's answer is there first
+        answered[n].set()
+        return [(2 * n, threading.current_thread().name)]
 
     numbers = environment().from_sequence(1, 50)
     found = list(AsyncDataStream.ordered_wait(numbers, where, SECOND).execute_and_collect())
@@ -91,7 +100,7 @@ def test_a_failure_names_the_line_of_the_program():
 
 def test_the_time_of_a_call_is_bounded_on_a_thread_too():
     async def silent(n):
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     stream = AsyncDataStream.ordered_wait(environment().from_collection([7]), silent, Time.milliseconds(20))
     with pytest.raises(JobFailed, match="the async call took too long for record 7; allow more time"):

@@ -61,7 +61,7 @@ def test_a_record_may_have_no_results_several_or_some_for_a_side_output():
     tag = OutputTag("odd")
 
     async def digits(n):
-        return None if n == 0 else [(tag, digit) if digit in "13579" else digit for digit in str(n)]
+        return [] if n == 0 else [(tag, digit) if digit in "13579" else digit for digit in str(n)]
 
     verify(waiting(digits), [rec(0), rec(21), rec(46), end()], [rec("2"), side(tag, "1"), rec("4"), rec("6")])
 

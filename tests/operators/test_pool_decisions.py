@@ -76,5 +76,5 @@ def test_numbers_out_of_their_range_are_refused():
     ]:
         with pytest.raises(ValueError, match=found):
             ActorPool(**given)
-    with pytest.raises(ValueError, match="size must be a number"):
+    with pytest.raises(ValueError, match="concurrency must be a number of at least 1, or an ActorPool, found 'two'"):
         as_pool("two")
