@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.managed_memory import MemoryManager
+from rayflink.state.storage import Storage
+
+
+def _random_name() -> str:
+    return os.urandom(16).hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +26,18 @@ class Facilities:
         wake: lets the task step soon; called by other threads of the process. None: there are none, and nothing happens
             beside the steps of the task.
         open_worker: makes workers in processes of their own; see `rayflink.operators.workers`. None: in this process.
+        background: runs what may take long and is not the task's own work; None: at once, within the step.
+        open_storage: the checkpoint storage at an address; None: as the scheme of the address says.
+        new_name: a name nobody else has, for a file.
     """
 
     managed: MemoryManager | None = None
     halt: Callable[[BaseException], None] | None = None
     wake: Callable[[], None] | None = None
     open_worker: Callable[[Any], Any] | None = None
+    background: Callable[[Callable[[], None]], None] | None = None
+    open_storage: Callable[[str], Storage] | None = None
+    new_name: Callable[[], str] = _random_name
 
 
 __all__ = ["Facilities"]

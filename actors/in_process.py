@@ -36,8 +36,9 @@ from .exchange.frames import Envelope, TaskAddress
 from .facilities import Facilities
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
+from .progress import Progress
 from .slot_memory import SlotMemory
-from .task import Progress, StreamTask
+from .task import StreamTask
 from .wiring import spill_folder
 
 REPORT_INTERVAL_MS = 500

@@ -10,8 +10,9 @@ from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import Partitioner
-from rayflink.operators.base import OperatorSnapshot
+from rayflink.state.snapshots import StoredSnapshot
 
+from .checkpoint_statistics import CheckpointMetrics
 from .exchange.frames import TaskAddress
 from .exchange.gate import ChannelSpec
 from .states import ExecutionState
@@ -49,6 +50,10 @@ class TaskDeployment:
         outputs: one a consumer vertex, in the order the operators name them.
         config: option key -> value.
         restore: operator id -> snapshots to start from.
+        restore_base: address to which the files of those are relative; "" where there are none.
+        checkpoint_base: address to which the files of checkpoints are relative; "" keeps them in the messages.
+        checkpointing: whether checkpoints are taken by the clock; then the last one comes after the end of its data.
+        finished: all that its operators had to do was done when the checkpoint was taken that it starts from.
         cached_files: name -> path of the distributed cache on this machine.
         network_buffers: its share of those of its slot; None: all.
     """
@@ -66,7 +71,11 @@ class TaskDeployment:
     inputs: tuple[ChannelSpec, ...]
     outputs: tuple[OutputSpec, ...]
     config: Mapping[str, Any] = field(default_factory=dict)
-    restore: Mapping[str, tuple[OperatorSnapshot, ...]] = field(default_factory=dict)
+    restore: Mapping[str, tuple[StoredSnapshot, ...]] = field(default_factory=dict)
+    restore_base: str = ""
+    checkpoint_base: str = ""
+    checkpointing: bool = False
+    finished: bool = False
     cached_files: Mapping[str, str] = field(default_factory=dict)
     network_buffers: int | None = None
 
@@ -138,23 +147,29 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAcknowledged:
-    """A task's part of a checkpoint is taken: operator id -> state, and how long it took."""
+    """A task's part of a checkpoint is written: operator id -> state, and how long it took."""
 
     attempt: TaskAddress
     checkpoint_id: int
-    snapshots: Mapping[str, OperatorSnapshot]
-    alignment_ms: int
-    start_delay_ms: int
-    sync_ms: int
+    snapshots: Mapping[str, StoredSnapshot]
+    metrics: CheckpointMetrics = CheckpointMetrics()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointDeclined:
-    """A task could not take its part."""
+    """A task takes no part; `is_failure` unless it only was not there yet, or has ended already."""
 
     attempt: TaskAddress
     checkpoint_id: int
     reason: str
+    is_failure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LastCheckpointAwaited:
+    """A task has worked all its data, and ends after the next checkpoint."""
+
+    attempt: TaskAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +187,13 @@ class WatermarkReported:
 
 
 ToCoordinator = (
-    TaskStateChanged | SplitRequest | WatermarkReported | TaskReport | CheckpointAcknowledged | CheckpointDeclined
+    TaskStateChanged
+    | SplitRequest
+    | WatermarkReported
+    | TaskReport
+    | CheckpointAcknowledged
+    | CheckpointDeclined
+    | LastCheckpointAwaited
 )
 
 
@@ -208,7 +229,7 @@ class WatermarkAnnounced:
 
 @dataclass(frozen=True, slots=True)
 class TriggerCheckpoint:
-    """Sources put this barrier into their streams."""
+    """Sources put this barrier into their streams, behind all that they were told before."""
 
     barrier: CheckpointBarrier
 

@@ -26,7 +26,8 @@ from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .facilities import Facilities
 from .failures import describe_failure, halt_process
-from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator, ToTask
+from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
+from .progress import Mail, Progress
 from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
 from .ray_workers import RayWorker
@@ -34,7 +35,7 @@ from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory
 from .states import ExecutionState
-from .task import Progress, StreamTask
+from .task import StreamTask
 from .terminal import Printed
 from .wiring import wake_at_feedback
 
@@ -189,7 +190,7 @@ class RayTask:
         here = premises.place["node"]
         self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
         self._wake = threading.Event()
-        self._mailbox: deque[Envelope | ToTask] = deque()
+        self._mailbox: deque[Mail] = deque()
         self._sealed: list[bytes] | None = []
         self._opening = threading.Lock()
         self._returned: deque[TaskAddress] = deque()
@@ -217,7 +218,7 @@ class RayTask:
                 return
         self._leave(from_bytes(message))
 
-    def _leave(self, message: Envelope | ToTask) -> None:
+    def _leave(self, message: Mail) -> None:
         self._mailbox.append(message)
         self._wake.set()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from enum import Enum
+from functools import partial
 from typing import Any
 
 from rayflink.common.batches import (
@@ -28,6 +28,7 @@ from rayflink.common.batches import (
 )
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import MemoryManager
+from rayflink.common.stop_mode import StopMode
 from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.idle_advance import IdleAdvance
@@ -57,8 +58,11 @@ from .messages import (
     WatermarkReported,
 )
 from .polled_source import PolledSource
+from .progress import Mail, Progress
 from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
+from .snapshot_storage import restored_snapshots, snapshot_writer
+from .snapshot_writing import SnapshotWriting, SnapshotWritten
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
 from .task_checkpoints import TaskCheckpoints
@@ -67,20 +71,6 @@ from .wiring import assign_buffers, make_chain, make_gate, make_writers, operato
 from .worked_buffer import WorkedBuffer
 
 log = get_logger(__name__)
-
-
-class Progress(Enum):
-    """What a step did, and so what the runner should do next."""
-
-    BUSY = "busy"
-    """There is more to do at once."""
-    IDLE = "idle"
-    """Nothing until a mail comes or `deadline_ms()` is reached."""
-    BACK_PRESSURED = "back-pressured"
-    """Outputs are full: nothing until credit comes."""
-    DONE = "done"
-    """In a terminal state, and everything has been sent."""
-
 
 class StreamTask:
     """Runs one execution attempt.
@@ -97,7 +87,7 @@ class StreamTask:
         self,
         deployment: TaskDeployment,
         clock: Any,
-        mailbox: deque[Envelope | ToTask] | None = None,
+        mailbox: deque[Mail] | None = None,
         slicer: Slicer | None = None,
         facilities: Facilities | None = None,
     ) -> None:
@@ -105,7 +95,7 @@ class StreamTask:
         self.clock = clock
         self.state = ExecutionState.CREATED
         log.info("Received task %s.", deployment.title)
-        self._mailbox: deque[Envelope | ToTask] = deque() if mailbox is None else mailbox
+        self._mailbox: deque[Mail] = deque() if mailbox is None else mailbox
         self._reports: deque[ToCoordinator] = deque()
         self.metrics = TaskMetrics(deployment, clock)
         self.accumulators: dict[str, Any] = {}
@@ -123,8 +113,9 @@ class StreamTask:
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings)
         self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
+        writing = SnapshotWriting(lent, clock, partial(snapshot_writer, deployment, lent), self.mail)
         self._checkpoints = TaskCheckpoints(
-            deployment, self._chain, self._gate, self._writers, clock, self._reports.append
+            deployment, self._chain, self._gate, self._writers, self._reports.append, writing
         )
         self._supersteps = SuperstepAligner(len(self._gate.channels))
         self._in_supersteps = settings.in_batches
@@ -135,14 +126,17 @@ class StreamTask:
         self._closed = False
         self._result_lost = False
         self._ending = False
+        self._drained_by: CheckpointBarrier | None = None
         head = self._chain.links[0].operator
         self._source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
 
     # what a runner calls
 
-    def mail(self, message: Envelope | ToTask) -> None:
+    def mail(self, message: Mail) -> None:
         """Leave a message; may be called from another thread."""
         self._mailbox.append(message)
+        if isinstance(message, SnapshotWritten) and self._lent.wake is not None:
+            self._lent.wake()
 
     def start(self) -> None:
         """Set up, restore and open the operators, and ask the producers for their data.
@@ -161,7 +155,7 @@ class StreamTask:
         self._become(ExecutionState.DEPLOYING)
         try:
             assign_buffers(self.deployment, self._writers, self._gate)
-            self._life.open(self._context_of, self.deployment.restore)
+            self._life.open(self._context_of, restored_snapshots(self.deployment, self._lent))
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)
             if self._cancel_waits():
@@ -294,11 +288,14 @@ class StreamTask:
         if not self._buffer.empty:
             return self._next_slice() if self._chain.takes_records() else Progress.IDLE
         if self._checkpoints.begin_triggered(now):
+            for splits in self._checkpoints.released():
+                self._own_source(splits).assign(splits)
             return Progress.BUSY
-        if self._ending:
+        last = self._checkpoints.last
+        if self._ending and not last.awaited:
             self._finish()
             return Progress.BUSY
-        if not self._chain.takes_records():
+        if last.is_suspended or not self._chain.takes_records():
             return Progress.IDLE
         if self._source is not None:
             return self._poll(self._source)
@@ -353,6 +350,9 @@ class StreamTask:
             self._quiesced = self._ending = True
             self._slicer.expect(0)
             self._chain.emit(0, source.last_elements())
+            self._checkpoints.data_over()
+            if self._drained_by is not None:
+                self._checkpoints.trigger(self._drained_by)
             return self._run_chain()
         if not elements:
             return Progress.IDLE
@@ -391,7 +391,8 @@ class StreamTask:
             self._input_ended(channel, input_index)
         elif isinstance(event, EndOfPartition):
             self._checkpoints.end(channel, now)
-            self._feed([*self._superstep_over(self._supersteps.ended(channel)), *self._valve.end(channel)])
+            if not self._checkpoints.last.cut:
+                self._feed([*self._superstep_over(self._supersteps.ended(channel)), *self._valve.end(channel)])
             if self._gate.is_finished:
                 self._ending = True
         else:
@@ -420,6 +421,7 @@ class StreamTask:
         if sum(map(len, self._ended_inputs.values())) == len(specs):
             self._quiesced = True  # timers of processing time that are not due yet never fire
             self._chain.feed(EndOfData())
+            self._checkpoints.data_over()
         else:
             self._chain.emit(0, self._chain.links[0].operator.end_input(input_index))
 
@@ -437,24 +439,36 @@ class StreamTask:
             else:
                 self._take_command(message)
 
-    def _take_command(self, command: ToTask) -> None:
+    def _take_command(self, command: ToTask | SnapshotWritten) -> None:
         if isinstance(command, CancelTask):
             self._cancel()
         elif isinstance(command, StopTask):
             self._own_source(command).stop()
+        elif isinstance(command, SnapshotWritten):
+            self._checkpoints.written(command)
         elif isinstance(command, AssignSplits):
-            self._own_source(command).assign(command)
+            if not self._checkpoints.hold_back(command):
+                self._own_source(command).assign(command)
         elif isinstance(command, WatermarkAnnounced):
             self._own_source(command).watermark_announced(command.max_allowed)
         elif isinstance(command, TriggerCheckpoint):
-            if self.state is ExecutionState.RUNNING:
-                self._checkpoints.trigger(command.barrier)
-            else:
-                self._checkpoints.decline(command.barrier.checkpoint_id, f"the task is {self.state.value}")
+            self._trigger(command.barrier)
         elif isinstance(command, CheckpointComplete):
             self._checkpoints.complete(command.checkpoint_id)
+            if self._source is not None and self._checkpoints.last.cut:
+                self._ending = True
         elif isinstance(command, CheckpointAborted):
             self._checkpoints.aborted(command.checkpoint_id)
+
+    def _trigger(self, barrier: CheckpointBarrier) -> None:
+        """A savepoint that drains the job begins at the end of the data, which it makes."""
+        if self.state is not ExecutionState.RUNNING:
+            self._checkpoints.decline(barrier.checkpoint_id, f"the task is {self.state.value}", is_failure=False)
+        elif barrier.stop is StopMode.DRAIN and self._source is not None and not self._source.ended:
+            self._source.stop()
+            self._drained_by = barrier
+        else:
+            self._checkpoints.trigger(barrier)
 
     def _own_source(self, command: ToTask) -> PolledSource:
         assert self._source is not None, f"a task without a source was sent {command}"
@@ -523,7 +537,7 @@ class StreamTask:
                 self._cancel()
                 return
             elif isinstance(message, TriggerCheckpoint):
-                self._checkpoints.decline(message.barrier.checkpoint_id, "the task has finished")
+                self._checkpoints.decline(message.barrier.checkpoint_id, "the task has finished", is_failure=False)
         pipelined = [writer.partition for writer in self._writers if not writer.partition.blocking]
         delivered = all(partition.fully_consumed for partition in pipelined) and self._peers.silent
         if self.state is ExecutionState.RUNNING and (not pipelined or delivered):

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier, EndOfPartition
-from rayflink.operators.base import OperatorSnapshot
 from rayflink.operators.chain import OperatorChain
+from rayflink.state.snapshots import OperatorSnapshot
 
+from .checkpoint_statistics import CheckpointMetrics
 from .exchange import alignment
 from .exchange.gate import ChannelState, InputChannel, InputGate
 from .exchange.subpartition import ExchangeError
 from .exchange.writer import RecordWriter
-from .messages import CheckpointAcknowledged, CheckpointDeclined, TaskDeployment, ToCoordinator
+from .last_checkpoint import LastCheckpoint
+from .messages import (
+    AssignSplits,
+    CheckpointAcknowledged,
+    CheckpointDeclined,
+    LastCheckpointAwaited,
+    TaskDeployment,
+    ToCoordinator,
+)
 from .settings import TaskSettings
+from .snapshot_writing import SnapshotWriting, SnapshotWritten
 
 
 class TaskCheckpoints:
@@ -26,8 +35,8 @@ class TaskCheckpoints:
         chain: whose operators are snapshotted; it is idle whenever a method but `trigger` is called.
         gate: its channels are held back while barriers are aligned; a source's gate has none.
         writers: they pass barriers on.
-        clock: `now_ms()` and `monotonic()`.
         report: takes the answers.
+        writing: writes what was taken.
     """
 
     def __init__(
@@ -36,15 +45,17 @@ class TaskCheckpoints:
         chain: OperatorChain,
         gate: InputGate,
         writers: list[RecordWriter],
-        clock: Any,
         report: Callable[[ToCoordinator], None],
+        writing: SnapshotWriting,
     ) -> None:
-        self._attempt, self._clock, self._report = deployment.attempt, clock, report
+        self._attempt, self._clock, self._report = deployment.attempt, writing.clock, report
         self._chain, self._gate, self._writers = chain, gate, writers
         at_least_once = TaskSettings.of(deployment.config).at_least_once
         handler = alignment.BarrierTracker if at_least_once else alignment.BarrierAligner
         self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(len(gate.channels))
-        self._triggered: deque[CheckpointBarrier] = deque()
+        self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
+        self._writing = writing
+        self.last = LastCheckpoint(deployment.checkpointing)
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
         """The coordinator begins a checkpoint here: at a source, or where every producer has finished.
@@ -61,8 +72,23 @@ class TaskCheckpoints:
         """Begin the oldest checkpoint that was triggered; False when there is none."""
         if not self._triggered:
             return False
-        self._act(self._aligner.trigger(self._triggered.popleft(), now_ms))
+        barrier = self._triggered.popleft()
+        assert isinstance(barrier, CheckpointBarrier), "splits that waited for a checkpoint were taken with it"
+        self._act(self._aligner.trigger(barrier, now_ms))
         return True
+
+    def hold_back(self, splits: AssignSplits) -> bool:
+        """Splits that were assigned after a checkpoint was triggered wait for it: they are no part of it."""
+        if self._triggered:
+            self._triggered.append(splits)
+        return bool(self._triggered)
+
+    def released(self) -> list[AssignSplits]:
+        """The splits that wait no longer."""
+        splits = []
+        while self._triggered and isinstance(self._triggered[0], AssignSplits):
+            splits.append(self._triggered.popleft())
+        return splits  # type: ignore[return-value]
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> None:
         """A channel delivered its barrier."""
@@ -86,23 +112,42 @@ class TaskCheckpoints:
             )
         self._act(self._aligner.end(channel, now_ms))
 
-    def decline(self, checkpoint_id: int, reason: str) -> None:
+    def decline(self, checkpoint_id: int, reason: str, is_failure: bool = True) -> None:
         """Tell the coordinator that this task takes no part."""
-        self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason))
+        self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason, is_failure))
 
     def complete(self, checkpoint_id: int) -> None:
         """The checkpoint is durable: every operator is told."""
         for link in self._chain.links:
             link.operator.notify_checkpoint_complete(checkpoint_id)
+        self.last.complete(checkpoint_id)
 
     def aborted(self, checkpoint_id: int) -> None:
         """The checkpoint will never be complete: every operator is told."""
+        self._writing.give_up(checkpoint_id)
         for link in self._chain.links:
             link.operator.notify_checkpoint_aborted(checkpoint_id)
+        self.last.aborted(checkpoint_id)
+
+    def written(self, written: SnapshotWritten) -> None:
+        """The snapshot of a checkpoint is durable, or cannot be."""
+        if not self._writing.take(written):
+            return
+        number = written.checkpoint_id
+        if written.failure:
+            self.decline(number, f"its snapshot could not be written: {written.failure}")
+        else:
+            self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics))
+
+    def data_over(self) -> None:
+        """All data of the task is worked; the coordinator is told where the task waits for a checkpoint."""
+        if self.last.data_over():
+            self._report(LastCheckpointAwaited(self._attempt))
 
     def abandon(self) -> None:
         """Begin nothing more."""
         self._triggered.clear()
+        self._writing.close()
 
     def _act(self, actions: list[alignment.Action]) -> None:
         for action in actions:
@@ -127,14 +172,15 @@ class TaskCheckpoints:
             self._chain.drain()
         for writer in self._writers:
             writer.broadcast(barrier)
-        snapshots: dict[str, OperatorSnapshot] = {}
+        captured: dict[str, OperatorSnapshot] = {}
         for link in self._chain.links:
             state = link.operator.snapshot_state(number)
             if state is not None:
-                snapshots[link.operator.ctx.operator_id] = state
+                captured[link.operator.ctx.operator_id] = state
         took = int((self._clock.monotonic() - started) * 1000)
         delay = max(0, self._clock.now_ms() - barrier.timestamp)
-        self._report(CheckpointAcknowledged(self._attempt, number, snapshots, alignment_ms, delay, took))
+        self.last.taken(barrier)
+        self._writing.begin(barrier, captured, CheckpointMetrics(delay, alignment_ms, took))
 
 
 def _ends(channel: InputChannel) -> bool:

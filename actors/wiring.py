@@ -189,6 +189,7 @@ def operator_context(
         report_watermark=shared["report_watermark"],
         wake=shared["lent"].wake,
         open_worker=shared["lent"].open_worker,
+        checkpointing=deployment.checkpointing,
         spill_folder=str(spill_folder(deployment)),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

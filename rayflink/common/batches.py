@@ -13,6 +13,8 @@ from typing import Any
 
 from rayflink.state.clock import epoch_ms
 
+from .stop_mode import StopMode
+
 MIN_TIMESTAMP = -(2**63)
 """Epoch milliseconds of the initial watermark, and of a record that carries no timestamp."""
 MAX_TIMESTAMP = 2**63 - 1
@@ -121,13 +123,15 @@ class CheckpointBarrier:
     """Divides the records of checkpoint `checkpoint_id` from those of the next.
 
     `timestamp` is the epoch milliseconds at which the coordinator triggered it. An `aligned` barrier waits in its
-    consumer until all channels delivered theirs; an unaligned one overtakes the records before it.
+    consumer until all channels delivered theirs; an unaligned one overtakes the records before it. `savepoint` is the
+    folder of a savepoint, "" for a checkpoint; with `stop` the job ends when the savepoint is complete.
     """
 
     checkpoint_id: int
     timestamp: int
-    is_savepoint: bool = False
     aligned: bool = True
+    savepoint: str = ""
+    stop: StopMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

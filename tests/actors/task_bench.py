@@ -17,7 +17,8 @@ from rayflink.actors.exchange.frames import (
 )
 from rayflink.actors.exchange.gate import ChannelSpec
 from rayflink.actors.messages import OutputSpec, TaskDeployment, TaskStateChanged
-from rayflink.actors.task import Progress, StreamTask
+from rayflink.actors.progress import Progress
+from rayflink.actors.task import StreamTask
 from rayflink.common.batches import (
     Batch,
     CheckpointBarrier,

@@ -22,9 +22,10 @@ from rayflink.actors.messages import (
     TaskReport,
     TaskStateChanged,
 )
+from rayflink.actors.progress import Progress
 from rayflink.actors.reports import read_reports
 from rayflink.actors.states import ExecutionState, JobStatus
-from rayflink.actors.task import Progress, StreamTask
+from rayflink.actors.task import StreamTask
 from rayflink.actors.terminal import Printed
 from rayflink.common.errors import TaskLost
 from rayflink.common.logs import bound

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from rayflink.actors.messages import CancelTask, CheckpointAcknowledged, TriggerCheckpoint
+from rayflink.actors.progress import Progress
 from rayflink.actors.slicing import Slicer
-from rayflink.actors.task import Progress
 from rayflink.common.batches import Batch, CheckpointBarrier, Element, RowBatch
 from rayflink.operators.base import Operator
 from rayflink.operators.stateless import FlatMapOperator, MapOperator

@@ -19,9 +19,10 @@ import pytest
 from rayflink.actors.exchange.spilled import SpilledSubpartition
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import TaskDeployment
+from rayflink.actors.progress import Progress
 from rayflink.actors.settings import MemorySplit
 from rayflink.actors.states import ExecutionState, JobStatus
-from rayflink.actors.task import Progress, StreamTask
+from rayflink.actors.task import StreamTask
 from rayflink.common.errors import ConfigError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from rayflink.actors.messages import CancelTask, CheckpointAborted, CheckpointComplete
-from rayflink.actors.task import Progress
+from rayflink.actors.progress import Progress
 from rayflink.common.batches import (
     MAX_TIMESTAMP,
     Batch,

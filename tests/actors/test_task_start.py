@@ -15,8 +15,9 @@ import pytest
 import rayflink.actors.task
 from rayflink.actors.exchange.frames import AddCredit
 from rayflink.actors.messages import CancelTask, TaskStateChanged
+from rayflink.actors.progress import Progress
 from rayflink.actors.states import ExecutionState, InvalidStart
-from rayflink.actors.task import Progress, StreamTask
+from rayflink.actors.task import StreamTask
 from rayflink.common.batches import Batch, Element, RowBatch
 from rayflink.operators.base import Operator
 from rayflink.operators.stateless import MapOperator

@@ -1,0 +1,63 @@
+"""When a task may end: after the checkpoint that has all its work in it. Pure."""
+
+from __future__ import annotations
+
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.stop_mode import StopMode
+
+
+class LastCheckpoint:
+    """Follows one task from the end of its data, or from a savepoint that stops it, to the moment at which it may end.
+
+    Args:
+        checkpointing: whether checkpoints are taken by the clock; only then one is awaited after the end of data.
+
+    Source: apache/flink FLIP-147 (checkpoints after tasks finished), FLIP-34 (stop with savepoint).
+    """
+
+    def __init__(self, checkpointing: bool) -> None:
+        self._checkpointing = checkpointing
+        self._data_is_over = False
+        self._first: int | None = None
+        self._suspended_by: int | None = None
+        self.awaited = False
+        """Whether the task has to wait for a checkpoint before it ends."""
+        self.cut = False
+        """Whether it ends in the middle of its data: nothing of it is worked any more."""
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it waits, in the middle of its data, until the savepoint that stops it is complete."""
+        return self._suspended_by is not None
+
+    def data_over(self) -> bool:
+        """All its data is worked; whether a checkpoint has to be asked for."""
+        self._data_is_over = True
+        self.awaited = self.awaited or self._checkpointing
+        return self.awaited
+
+    def taken(self, barrier: CheckpointBarrier) -> None:
+        """The task took its part of a checkpoint."""
+        if self._data_is_over and self._first is None:
+            self._first = barrier.checkpoint_id
+        if barrier.stop is not None:
+            self.awaited = True
+        if barrier.stop is StopMode.SUSPEND:
+            self._suspended_by = barrier.checkpoint_id
+
+    def complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is durable."""
+        if self._first is not None and checkpoint_id >= self._first:
+            self.awaited = False
+        if checkpoint_id == self._suspended_by:
+            self._suspended_by = None
+            self.awaited, self.cut = False, True
+
+    def aborted(self, checkpoint_id: int) -> None:
+        """A checkpoint will never be complete: a task that was suspended for it goes on."""
+        if checkpoint_id == self._suspended_by:
+            self._suspended_by = None
+            self.awaited = self._data_is_over and self._checkpointing
+
+
+__all__ = ["LastCheckpoint"]

@@ -1,0 +1,140 @@
+"""The second part of a task's snapshots: what was captured between two records is written beside the task's work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.errors import described
+from rayflink.common.logs import get_logger
+from rayflink.state.errors import RayflinkError
+from rayflink.state.snapshots import OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
+
+from .checkpoint_statistics import CheckpointMetrics
+from .facilities import Facilities
+
+log = get_logger(__name__)
+
+
+class FinishedWriter(SnapshotWriter, Protocol):
+    """A `SnapshotWriter` as the one who made it uses it."""
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes stored in files."""
+        ...
+
+    def finish(self) -> None:
+        """Return when everything is durable; raises as `put`."""
+        ...
+
+    def abort(self) -> None:
+        """Delete what was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotWritten:
+    """Mail of a task to itself: a snapshot is written, or cannot be, for a reason."""
+
+    checkpoint_id: int
+    snapshots: Mapping[str, StoredSnapshot]
+    metrics: CheckpointMetrics
+    failure: str = ""
+
+
+class SnapshotWriting:
+    """Writes snapshots; one that is given up is deleted.
+
+    Args:
+        lent: by the process: who runs it.
+        clock: `now_ms()` and `monotonic()`.
+        make_writer: where the parts of a checkpoint go.
+        mail: takes a `SnapshotWritten`; called by any thread.
+    """
+
+    def __init__(
+        self,
+        lent: Facilities,
+        clock: Any,
+        make_writer: Callable[[CheckpointBarrier], FinishedWriter],
+        mail: Callable[[SnapshotWritten], None],
+    ) -> None:
+        self.clock = clock
+        self._lent, self._make_writer, self._mail = lent, make_writer, mail
+        self._aborted: set[int] = set()
+        self._under_way: set[int] = set()
+        self._over = False
+
+    def begin(
+        self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
+    ) -> None:
+        """Write a snapshot; a `SnapshotWritten` follows unless it is given up."""
+        self._under_way.add(barrier.checkpoint_id)
+
+        def write() -> None:
+            written = self._write(barrier, captured, metrics)
+            if written is not None:
+                self._mail(written)
+
+        if self._lent.background is None:
+            write()
+        else:
+            self._lent.background(write)
+
+    def give_up(self, checkpoint_id: int) -> None:
+        """Nobody wants that snapshot any more."""
+        if checkpoint_id in self._under_way:
+            self._aborted.add(checkpoint_id)
+
+    def take(self, written: SnapshotWritten) -> bool:
+        """It has come back; whether anybody still wants it."""
+        self._under_way.discard(written.checkpoint_id)
+        wanted = written.checkpoint_id not in self._aborted
+        self._aborted.discard(written.checkpoint_id)
+        return wanted
+
+    def close(self) -> None:
+        """The task has ended: give everything up."""
+        self._over = True
+
+    def _is_given_up(self, checkpoint_id: int) -> bool:
+        return self._over or checkpoint_id in self._aborted
+
+    def _write(
+        self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
+    ) -> SnapshotWritten | None:
+        started, number = self.clock.monotonic(), barrier.checkpoint_id
+        snapshots: dict[str, StoredSnapshot] = {}
+        failure, size = "", 0
+        try:
+            writer = self._make_writer(barrier)
+            try:
+                for operator_id, snapshot in captured.items():
+                    if not self._is_given_up(number):
+                        snapshots[operator_id] = stored(snapshot, writer)
+                writer.finish()
+                size = writer.written_bytes
+                if self._is_given_up(number):
+                    writer.abort()
+            except Exception:
+                writer.abort()
+                raise
+        except Exception as error:  # a full storage, or whatever a user's class raises while it is pickled
+            failure = str(error) if isinstance(error, RayflinkError) else described(error)
+            log.debug("checkpoint %d could not be written", number, exc_info=error)
+        finally:
+            for snapshot in captured.values():
+                if snapshot.capture is not None:
+                    snapshot.capture.release()
+        if self._over:
+            return None
+        took = int((self.clock.monotonic() - started) * 1000)
+        whole = sum(snapshot.size_bytes for snapshot in snapshots.values())
+        measured = replace(metrics, async_ms=took, state_bytes=whole, written_bytes=size)
+        return SnapshotWritten(number, {} if failure else snapshots, measured, failure)
+
+
+__all__ = ["FinishedWriter", "SnapshotWriting", "SnapshotWritten"]
