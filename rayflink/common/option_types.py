@@ -251,7 +251,7 @@ def enum_type(kind: type[E_]) -> ValueType[E_]:
     """The type of an option that takes one member of an enum, by name or value; case, '-' and '_' do not count."""
 
     def fold(text: str) -> str:
-        return text.strip().lower().replace("_", "-")
+        return text.strip().lower().replace("_", "").replace("-", "")
 
     spellings = {fold(text): member for member in kind for text in (member.name, str(member.value))}
 

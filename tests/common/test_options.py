@@ -67,6 +67,12 @@ def test_restart_strategies_bear_flinks_names(value):
     assert Configuration().set_string("restart-strategy.type", value).get(options.RESTART_STRATEGY).value == value
 
 
+@pytest.mark.parametrize("value", ["fixeddelay", "failurerate", "exponentialdelay", "FIXED_DELAY"])
+def test_hyphens_in_the_names_of_restart_strategies_do_not_count(value):
+    found = Configuration().set_string("restart-strategy.type", value).get(options.RESTART_STRATEGY)
+    assert found.value.replace("-", "") == value.lower().replace("_", "")
+
+
 def test_cancellation_interrupts_every_30_s_and_gives_up_after_180_s():
     assert default("task.cancellation.interval") == "30 s"
     assert default("task.cancellation.timeout") == "3 min"
