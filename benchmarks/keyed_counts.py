@@ -12,17 +12,10 @@ import numpy.typing as npt
 
 from rayflink.common.batches import RowBatch
 from rayflink.common.functions import KeyedProcessFunction, RuntimeContext
-from rayflink.common.source import (
-    Boundedness,
-    EnumeratorContext,
-    PendingSplits,
-    Polled,
-    ReaderContext,
-    Source,
-    SplitEnumerator,
-)
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.source import Polled
 from rayflink.state.descriptors import ValueStateDescriptor
+
+from .one_split import OneSplitSource
 
 HOT_KEYS = 50_000
 """Different keys of the draw "hot", spread over all."""
@@ -55,7 +48,7 @@ class Draw:
                 return random.integers(0, hot, count) * (self.keys // hot)
 
 
-class DrawnKeys(Source):
+class DrawnKeys(OneSplitSource):
     """Gives (key, 1): with `fill` each key once in random order, then drawn ones; one reader.
 
     Args:
@@ -65,23 +58,11 @@ class DrawnKeys(Source):
         seconds: time from the first drawn one after which no more are drawn; None: no bound.
     """
 
-    max_parallelism = 1
-
     def __init__(self, draw: Draw, fill: bool, count: int | None = None, seconds: float | None = None) -> None:
         self._draw, self._fill, self._count, self._seconds = draw, fill, count, seconds
 
-    @property
-    def boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return PendingSplits(ctx, [0])
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
-
-    def create_reader(self, ctx: ReaderContext) -> _Reader:
-        return _Reader(self)
+    def cursor(self, given: int) -> _Cursor:
+        return _Cursor(self, given)
 
     def batches(self) -> Iterator[npt.NDArray[np.int64]]:
         """All keys in order, a batch at a time."""
@@ -96,15 +77,6 @@ class DrawnKeys(Source):
                 return
             yield self._draw.sample(random, rows)
             given += rows
-
-
-class _Reader(OneByOneReader):
-    def __init__(self, source: DrawnKeys) -> None:
-        super().__init__()
-        self._source = source
-
-    def open_split(self, split: int) -> SplitCursor:
-        return _Cursor(self._source, split)
 
 
 class _Cursor:

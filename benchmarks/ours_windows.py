@@ -13,18 +13,10 @@ from typing import Any
 
 from rayflink.common.batches import RowBatch, Watermark
 from rayflink.common.functions import AggregateFunction
-from rayflink.common.source import (
-    Boundedness,
-    EnumeratorContext,
-    PendingSplits,
-    Polled,
-    ReaderContext,
-    Source,
-    SplitEnumerator,
-)
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.source import Polled
 
 from .job_numbers import flat, ready_ms
+from .one_split import OneSplitSource
 
 RECORDS = 1_000_000
 SESSIONS = 1_000_000
@@ -50,7 +42,7 @@ class Count(AggregateFunction):
         return acc_a + acc_b
 
 
-class StampedSource(Source):
+class StampedSource(OneSplitSource):
     """Pairs (key, number) with timestamps, and a watermark behind each batch, in one split.
 
     Args:
@@ -62,27 +54,8 @@ class StampedSource(Source):
     def __init__(self, rows: int, keys: int, rate: int) -> None:
         self.rows, self.keys, self.rate = rows, keys, rate
 
-    @property
-    def boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return PendingSplits(ctx, [0])
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
-
-    def create_reader(self, ctx: ReaderContext) -> _StampedReader:
-        return _StampedReader(self)
-
-
-class _StampedReader(OneByOneReader):
-    def __init__(self, source: StampedSource) -> None:
-        super().__init__()
-        self._source = source
-
-    def open_split(self, split: int) -> SplitCursor:
-        return _StampedCursor(self._source, split)
+    def cursor(self, given: int) -> _StampedCursor:
+        return _StampedCursor(self, given)
 
 
 class _StampedCursor:

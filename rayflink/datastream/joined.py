@@ -23,8 +23,8 @@ from .fields import check_fields
 from .keyed import KeyedStream
 from .selectors import field_selector
 from .step import as_type
-from .streams import DataStream
-from .unfinished import Unfinished, tag_of
+from .streams import DataStream, ensure_stream
+from .unfinished import Unfinished, ensure_one_environment, tag_of
 from .windowed import WindowedStream
 
 if TYPE_CHECKING:
@@ -40,9 +40,17 @@ class CoGroupedStreams(Unfinished):
 
     Args:
         stream1, stream2: of one environment.
+
+    Raises:
+        PlanError: they are of two environments.
+        TypeError: one is no stream.
     """
 
+    _step = "co_group"
+
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        ensure_stream(stream2, self._step)
+        ensure_one_environment(stream1, stream2, self._step)
         self._streams = stream1, stream2
 
     def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where:
@@ -164,7 +172,13 @@ class JoinedStreams(CoGroupedStreams):
 
     Args:
         stream1, stream2: of one environment.
+
+    Raises:
+        PlanError: they are of two environments.
+        TypeError: one is no stream.
     """
+
+    _step = "join"
 
     class WithWindow(CoGroupedStreams.WithWindow):
         """Two streams joined by key and window, waiting for the function to work each pair."""

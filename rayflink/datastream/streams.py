@@ -236,10 +236,7 @@ class DataStream(Step):
             PlanError: the other stream is of another environment.
         """
         from .joined import JoinedStreams
-        from .unfinished import ensure_one_environment
 
-        ensure_stream(other, "join")
-        ensure_one_environment(self, other, "join")
         return JoinedStreams(self, other)
 
     def co_group(self, other: DataStream) -> CoGroupedStreams:
@@ -251,10 +248,7 @@ class DataStream(Step):
             PlanError: the other stream is of another environment.
         """
         from .joined import CoGroupedStreams
-        from .unfinished import ensure_one_environment
 
-        ensure_stream(other, "co_group")
-        ensure_one_environment(self, other, "co_group")
         return CoGroupedStreams(self, other)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:

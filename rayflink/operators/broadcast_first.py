@@ -16,13 +16,12 @@ from ..common.batches import (
     MIN_TIMESTAMP,
     Batch,
     Element,
-    LatencyMarker,
     RowBatch,
     Watermark,
     WatermarkStatus,
 )
-from .base import Operator, OperatorContext, OperatorSnapshot
-from .external_sort import input_sort
+from .base import Operator
+from .behind_sort import BehindSort
 from .user_code import list_of, timestamps_of
 
 HELD_ROWS = 1024
@@ -44,87 +43,55 @@ class BroadcastFirst:
         return BroadcastFirstOperator(made) if hasattr(made, "broadcast_input") else made
 
 
-class BroadcastFirstOperator(Operator):
+class BroadcastFirstOperator(BehindSort[Any]):
     """Gives an operator the records of its broadcast input at once, those of the other when that has ended.
 
     Args:
-        operator: has `broadcast_input`.
+        inner: has `broadcast_input`.
     """
 
-    def __init__(self, operator: Any) -> None:
-        self._operator = operator
-        self._holds = True
-
-    def setup(self, ctx: OperatorContext) -> None:
-        super().setup(ctx)
-        self._operator.setup(ctx)
-        self._held = input_sort(ctx)
-
-    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        self._operator.initialize_state(())
-
-    def open(self) -> None:
-        self._operator.open()
-
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        if input_index == self._operator.broadcast_input or not self._holds:
-            return self._operator.process(batch, input_index)  # type: ignore[no-any-return]
+        if input_index == self._inner.broadcast_input or self._is_drained:
+            return self._inner.process(batch, input_index)  # type: ignore[no-any-return]
         values, stamps = list_of(batch), timestamps_of(batch)
         times = repeat(MIN_TIMESTAMP) if stamps is None else stamps
-        self._held.add(repeat(b""), repeat(0), list(zip(values, times, strict=False)))
+        self._sort.add(repeat(b""), repeat(0), list(zip(values, times, strict=False)))
         return ()
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         if watermark.timestamp == MAX_TIMESTAMP:
-            yield from self._released()
-        yield from self._operator.process_watermark(watermark)
+            yield from self.drain()
+        yield from self._inner.process_watermark(watermark)
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        return self._operator.process_status(status)  # type: ignore[no-any-return]
-
-    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
-        return self._operator.process_latency_marker(marker)  # type: ignore[no-any-return]
+        return self._inner.process_status(status)  # type: ignore[no-any-return]
 
     def next_processing_time(self) -> int | None:
-        return self._operator.next_processing_time()  # type: ignore[no-any-return]
+        return self._inner.next_processing_time()  # type: ignore[no-any-return]
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        return self._operator.on_processing_time(now_ms)  # type: ignore[no-any-return]
+        return self._inner.on_processing_time(now_ms)  # type: ignore[no-any-return]
 
     def end_input(self, input_index: int) -> Iterable[Element]:
-        if input_index == self._operator.broadcast_input:
-            yield from self._released()
-        yield from self._operator.end_input(input_index)
+        if input_index == self._inner.broadcast_input:
+            yield from self.drain()
+        yield from self._inner.end_input(input_index)
 
-    def finish(self) -> Iterable[Element]:
-        yield from self._released()
-        yield from self._operator.finish()
-
-    def close(self) -> None:
-        try:
-            self._operator.close()
-        finally:
-            self._held.close()
-
-    def _released(self) -> Iterator[Element]:
-        """Work what was held, in the order in which it came; the next call finds nothing."""
-        if not self._holds:
-            return
-        self._holds = False
+    def worked(self) -> Iterator[Element]:
         held: list[tuple[Any, int]] = []
-        for *_, record in self._held.sorted():
+        for *_, record in self._sort.sorted():
             held.append(record)
             if len(held) == HELD_ROWS:
-                yield from self._worked(held)
+                yield from self._batch_worked(held)
                 held = []
         if held:
-            yield from self._worked(held)
+            yield from self._batch_worked(held)
 
-    def _worked(self, held: list[tuple[Any, int]]) -> Iterable[Element]:
+    def _batch_worked(self, held: list[tuple[Any, int]]) -> Iterable[Element]:
         times = [time for _, time in held]
         has_times = any(time != MIN_TIMESTAMP for time in times)
         batch = RowBatch([value for value, _ in held], times if has_times else None)
-        return self._operator.process(batch, 1 - self._operator.broadcast_input)  # type: ignore[no-any-return]
+        return self._inner.process(batch, 1 - self._inner.broadcast_input)  # type: ignore[no-any-return]
 
 
 __all__ = ["BroadcastFirst", "BroadcastFirstOperator"]

@@ -64,7 +64,26 @@ class Evictor(Generic[T, W]):
         """
 
 
-class CountEvictor(Evictor[T, W]):
+class _OnOneSide(Evictor[T, W]):
+    """Takes records out before the window's function, or behind it."""
+
+    def __init__(self, do_evict_after: bool) -> None:
+        self._do_evict_after = do_evict_after
+
+    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if not self._do_evict_after:
+            self._evict(elements)
+
+    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+        if self._do_evict_after:
+            self._evict(elements)
+
+    @abstractmethod
+    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+        """Take elements out."""
+
+
+class CountEvictor(_OnOneSide[T, W]):
     """Keeps the newest records.
 
     >>> from rayflink.datastream import StreamExecutionEnvironment
@@ -82,7 +101,8 @@ class CountEvictor(Evictor[T, W]):
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         if max_count < 0:
             raise ValueError(f"CountEvictor needs a count of at least 0 records, got {max_count}")
-        self._max_count, self._do_evict_after = max_count, do_evict_after
+        super().__init__(do_evict_after)
+        self._max_count = max_count
 
     @staticmethod
     def of(max_count: int, do_evict_after: bool = False) -> CountEvictor[Any, Any]:
@@ -93,19 +113,11 @@ class CountEvictor(Evictor[T, W]):
         """
         return CountEvictor(max_count, do_evict_after)
 
-    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if not self._do_evict_after:
-            self._evict(elements)
-
-    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if self._do_evict_after:
-            self._evict(elements)
-
     def _evict(self, elements: list[TimestampedValue[T]]) -> None:
         del elements[: max(len(elements) - self._max_count, 0)]
 
 
-class TimeEvictor(Evictor[T, W]):
+class TimeEvictor(_OnOneSide[T, W]):
     """Keeps the records that are less than so long before the newest one, by their timestamps.
 
     Records without timestamps all stay.
@@ -121,7 +133,8 @@ class TimeEvictor(Evictor[T, W]):
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
         if window_size <= 0:
             raise ValueError(f"TimeEvictor needs a time above 0, got {window_size} ms")
-        self._window_size, self._do_evict_after = window_size, do_evict_after
+        super().__init__(do_evict_after)
+        self._window_size = window_size
 
     @staticmethod
     def of(window_size: Length, do_evict_after: bool = False) -> TimeEvictor[Any, Any]:
@@ -131,14 +144,6 @@ class TimeEvictor(Evictor[T, W]):
             ValueError: it is not above 0.
         """
         return TimeEvictor(to_millis(window_size), do_evict_after)
-
-    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if not self._do_evict_after:
-            self._evict(elements)
-
-    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if self._do_evict_after:
-            self._evict(elements)
 
     def _evict(self, elements: list[TimestampedValue[T]]) -> None:
         stamps = [element.timestamp for element in elements if element.timestamp is not None]
@@ -150,7 +155,7 @@ class TimeEvictor(Evictor[T, W]):
         return f"TimeEvictor({self._window_size})"
 
 
-class DeltaEvictor(Evictor[T, W]):
+class DeltaEvictor(_OnOneSide[T, W]):
     """Keeps the records that differ from the newest one by less than a threshold.
 
     >>> evictor = DeltaEvictor.of(3, lambda old, new: new - old)
@@ -168,8 +173,8 @@ class DeltaEvictor(Evictor[T, W]):
     def __init__(
         self, threshold: float, delta_function: Callable[[Any, Any], float], do_evict_after: bool = False
     ) -> None:
+        super().__init__(do_evict_after)
         self._threshold, self._delta = threshold, delta_of(delta_function)
-        self._do_evict_after = do_evict_after
 
     @staticmethod
     def of(
@@ -181,14 +186,6 @@ class DeltaEvictor(Evictor[T, W]):
             TypeError: the delta function is none.
         """
         return DeltaEvictor(threshold, delta_function, do_evict_after)
-
-    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if not self._do_evict_after:
-            self._evict(elements)
-
-    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
-        if self._do_evict_after:
-            self._evict(elements)
 
     def _evict(self, elements: list[TimestampedValue[T]]) -> None:
         if elements:

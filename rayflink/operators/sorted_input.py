@@ -20,14 +20,14 @@ from ..common.batches import (
     ArrowBatch,
     Batch,
     Element,
-    LatencyMarker,
     RowBatch,
     Watermark,
     WatermarkStatus,
     rows_of,
 )
-from .base import Operator, OperatorContext, OperatorSnapshot
-from .external_sort import Entry, input_sort
+from .base import Operator
+from .behind_sort import BehindSort
+from .external_sort import Entry
 from .keyed_base import KeyedOperator
 from .user_code import list_of, timestamps_of
 
@@ -50,31 +50,16 @@ class SortedInput:
         return SortedInputOperator(made) if isinstance(made, KeyedOperator) else made
 
 
-class SortedInputOperator(Operator):
+class SortedInputOperator(BehindSort[KeyedOperator]):
     """Gives a keyed operator its records key by key, by time within a key, once all are there.
 
     Args:
-        keyed: the operator.
+        inner: the operator.
     """
 
-    def __init__(self, keyed: KeyedOperator) -> None:
-        self._keyed = keyed
-        self._drained = False
-
-    def setup(self, ctx: OperatorContext) -> None:
-        super().setup(ctx)
-        self._keyed.setup(ctx)
-        self._sort = input_sort(ctx)
-
-    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        self._keyed.initialize_state(())
-
-    def open(self) -> None:
-        self._keyed.open()
-
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        assert not self._drained, "a record came after the end of event time"
-        keyed, values = self._keyed, list_of(batch)
+        assert not self._is_drained, "a record came after the end of event time"
+        keyed, values = self._inner, list_of(batch)
         if input_index == getattr(keyed, "broadcast_input", None):
             return keyed.process(batch, input_index)  # before all that is sorted
         keys = keyed.keys_of_input(batch, input_index)
@@ -86,37 +71,20 @@ class SortedInputOperator(Operator):
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         if watermark.timestamp == MAX_TIMESTAMP:
-            yield from self._drain()
+            yield from self.drain()
             yield watermark
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
         return ()
 
-    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
-        return self._keyed.process_latency_marker(marker)
-
-    def finish(self) -> Iterable[Element]:
-        yield from self._drain()
-        yield from self._keyed.finish()
-
-    def close(self) -> None:
-        try:
-            self._keyed.close()
-        finally:
-            self._sort.close()
-
-    def _drain(self) -> Iterator[Element]:
-        """Work everything; the next call finds nothing."""
-        if self._drained:
-            return
-        self._drained = True
-        for chunk, ends_keys in _chunks(self._sort.sorted(), CHUNK_ROWS if self._keyed.gives_running_results else 1):
-            yield from self._worked(chunk, ends_keys)
+    def worked(self) -> Iterator[Element]:
+        for chunk, ends_keys in _chunks(self._sort.sorted(), CHUNK_ROWS if self._inner.gives_running_results else 1):
+            yield from self._chunk_worked(chunk, ends_keys)
             if ends_keys:
-                yield from self._keyed.end_of_keys()
+                yield from self._inner.end_of_keys()
 
-    def _worked(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
-        keyed = self._keyed
+    def _chunk_worked(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
+        keyed = self._inner
         for at, run in _runs_of_one_input(chunk):
             values = [entry[3][1] for entry in run]
             times = [entry[1] for entry in run]

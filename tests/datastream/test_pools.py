@@ -84,5 +84,5 @@ def test_what_cannot_be_hosted_is_refused_in_the_users_line():
     stream = environment().from_collection([1])
     with pytest.raises(InvalidFunction, match="give the class a method __call__"):
         stream.map_batches(object, concurrency=2)
-    with pytest.raises(ValueError, match="size must be a number of at least 1, found 0"):
+    with pytest.raises(ValueError, match="concurrency must be a number of at least 1, or an ActorPool, found 0"):
         stream.map_batches(tenfold, concurrency=0)

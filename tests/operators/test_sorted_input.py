@@ -99,16 +99,16 @@ def test_the_state_of_a_key_is_gone_when_the_next_keys_come(monkeypatch: pytest.
     most = 0
     with OperatorHarness(SortedInput(lambda: KeyedProcessOperator(first, Told()))) as harness:
         [operator] = harness.operators
-        backend = operator._keyed.backend  # type: ignore[attr-defined]
+        backend = operator._inner.backend  # type: ignore[attr-defined]
         table = backend.table(ValueStateDescriptor("count"))
-        end_of_keys = operator._keyed.end_of_keys  # type: ignore[attr-defined]
+        end_of_keys = operator._inner.end_of_keys  # type: ignore[attr-defined]
 
         def counted() -> Any:
             nonlocal most
             most = max(most, len(table))
             yield from end_of_keys()
 
-        operator._keyed.end_of_keys = counted  # type: ignore[attr-defined]
+        operator._inner.end_of_keys = counted  # type: ignore[attr-defined]
         harness.process_batch(_rows(1_000))
         harness.give(END)
         assert len([value for value in harness.output_values() if len(value) == 4]) == 2_000
