@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	    python=$$(PYTHON="$(PYTHON)" .ci/find-python) && "$$python" -m venv --clear "$(VENV)" || exit 1; \
 	fi; \
 	echo "setting up $(VENV) with $$("$(BIN)/python" --version)"
-	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[examples,test,dev]"
+	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[examples,s3,test,dev]"
 	@touch "$@"
 
 $(DOCS_READY): $(READY)

@@ -42,6 +42,27 @@ class MissingFileError(StorageError):
         )
 
 
+class StorageNotSupported(StorageError):
+    """No storage can be opened at an address; the cause says what to do."""
+
+    def __str__(self) -> str:
+        return f"checkpoint storage {self.url} could not {self.action}: {self.cause}"
+
+
+def checked_path(path: str, url: str, action: str) -> str:
+    """The path, where it names a file inside a storage.
+
+    Raises:
+        StorageError: it is empty or absolute, or has a step that is empty, "." or "..".
+
+    >>> checked_path("chk-7/_metadata", "/data", "read")
+    'chk-7/_metadata'
+    """
+    if "\0" in path or any(step in ("", ".", "..") for step in path.split("/")):
+        raise StorageError(f"{action} {path!r}", url, "it is no path inside the storage, such as 'chk-7/_metadata'")
+    return path
+
+
 class Storage(Protocol):
     """The files below `url`; may be used by several threads. Every method may raise `StorageError`."""
 
@@ -51,7 +72,11 @@ class Storage(Protocol):
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
+        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does.
+
+        Raises:
+            StorageError: it could not be written, or nobody knows whether it was: the answer was lost.
+        """
         ...
 
     def upload(self, path: str, local: Path) -> None:
@@ -79,4 +104,4 @@ class Storage(Protocol):
         ...
 
 
-__all__ = ["MissingFileError", "Storage", "StorageError"]
+__all__ = ["MissingFileError", "Storage", "StorageError", "StorageNotSupported", "checked_path"]

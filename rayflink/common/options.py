@@ -366,6 +366,15 @@ CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None,
                               "Directory of savepoints that name none.", ("state.savepoints.dir",),
                               unheeded="takes no savepoints")
+S3_ENDPOINT = _option(_K, "s3.endpoint", STRING, None, "URL of the server of `s3://` directories. Default: the "
+                      "environment's, else Amazon's.", unheeded=_NO_CHECKPOINTS)
+S3_ACCESS_KEY = _option(_K, "s3.access-key", STRING, None, "Access key for it. Default: the environment's credentials.",
+                        unheeded=_NO_CHECKPOINTS)
+S3_SECRET_KEY = _option(_K, "s3.secret-key", STRING, None, "Secret of that key.", unheeded=_NO_CHECKPOINTS)
+S3_PATH_STYLE = _option(_K, "s3.path.style.access", BOOLEAN, True, "Name the bucket in the path, not in the host.",
+                        unheeded=_NO_CHECKPOINTS)
+S3_REGION = _option(_K, "s3.region", STRING, None, "Region of the bucket. Default: that of the environment.",
+                    ("s3.endpoint.region",), unheeded=_NO_CHECKPOINTS)
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
                         "Where keyed state lives between records: as objects in memory, or in RocksDB behind a cache, "
                         "which writes nothing to disk before the cache is full. Batch jobs keep one key's state, in "

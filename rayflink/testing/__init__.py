@@ -1,4 +1,4 @@
-"""The test kit: operators under every hardship, whole jobs from a seed, laws of backends. See docs/testing.md."""
+"""The test kit: operators under every hardship, whole jobs from a seed, laws of stores. See docs/testing.md."""
 
 from .cases import TO_ALL
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
@@ -23,6 +23,7 @@ from .hardships import HARDSHIPS, verify
 from .harness import OperatorHarness, Place, rescaled_snapshots
 from .simulation import SimulatedCluster, simulate
 from .sources import CRASH, PAUSE, Crash, Pause, ScriptedCrash, ScriptedSource
+from .storage_laws import STORAGE_LAWS, check_storage
 from .story import Happening, Story
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Pause",
     "Place",
     "ReorderCalls",
+    "STORAGE_LAWS",
     "ScriptedCrash",
     "ScriptedSource",
     "SimulatedCluster",
@@ -58,6 +60,7 @@ __all__ = [
     "active",
     "at",
     "check_backend",
+    "check_storage",
     "columns",
     "end",
     "idle",

@@ -1,0 +1,243 @@
+"""A checkpoint storage in a folder of a file system that every node reaches."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from .storage import MissingFileError, StorageError, StorageNotSupported, checked_path
+
+T = TypeVar("T")
+
+UNFINISHED = ".unfinished"
+"""The folder below a storage's address where files are written before they get their names."""
+_ABANDONED_AFTER_S = 3_600
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_COPIED_AT_ONCE = 1 << 20
+_TRIES = 100
+
+
+class LocalStorage:
+    """The files in a folder, by a path or a ``file://`` URL.
+
+    A file is written under another name, made durable, and then linked to its own name, which fails when there is one:
+    so it appears whole or not at all, and one of several writers wins, over NFS too. What a writer that was killed
+    left behind is removed an hour later by the next one. Folders that become empty go with their last file.
+
+    Args:
+        address: absolute, or relative to the current folder.
+
+    Raises:
+        StorageNotSupported: a ``file://`` URL that names another host.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        text = os.fspath(address)
+        self._root = _folder_of(text)
+        self.url = self._root.as_uri() if text.startswith("file:") else str(self._root)
+        self._swept = False
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
+        with self._errors("write", path):
+            return self._write(path, lambda out: out.write(data))
+
+    def upload(self, path: str, local: Path) -> None:
+        """Write a file with the bytes of a local one."""
+        with self._errors("write", path), local.open("rb") as source:
+            if not self._write(path, lambda out: shutil.copyfileobj(source, out, _COPIED_AT_ONCE)):
+                raise FileExistsError(errno.EEXIST, "there is a file of that name already")
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file, from `offset` on, `length` at most."""
+        with self._open(path) as source:
+            source.seek(offset)
+            return source.read() if length is None else source.read(length)
+
+    def download(self, path: str, local: Path) -> None:
+        """Write the bytes of a file to a local one."""
+        with self._open(path) as source, local.open("wb") as target:
+            shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
+
+    def list(self, folder: str = "") -> list[str]:
+        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        with self._errors("list", folder or "its files"):
+            if folder:
+                checked_path(folder, self.url, "list")
+            return sorted(self._walk(folder))
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        with self._errors("delete", path):
+            target = self._root / checked_path(path, self.url, "delete")
+            try:
+                target.unlink()
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                return
+            self._prune(target.parent)
+
+    @contextmanager
+    def _open(self, path: str) -> Iterator[BinaryIO]:
+        with self._errors("read", path):
+            target = self._root / checked_path(path, self.url, "read")
+            try:
+                source = target.open("rb")
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                raise MissingFileError(f"read {path}", self.url, str(target)) from error
+            with source:
+                yield source
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        """Files below a folder; what goes meanwhile may be among them or not."""
+        try:
+            with os.scandir(self._root / folder) as entries:
+                found = list(entries)
+        except OSError as error:
+            if error.errno not in _ABSENT:
+                raise
+            return
+        for entry in found:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir():
+                if name != UNFINISHED:
+                    yield from self._walk(name)
+            elif entry.is_file():
+                yield name
+
+    def _write(self, path: str, fill: Callable[[BinaryIO], object]) -> bool:
+        """Let a file appear with what `fill` writes; False when there is one."""
+        target = self._root / checked_path(path, self.url, "write")
+        if target.exists():
+            return False
+        self._sweep()
+        unfinished = self._root / UNFINISHED / uuid.uuid4().hex
+        try:
+            with _made_again(unfinished, lambda: unfinished.open("xb")) as out:
+                fill(out)
+                out.flush()
+                os.fsync(out.fileno())
+            if not _made_again(target, lambda: _linked(unfinished, target)):
+                return False
+        finally:
+            with suppress(OSError):  # what is left is swept later
+                unfinished.unlink()
+        _sync(target.parent)
+        return True
+
+    def _sweep(self) -> None:
+        """Remove what was abandoned unfinished, once in the life of this object."""
+        if self._swept:
+            return
+        self._swept = True
+        latest = time.time() - _ABANDONED_AFTER_S
+        for name in self._walk(UNFINISHED):
+            abandoned = self._root / name
+            try:
+                if abandoned.stat().st_mtime < latest:
+                    abandoned.unlink()
+            except FileNotFoundError:
+                continue  # its writer was not dead, or somebody else sweeps too
+
+    def _prune(self, folder: Path) -> None:
+        """Remove folders that are empty, from this one up to the root."""
+        while folder != self._root:
+            if not _removed(folder):
+                return
+            folder = folder.parent
+        if _removed(self._root / UNFINISHED):
+            _removed(self._root)
+
+    @contextmanager
+    def _errors(self, verb: str, path: str) -> Iterator[None]:
+        """Errors of the operating system as those of a storage."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"{verb} {path}", self.url, _cause(error)) from error
+
+
+def _folder_of(address: str) -> Path:
+    if not address.startswith("file:"):
+        return Path(address).absolute()
+    parts = urlsplit(address)
+    if parts.netloc not in ("", "localhost"):
+        wanted = f"found the host {parts.netloc!r}, wanted none; write file:///{parts.netloc}{parts.path}"
+        raise StorageNotSupported("be opened", address, wanted)
+    return Path(unquote(parts.path)).absolute()
+
+
+def _made_again(target: Path, make: Callable[[], T]) -> T:
+    """What `make` gives, with the folder of the target made first, again when a deletion removes it meanwhile."""
+    for _ in range(_TRIES):
+        try:
+            _make_folder(target.parent)
+            return make()
+        except FileNotFoundError as error:
+            gone = error
+    raise gone
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder that lasts, and those above it."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if folder.is_file():
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is a file, a folder is wanted") from None
+        return
+    _sync(folder.parent)
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name; False when somebody else has it."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise OSError(error.errno, f"{error.strerror}; a file system with hard links is wanted") from error
+        if error.errno != errno.EEXIST:
+            raise
+        return source.stat().st_nlink == 2  # over NFS a call that is repeated finds what it did itself
+    return True
+
+
+def _removed(folder: Path) -> bool:
+    """Remove a folder that is empty; False when it is still there: then somebody needs it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return not folder.exists()
+    return True
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _cause(error: OSError) -> str:
+    name = errno.errorcode.get(error.errno or 0, type(error).__name__)
+    return f"{error.strerror or error} ({name})" + (f": {error.filename}" if error.filename else "")
+
+
+__all__ = ["UNFINISHED", "LocalStorage"]

@@ -1,0 +1,145 @@
+"""A checkpoint storage in an object store: S3 and what speaks its protocol, Google Cloud Storage, Azure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from .storage import MissingFileError, StorageError, StorageNotSupported, checked_path
+
+S3_SCHEMES = ("s3", "s3a")
+SCHEMES = (*S3_SCHEMES, "gs", "az", "adl", "azure", "abfs", "abfss")
+_S3_OPTIONS = {"s3.endpoint": "endpoint", "s3.access-key": "access_key_id", "s3.secret-key": "secret_access_key"}
+_S3_OPTIONS["s3.region"] = "region"
+_PATH_STYLE = "s3.path.style.access"
+_MOVED_AT_ONCE = 16 << 20
+_CLIENT = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)}
+_RETRIES = {
+    "max_retries": 5,
+    "retry_timeout": timedelta(seconds=30),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
+}
+
+
+class ObjectStorage:
+    """The objects below a URL. Files are made by conditional PUT, so one of several writers wins.
+
+    A request that fails is tried again for half a minute. Credentials and endpoints that no option gives are those of
+    the environment, as in ``AWS_ACCESS_KEY_ID``.
+
+    Args:
+        url: such as ``s3://bucket/folder``.
+        options: Flink's ``s3.`` options by name; others are left alone.
+
+    Raises:
+        StorageNotSupported: the package that speaks to object stores is not installed.
+        StorageError: the URL or the options are refused.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        self.url = url.rstrip("/")
+        try:
+            import obstore
+            from obstore.exceptions import AlreadyExistsError, BaseError
+            from obstore.store import from_url
+        except ImportError as error:
+            wanted = f"found no package obstore ({error}); pip install 'rayflink[s3]' on every node"
+            raise StorageNotSupported("be opened", self.url, wanted) from error
+        self._objects: Any = obstore
+        self._refusals = (BaseError, OSError, ValueError)
+        self._taken = (AlreadyExistsError, FileExistsError)
+        config, client = _configuration(self.url, options)
+        with self._errors("be opened", self.url):
+            self._store: Any = from_url(self.url, config=config, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
+        with self._errors("write", path):
+            try:
+                # In parts it would be neither atomic nor conditional.
+                self._objects.put(self._store, self._checked(path, "write"), data, mode="create", use_multipart=False)
+            except self._taken:
+                return False
+        return True
+
+    def upload(self, path: str, local: Path) -> None:
+        """Write a file with the bytes of a local one."""
+        with self._errors("write", path):
+            self._objects.put(self._store, self._checked(path, "write"), local, chunk_size=_MOVED_AT_ONCE)
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file, from `offset` on, `length` at most."""
+        with self._errors("read", path):
+            if offset == 0 and length is None:
+                return bytes(self._objects.get(self._store, self._checked(path, "read")).bytes())
+            rest = max(0, self._size(path) - offset)
+            wanted = rest if length is None else min(rest, length)
+            if wanted == 0:
+                return b""
+            return bytes(self._objects.get_range(self._store, path, start=offset, length=wanted))
+
+    def download(self, path: str, local: Path) -> None:
+        """Write the bytes of a file to a local one."""
+        with self._errors("read", path):
+            size = self._size(path)
+            with local.open("wb") as target:
+                for at in range(0, size, _MOVED_AT_ONCE):
+                    length = min(_MOVED_AT_ONCE, size - at)
+                    target.write(self._objects.get_range(self._store, path, start=at, length=length))
+
+    def list(self, folder: str = "") -> list[str]:
+        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        with self._errors("list", folder or "its files"):
+            prefix = self._checked(folder, "list") if folder else None
+            return sorted(found["path"] for part in self._objects.list(self._store, prefix=prefix) for found in part)
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        with self._errors("delete", path):
+            try:
+                self._objects.delete(self._store, self._checked(path, "delete"))
+            except FileNotFoundError:
+                return
+
+    def _size(self, path: str) -> int:
+        return int(self._objects.head(self._store, self._checked(path, "read"))["size"])
+
+    def _checked(self, path: str, action: str) -> str:
+        return checked_path(path, self.url, action)
+
+    @contextmanager
+    def _errors(self, verb: str, path: str) -> Iterator[None]:
+        """What the client raises as errors of a storage."""
+        try:
+            yield
+        except self._refusals as error:
+            # The client tells more in further lines, and the server's answer in XML.
+            cause = str(error).partition("\n")[0].partition("<?xml")[0].rstrip(" :")
+            if verb == "read" and isinstance(error, FileNotFoundError) and error.errno is None:
+                raise MissingFileError(f"read {path}", self.url, cause) from error
+            raise StorageError(verb if path == self.url else f"{verb} {path}", self.url, cause) from error
+
+
+def _configuration(url: str, options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the client is told about the store, and about how to speak to it."""
+    config: dict[str, Any] = {}
+    client: dict[str, Any] = dict(_CLIENT)
+    scheme, _, rest = url.partition("://")
+    if scheme not in S3_SCHEMES:
+        return config, client
+    config = {name: options[option] for option, name in _S3_OPTIONS.items() if options.get(option)}
+    in_host = options.get(_PATH_STYLE, "true").lower() == "false"
+    config["virtual_hosted_style_request"] = in_host
+    if endpoint := config.get("endpoint", ""):
+        protocol, separator, host = endpoint.rpartition("://")
+        protocol = protocol if separator else "https"
+        config["endpoint"] = f"{protocol}://{rest.partition('/')[0]}.{host}" if in_host else f"{protocol}://{host}"
+        config.setdefault("region", "us-east-1")
+    client["allow_http"] = True  # where an address says so
+    return config, client
+
+
+__all__ = ["S3_SCHEMES", "SCHEMES", "ObjectStorage"]

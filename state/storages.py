@@ -1,0 +1,35 @@
+"""Which checkpoint storage an address means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .local_storage import LocalStorage
+from .object_storage import SCHEMES, ObjectStorage
+from .storage import Storage, StorageNotSupported
+
+
+def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
+    """The storage at an address; nothing is written yet.
+
+    Args:
+        url: a path, a ``file://`` URL, or the URL of an object store, as in ``s3://bucket/folder``.
+        options: Flink's ``s3.`` options by name, as texts.
+
+    Raises:
+        StorageNotSupported: no such scheme, or its package is not installed.
+        StorageError: the address or the options are refused.
+
+    >>> open_storage("file:///data/checkpoints").url
+    'file:///data/checkpoints'
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme == "file":
+        return LocalStorage(url)
+    if scheme in SCHEMES:
+        return ObjectStorage(url, options or {})
+    wanted = f"found the scheme {scheme}://, wanted a path or one of {', '.join(f'{name}://' for name in SCHEMES)}"
+    raise StorageNotSupported("be opened", url, f"{wanted}; or mount it as a folder on every node")
+
+
+__all__ = ["open_storage"]
