@@ -54,6 +54,7 @@ from .job import JobMaster
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
+from .ray_resources import cluster_has
 from .ray_spills import may_spill, remove_spills_of
 from .ray_task import Surroundings
 from .reports import read_reports
@@ -261,22 +262,17 @@ class Coordinator:
         for attempt in self._calls.waiting():  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
-            self._events.put(SlotsRefused(self._resources()))
+            self._events.put(SlotsRefused(cluster_has()))
         elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
             self._noted_at = now
             asked = slots_asked(self._job.graph, self._submission.slot_cpus)
-            self._note = f"waiting for {asked}; {self._resources()}"
+            self._note = f"waiting for {asked}; {cluster_has()}"
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
         if self._granted or now - self._asked_at <= self._settings.slot_timeout_ms / 1000:
             self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
-
-    def _resources(self) -> str:
-        total = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
-        free = ray.available_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
-        return f"the cluster has {total:g} CPUs, {free:g} of them free"
 
     def _carry_out(self, commands: list[Command]) -> None:
         deploys = [command for command in commands if isinstance(command, DeployTask)]

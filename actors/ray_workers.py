@@ -9,9 +9,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from rayflink.operators.workers import WorkerLost, WorkerSpec
+from rayflink.operators.workers import MAKES_FUNCTION, WorkerLost, WorkerSpec
 
 from .model_actor import ModelActor
+from .ray_resources import cluster_has
 from .user_code import pack
 
 
@@ -36,9 +37,17 @@ class RayWorker:
         packed = pack(spec.function, f"the function of {spec.name!r}")
         blueprint: Any = ray.remote(**options)(ModelActor)
         self._actor: Any = blueprint.remote(packed)
+        self._there = self._actor.__ray_ready__.remote().future()
+        amounts = {"CPU": spec.num_cpus, "GPU": spec.num_gpus, **spec.resources}
+        self._takes = [name for name, amount in amounts.items() if amount]
 
     async def ready(self) -> None:
         await _answer(self._actor.ready.remote())
+
+    async def awaited(self) -> str:
+        if self._there.done():
+            return MAKES_FUNCTION
+        return await asyncio.to_thread(cluster_has, self._takes or ["CPU"])
 
     async def call(self, data: Any) -> Any:
         if not isinstance(data, list):

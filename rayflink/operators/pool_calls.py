@@ -9,31 +9,35 @@ from typing import Any
 
 from ..common.actor_pool import ActorPool
 from ..common.errors import described
+from ..common.logs import get_logger
 from ..common.metrics import MetricGroup
 from .circuit_breaker import CircuitBreaker, CircuitOpen
 from .workers import Worker, WorkerLost, WorkerSpec
+
+log = get_logger(__name__)
+
+TELL_AFTER_MS = 5_000
+"""A worker that is waited for so long is told of in the log."""
+TELL_EVERY_MS = 30_000
 
 
 class NoWorker(Exception):
     """A worker was not there in time.
 
     Args:
-        spec: what was asked for.
+        wanted: what its process takes.
         waited_ms: how long.
+        awaited: why it was not there.
     """
 
-    def __init__(self, spec: WorkerSpec, waited_ms: int) -> None:
-        super().__init__(spec, waited_ms)
-        self.spec, self.waited_ms = spec, waited_ms
+    def __init__(self, wanted: str, waited_ms: int, awaited: str) -> None:
+        super().__init__(wanted, waited_ms, awaited)
+        self.wanted, self.waited_ms, self.awaited = wanted, waited_ms, awaited
 
     def __str__(self) -> str:
-        spec = self.spec
-        asked = f"num_cpus={spec.num_cpus}, num_gpus={spec.num_gpus}"
-        if spec.resources:
-            asked += f", resources={spec.resources}"
         return (
-            f"a process with {asked} was not there, with its function, within {self.waited_ms} ms; give the cluster "
-            "more, ask for less or for fewer processes, or raise start_timeout_ms"
+            f"a process with {self.wanted} was not there, with its function, within {self.waited_ms} ms: "
+            f"{self.awaited}; give the cluster more, ask for less or for fewer processes, or raise start_timeout_ms"
         )
 
 
@@ -87,7 +91,7 @@ class PoolCalls:
         self._workers: list[Worker] = []
         self._started: set[Worker] = set()
         self._breaker = CircuitBreaker(pool.open_after, pool.probe_after_ms)
-        self._last = ""
+        self._last, self._tell_at_ms = "", 0
         self._retries, self._failures = metrics.counter("numRetries"), metrics.counter("numFailures")
         self._timeouts, self._lost = metrics.counter("numTimeouts"), metrics.counter("numWorkersLost")
         metrics.gauge("circuitBreaker", lambda: self._breaker.state)
@@ -138,9 +142,10 @@ class PoolCalls:
         pool, started = self._pool, asyncio.get_running_loop().time()
         try:
             if worker not in self._started:
-                if not await _is_done(worker.ready(), pool.start_timeout_ms):
+                if not await self._is_ready(worker):
+                    missing = NoWorker(self._spec.wanted, pool.start_timeout_ms, await worker.awaited())
                     self._replace(worker)
-                    return self._failed(NoWorker(self._spec, pool.start_timeout_ms))
+                    return self._failed(missing)
                 self._started.add(worker)
             started = asyncio.get_running_loop().time()
             call = asyncio.ensure_future(worker.call(data))
@@ -159,6 +164,24 @@ class PoolCalls:
         self._free.put_nowait(worker)
         self._breaker.succeeded()
         return BatchAnswer(result, None, asyncio.get_running_loop().time() - started)
+
+    async def _is_ready(self, worker: Worker) -> bool:
+        """Whether it is there in time; the log says meanwhile what is waited for."""
+        telling = asyncio.ensure_future(self._tell_what_is_awaited(worker))
+        try:
+            return await _is_done(worker.ready(), self._pool.start_timeout_ms)
+        finally:
+            telling.cancel()
+
+    async def _tell_what_is_awaited(self, worker: Worker) -> None:
+        await asyncio.sleep(TELL_AFTER_MS / 1000)
+        while True:
+            if (now := _now_ms()) >= self._tell_at_ms:  # once for all that are waited for
+                self._tell_at_ms = now + TELL_EVERY_MS
+                absent, awaited = self._size - len(self._started), await worker.awaited()
+                line = "%r waits for %d of its %d processes, each with %s: %s"
+                log.warning(line, self._spec.name, absent, self._size, self._spec.wanted, awaited)
+            await asyncio.sleep(TELL_EVERY_MS / 1000)
 
     def _failed(self, error: BaseException) -> BatchAnswer:
         self._failures.inc()

@@ -94,6 +94,16 @@ class WorkerSpec:
     num_gpus: float = 0
     resources: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def wanted(self) -> str:
+        """What its process takes, for people.
+
+        >>> WorkerSpec(BatchFunction(list, "rows"), "score", 0.5).wanted
+        'num_cpus=0.5, num_gpus=0'
+        """
+        rest = f", resources={self.resources}" if self.resources else ""
+        return f"num_cpus={self.num_cpus}, num_gpus={self.num_gpus}{rest}"
+
 
 class Worker(Protocol):
     """Works one batch at a time; its methods run in an event loop."""
@@ -104,6 +114,9 @@ class Worker(Protocol):
         Raises:
             WorkerLost: its process is gone.
         """
+
+    async def awaited(self) -> str:
+        """Why it is not ready yet, for people."""
 
     async def call(self, data: Any) -> Any:
         """What the function gives for a batch.
@@ -116,6 +129,9 @@ class Worker(Protocol):
         """End it, with what it works at."""
 
 
+MAKES_FUNCTION = "its process is there and makes its function"
+
+
 class ThreadWorker:
     """A worker in a thread of this process, which a call that hangs does not keep from ending."""
 
@@ -126,6 +142,9 @@ class ThreadWorker:
 
     async def ready(self) -> None:
         await self._answer()
+
+    async def awaited(self) -> str:
+        return MAKES_FUNCTION
 
     async def call(self, data: Any) -> Any:
         return await self._answer(data)
@@ -159,6 +178,9 @@ class InlineWorker:
     async def ready(self) -> None:
         self._function.open()
 
+    async def awaited(self) -> str:
+        return MAKES_FUNCTION
+
     async def call(self, data: Any) -> Any:
         return self._function(data)
 
@@ -173,4 +195,7 @@ def worker_opener(ctx: OperatorContext) -> Callable[[WorkerSpec], Worker]:
     return InlineWorker if ctx.wake is None else ThreadWorker
 
 
-__all__ = ["BatchFunction", "InlineWorker", "ThreadWorker", "Worker", "WorkerLost", "WorkerSpec", "worker_opener"]
+__all__ = [
+    "MAKES_FUNCTION", "BatchFunction", "InlineWorker", "ThreadWorker", "Worker", "WorkerLost", "WorkerSpec",
+    "worker_opener",
+]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.common import Time
+from rayflink.common.errors import JobFailed
 from rayflink.datastream import ActorPool, AsyncDataStream, StreamExecutionEnvironment
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -44,3 +45,11 @@ def test_coroutines_run_in_the_process_of_their_slot():
     numbers = StreamExecutionEnvironment().from_sequence(1, 100)
     found = list(AsyncDataStream.ordered_wait(numbers, where, Time.seconds(10), 20).execute_and_collect())
     assert [n for n, _ in found] == list(range(1, 101)) and os.getpid() not in {pid for _, pid in found}
+
+
+def test_a_pool_that_the_cluster_has_no_room_for_says_what_there_is_and_what_is_wanted():
+    pool = ActorPool(num_cpus=64, start_timeout_ms=1_000)
+    scored = StreamExecutionEnvironment().from_sequence(1, 3).map_batches(lambda rows: rows, "rows", concurrency=pool)
+    said = "num_cpus=64, num_gpus=0 was not there.*: the cluster has 2 CPUs, .* of them free; give the cluster more"
+    with pytest.raises(JobFailed, match=said):
+        list(scored.execute_and_collect())

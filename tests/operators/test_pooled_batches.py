@@ -175,15 +175,42 @@ def test_a_call_that_hangs_is_given_up_with_its_worker():
         assert harness.metrics.snapshot()[NAME + "numTimeouts"] == 1
 
 
-def test_a_worker_that_never_comes_fails_the_job_with_what_was_asked_for():
-    class Absent(InlineWorker):
-        async def ready(self):
-            await asyncio.sleep(10**6)
+class Absent(InlineWorker):
+    """Is never there."""
 
+    async def ready(self):
+        await asyncio.Event().wait()
+
+    async def awaited(self):
+        return "the cluster has 2 CPUs, 0 of them free"
+
+
+def test_a_worker_that_never_comes_fails_the_job_with_what_was_asked_for_and_what_there_is():
     with OperatorHarness(pooled(open_worker=Absent, num_gpus=8)) as harness:
         harness.process(1)
-        with pytest.raises(UserCodeError, match="num_gpus=8 was not there.* within 300000 ms; give the cluster more"):
+        said = "num_gpus=8 was not there.* within 300000 ms: the cluster has 2 CPUs, 0 of them free; give the cluster"
+        with pytest.raises(UserCodeError, match=said):
             harness.end_input()
+
+
+def test_the_log_says_within_seconds_which_workers_are_waited_for_and_then_now_and_again(caplog):
+    class Late(Absent):
+        async def ready(self):
+            await asyncio.sleep(70)
+
+    how = {"size": 3, "batch_size": 1, "open_worker": Late, "resources": {"tpu": 1}}
+    with OperatorHarness(pooled(**how)) as harness:
+        for number in range(3):
+            harness.process(number)
+        harness.set_processing_time(4_999)
+        assert caplog.messages == []
+        harness.set_processing_time(5_000)
+        said = "3 of its 3 processes, each with num_cpus=1, num_gpus=0, resources={'tpu': 1}: the cluster has 2 CPUs, 0"
+        assert len(caplog.messages) == 1 and said in caplog.messages[0]
+        harness.set_processing_time(69_999)
+        assert len(caplog.messages) == 3
+        harness.end_input()
+        assert harness.output_values() == [0, 2, 4] and len(caplog.messages) == 3
 
 
 def test_an_open_circuit_waits_for_its_probe_and_then_goes_on():
