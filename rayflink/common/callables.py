@@ -191,7 +191,7 @@ def as_process(function: Any) -> UserFunction:
 
 def as_sink(function: Any) -> UserFunction:
     """`value -> None`, from a SinkFunction or a callable."""
-    return _single(function, "invoke", "a SinkFunction", "add_sink")
+    return _single(function, getattr(function, "takes_records_by", "invoke"), "a SinkFunction", "add_sink")
 
 
 def as_co_map(function: Any) -> UserFunctionPair:

@@ -422,6 +422,10 @@ MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", M
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
                            test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)
 
+COMMITTER_RETRIES = _option(_K, "sink.committer.retries", INT, 10,
+                            "How often a sink tries again to commit what cannot be committed, after pauses of 0.1 to "
+                            "10 seconds, before the task fails.", test=_NOT_NEGATIVE)
+
 _M = "Metrics"
 LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
                            "Time between two latency markers of a source; 0 sends none. Each operator reports how old "

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from .batches import Batch
+from .commits import CommitRequest
 from .errors import shorten
 from .type_base import TypeInformation
 
@@ -26,6 +27,7 @@ class WriterContext:
         accumulators: name -> accumulator, merged over all subtasks in the job's result.
         restored: what `SinkWriter.snapshot_state` gave, of all the subtasks whose state this one took over.
         clock: the task's processing time.
+        operator_id: 32 hex digits, the same in every attempt and for every subtask.
     """
 
     subtask: int = 0
@@ -38,6 +40,7 @@ class WriterContext:
     accumulators: dict[str, Any] = field(default_factory=dict)
     restored: tuple[Any, ...] = ()
     clock: Any = None
+    operator_id: str = "0" * 32
 
     def now_ms(self) -> int:
         """Processing time in epoch milliseconds."""
@@ -78,6 +81,9 @@ def all_or_named(
 class SinkWriter(ABC):
     """Writes the records of one subtask."""
 
+    state_mode: ClassVar[str] = "split"
+    """How the states of all writers are dealt out to those that are restored: "split", or "union", all to each."""
+
     @abstractmethod
     def write(self, batch: Batch) -> None:
         """Take a batch, in order."""
@@ -101,17 +107,34 @@ class SinkWriter(ABC):
         """What was written since the last call and waits to be committed; given to the sink's `Committer`."""
         return ()
 
+    def snapshot_unfinished(self) -> Sequence[Any]:
+        """What is to be committed should the job be restored from this checkpoint, but not while it runs on.
+
+        Such as the beginning of a file that is still written to. Called between `prepare_commit` and the next record.
+        """
+        return ()
+
     @abstractmethod
     def close(self) -> None:
         """Release everything; called exactly once. What was not flushed with `end_of_input` need not become visible."""
 
 
 class Committer(ABC):
-    """Makes what writers prepared visible, once the checkpoint that contains it is complete."""
+    """Makes what writers prepared visible, once the checkpoint that contains it is complete.
+
+    After a failure it is given again what may have been committed already; that must change nothing.
+    """
+
+    most_at_once: ClassVar[int] = 100
+    """How many requests a call is given at most; between two calls the task may do other work."""
 
     @abstractmethod
-    def commit(self, committables: Sequence[Any]) -> None:
-        """Commit each of them; the same one may be given again after a failure, which must change nothing."""
+    def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        """Commit each of them, and signal on a request where that went another way.
+
+        When it raises, those without a signal are tried again later, as often as `sink.committer.retries` says; then
+        the task fails.
+        """
 
     def close(self) -> None:  # noqa: B027
         """Release everything; called exactly once."""
@@ -134,3 +157,50 @@ class Sink(ABC):
     def create_committer(self) -> Committer | None:
         """The committer for what writers prepare; None for a sink whose writers make records visible themselves."""
         return None
+
+
+class TwoPhaseCommittingSink(Sink):
+    """A sink that writes in two phases: what its writers prepare, its committers make visible after the checkpoint.
+
+    >>> from rayflink.common.batches import rows_of
+    >>> from rayflink.datastream import StreamExecutionEnvironment
+    >>> shelf = {}
+    >>> class Boxes(TwoPhaseCommittingSink):
+    ...     def create_writer(self, ctx):
+    ...         return Packer(ctx)
+    ...     def create_committer(self):
+    ...         return Shelver()
+    >>> class Packer(SinkWriter):
+    ...     def __init__(self, ctx):
+    ...         self.subtask, self.box = ctx.subtask, []
+    ...         self.number = max(ctx.restored, default=0)
+    ...     def write(self, batch):
+    ...         self.box += rows_of(batch)
+    ...     def flush(self, end_of_input):
+    ...         pass
+    ...     def prepare_commit(self):
+    ...         box, self.box, self.number = self.box, [], self.number + 1
+    ...         return [(f"{self.subtask}-{self.number}", box)] if box else []
+    ...     def snapshot_state(self):
+    ...         return self.number
+    ...     def close(self):
+    ...         pass
+    >>> class Shelver(Committer):
+    ...     def commit(self, requests):
+    ...         for request in requests:
+    ...             label, box = request.get_committable()
+    ...             if label in shelf:
+    ...                 request.signal_already_committed()
+    ...             shelf[label] = box
+    >>> env = StreamExecutionEnvironment({"execution.target": "local"})
+    >>> _ = env.from_collection(["a", "b"]).sink_to(Boxes())
+    >>> _ = env.execute()
+    >>> shelf
+    {'0-1': ['a', 'b']}
+
+    Source: apache/flink TwoPhaseCommittingSink, which Flink 2 calls SupportsCommitter.
+    """
+
+    @abstractmethod
+    def create_committer(self) -> Committer:
+        """The committer for what writers prepare."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
+from ..common.commits import CommitRequest
 from ..common.sink import Committer
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -25,8 +26,9 @@ class PendingFile:
 class Renamer(Committer):
     """Makes whole files visible; one that is so already stays as it is."""
 
-    def commit(self, committables: Sequence[PendingFile]) -> None:
-        for pending in committables:
+    def commit(self, requests: Sequence[CommitRequest[PendingFile]]) -> None:
+        for request in requests:
+            pending = request.get_committable()
             if os.path.exists(pending.hidden):
                 os.replace(pending.hidden, pending.visible)
             elif not os.path.exists(pending.visible):

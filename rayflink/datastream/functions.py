@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         ProcessJoinFunction as ProcessJoinFunction,
     )
     from rayflink.common.runtime_context import DistributedCache as DistributedCache, KeyedStateStore as KeyedStateStore
+    from rayflink.common.two_phase_function import TwoPhaseCommitSinkFunction as TwoPhaseCommitSinkFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -75,5 +76,6 @@ else:
             ),
             "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.runtime_context": "DistributedCache KeyedStateStore",
+            "rayflink.common.two_phase_function": "TwoPhaseCommitSinkFunction",
         },
     )

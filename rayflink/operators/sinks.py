@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..common.batches import Batch, Element
+from ..common.configuration import Configuration
 from ..common.functions import as_sink
+from ..common.metrics import MetricGroup
+from ..common.options import COMMITTER_RETRIES
 from ..common.sink import Committer, Sink, SinkWriter, UnwritableRecord, WriterContext
+from ..common.two_phase_function import TwoPhaseCommitSinkFunction
 from .base import Operator, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at
+from .commits import EVERY_CHECKPOINT, Commits
 from .user_code import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
 COMMITTABLES_STATE = "sink-committables"
-_AT_THE_END = 2**63 - 1
-"""In place of a checkpoint's number: after all checkpoints."""
 
 
 class SinkFunctionOperator(FunctionOperator):
@@ -27,7 +30,7 @@ class SinkFunctionOperator(FunctionOperator):
     """
 
     def __init__(self, function: Any) -> None:
-        self._function = as_sink(function)
+        self._function, self._two_phase = as_sink(function), function
         super().__init__(self._function)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -40,13 +43,28 @@ class SinkFunctionOperator(FunctionOperator):
             raise self.failure("invoke", record_at(values, iterator)) from error
         return ()
 
+    def finish(self) -> Iterable[Element]:
+        if isinstance(self._two_phase, TwoPhaseCommitSinkFunction):
+            with UserCode(self.ctx, "finish"):
+                self._two_phase.finish()
+                if not self.ctx.checkpointing:
+                    self._two_phase.commit_at_the_end()
+        return ()
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        if isinstance(self._two_phase, TwoPhaseCommitSinkFunction):
+            with UserCode(self.ctx, "commit"):
+                self._two_phase.notify_checkpoint_complete(checkpoint_id)
+
 
 class SinkOperator(Operator):
     """Runs the writer of a `Sink` and, for a sink that has one, its committer.
 
-    What a writer prepared before a checkpoint is part of that checkpoint and is committed once it is complete; after a
-    restore it is committed again, which the committer must not notice. At the end of input all that still waits is
-    committed at once, unless checkpoints are triggered (`OperatorContext.checkpointing`): then with the last of them.
+    What a writer prepared before a checkpoint is part of that checkpoint and is committed once it, or a later one, is
+    complete; after a restore it is committed again, which the committer must not notice. At the end of input all that
+    still waits is committed at once, unless checkpoints are triggered (`OperatorContext.checkpointing`): then with the
+    last of them. What cannot be committed is tried again between other work, after longer and longer pauses; at the
+    end, where there is no other work, the task waits for it.
 
     Args:
         sink: where to write.
@@ -56,76 +74,86 @@ class SinkOperator(Operator):
         self._sink = sink
         self._writer: SinkWriter | None = None
         self._committer: Committer | None = None
-        self._restored: list[Any] = []
-        self._committables: list[tuple[int, list[Any]]] = []
+        self._commits: Commits | None = None
+        self._restored_states: list[Any] = []
+        self._restored_committables: list[bytes] = []
         self._current: list[Any] = []
+        self._finished = False
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         for snapshot in snapshots:
-            self._restored += map(pickle.loads, snapshot.lists.get(WRITER_STATE, ("split", ()))[1])
-            restored = list(map(pickle.loads, snapshot.lists.get(COMMITTABLES_STATE, ("split", ()))[1]))
-            self._committables.append((-1, restored))
+            self._restored_states += map(pickle.loads, snapshot.lists.get(WRITER_STATE, ("", ()))[1])
+            self._restored_committables += snapshot.lists.get(COMMITTABLES_STATE, ("", ()))[1]
 
     def open(self) -> None:
         ctx = self.ctx
         context = WriterContext(
-            ctx.subtask, ctx.parallelism, ctx.attempt, ctx.job_id, ctx.operator_name,
-            ctx.metrics, ctx.config, ctx.accumulators, tuple(self._restored), ctx.clock,
+            ctx.subtask, ctx.parallelism, ctx.attempt, ctx.job_id, ctx.operator_name, ctx.metrics, ctx.config,
+            ctx.accumulators, tuple(self._restored_states), ctx.clock, ctx.operator_id,
         )  # fmt: skip
         with UserCode(ctx, "open"):
             self._committer = self._sink.create_committer()
-            self._commit_until(-1)
+            if self._committer is not None:
+                retries = Configuration.from_dict(dict(ctx.config)).get(COMMITTER_RETRIES)
+                metrics = ctx.metrics or MetricGroup()
+                self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
+                self._commits.restore(self._restored_committables)
+        self._commit()
+        with UserCode(ctx, "open"):
             self._writer = self._sink.create_writer(context)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        try:
-            with UserCode(self.ctx, "write"):
-                self._open_writer().write(batch)
-        except UserCodeError as error:
-            refused = error.__cause__
-            if isinstance(refused, UnwritableRecord):
-                told = UserCodeError(self.ctx.operator_name, self.ctx.call_site, refused.record, "write")
-                raise told from refused.__cause__
-            raise
+        with _Writing(self.ctx, "write"):
+            self._open_writer().write(batch)
         return ()
 
     def next_processing_time(self) -> int | None:
         return None if self._writer is None else self._writer.next_time_ms()
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        with UserCode(self.ctx, "on_time"):
+        with _Writing(self.ctx, "on_time"):
             self._open_writer().on_time(now_ms)
         return ()
+
+    def next_upkeep_ms(self) -> int | None:
+        return None if self._commits is None else self._commits.due_ms
+
+    def upkeep(self, now_ms: int) -> None:
+        self._commit()
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
         self._flush(end_of_input=False)
         return ()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        writer = self._open_writer()
         with UserCode(self.ctx, "snapshot_state"):
-            state = self._open_writer().snapshot_state()
-        if self._current:
-            self._committables.append((checkpoint_id, self._current))
-            self._current = []
-        waiting = [item for _, items in self._committables for item in items]
+            state = writer.snapshot_state()
+            unfinished = writer.snapshot_unfinished()
         lists: dict[str, tuple[str, tuple[bytes, ...]]] = {}
         if state is not None:
-            lists[WRITER_STATE] = ("split", (pickle.dumps(state, protocol=5),))
-        if waiting:
-            lists[COMMITTABLES_STATE] = ("split", tuple(pickle.dumps(item, protocol=5) for item in waiting))
+            lists[WRITER_STATE] = (writer.state_mode, (pickle.dumps(state, protocol=5),))
+        if self._commits is not None:
+            self._commits.add(checkpoint_id, self._current)
+            waiting = self._commits.snapshot()
+            waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)
+            if waiting:
+                lists[COMMITTABLES_STATE] = ("split", waiting)
+        self._current = []
         return OperatorSnapshot(lists=lists) if lists else None
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        with UserCode(self.ctx, "commit"):
-            self._commit_until(checkpoint_id)
+        if self._commits is not None:
+            self._commits.complete(checkpoint_id)
+            self._commit()
 
     def finish(self) -> Iterable[Element]:
         self._flush(end_of_input=True)
-        if not self.ctx.checkpointing:
-            self._committables.append((_AT_THE_END, self._current))
+        self._finished = True
+        if self._commits is not None and not self.ctx.checkpointing:
+            self._commits.add(EVERY_CHECKPOINT, self._current)
             self._current = []
-            with UserCode(self.ctx, "commit"):
-                self._commit_until(_AT_THE_END)
+            self.notify_checkpoint_complete(EVERY_CHECKPOINT)
         return ()
 
     def close(self) -> None:
@@ -141,16 +169,30 @@ class SinkOperator(Operator):
 
     def _flush(self, end_of_input: bool) -> None:
         writer = self._open_writer()
-        with UserCode(self.ctx, "flush"):
+        with _Writing(self.ctx, "flush"):
             writer.flush(end_of_input)
             self._current += writer.prepare_commit()
 
-    def _commit_until(self, checkpoint_id: int) -> None:
-        due = [item for made_for, items in self._committables if made_for <= checkpoint_id for item in items]
-        if self._committer is not None and due:
-            self._committer.commit(due)
-        self._committables = [entry for entry in self._committables if entry[0] > checkpoint_id]
+    def _commit(self) -> None:
+        if self._commits is not None:
+            with UserCode(self.ctx, "commit"):
+                if self._finished:
+                    self._commits.run_to_the_end()
+                else:
+                    self._commits.run()
 
     def _open_writer(self) -> SinkWriter:
         assert self._writer is not None, "the sink operator is not open"
         return self._writer
+
+
+class _Writing(UserCode):
+    """As `UserCode`; a record that cannot be written is named."""
+
+    __slots__ = ()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, UnwritableRecord):
+            told = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, self._where)
+            raise told from error.__cause__
+        super().__exit__(kind, error, traceback)

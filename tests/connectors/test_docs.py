@@ -11,7 +11,8 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors.md"
 MODULES = (
-    "common.arrow_losses", "common.arrow_types", "common.csv_rows", "common.json_rows", "common.serialization",
+    "common.arrow_losses", "common.commits", "common.sink", "common.two_phase_function", "operators.commits",
+    "common.arrow_types", "common.csv_rows", "common.json_rows", "common.serialization",
     "connectors.buckets", "connectors.file_sink", "connectors.hybrid_source", "connectors.iteration",
     "connectors.json_files",
 )  # fmt: skip

@@ -9,7 +9,15 @@ from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
     from rayflink.common.delivery_guarantee import DeliveryGuarantee as DeliveryGuarantee
-    from rayflink.common.sink import Sink as Sink
+    from rayflink.common.commits import CommitRequest as CommitRequest
+    from rayflink.common.sink import (
+        Committer as Committer,
+        Sink as Sink,
+        SinkWriter as SinkWriter,
+        TwoPhaseCommittingSink as TwoPhaseCommittingSink,
+        UnwritableRecord as UnwritableRecord,
+        WriterContext as WriterContext,
+    )
     from rayflink.common.source import Source as Source
     from rayflink.connectors.collection import CollectSink as CollectSink, CollectionSource as CollectionSource
     from rayflink.connectors.buckets import BucketAssigner as BucketAssigner
@@ -45,7 +53,10 @@ else:
         __name__,
         {
             "rayflink.common.delivery_guarantee": "DeliveryGuarantee",
-            "rayflink.common.sink": "Sink",
+            "rayflink.common.commits": "CommitRequest",
+            "rayflink.common.sink": (
+                "Committer Sink SinkWriter TwoPhaseCommittingSink UnwritableRecord WriterContext"
+            ),
             "rayflink.common.source": "Source",
             "rayflink.connectors.collection": "CollectSink CollectionSource",
             "rayflink.connectors.buckets": "BucketAssigner",

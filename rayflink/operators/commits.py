@@ -1,0 +1,181 @@
+"""The committables of one sink's subtask: which wait for their checkpoint, which are due, and when one is tried again.
+
+A committable is given to the committer once its checkpoint or a later one is complete, those of an older checkpoint
+first. It is forgotten only when the committer is done with it, and until then every snapshot holds it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable
+from itertools import islice, takewhile
+from typing import Any
+
+from ..common.commits import CommitFailed, CommitOutcome, CommitRequest
+from ..common.errors import described, shorten
+from ..common.logs import get_logger
+from ..common.metrics import MetricGroup
+from ..common.sink import Committer
+from .base import ProcessingTime
+
+log = get_logger(__name__)
+
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 10_000
+LONGEST_PAUSE_AT_THE_END_MS = 1_000
+SLICE_S = 0.02
+"""Seconds after which the task does other work before the next committables."""
+EVERY_CHECKPOINT = 2**63 - 1
+"""In place of a checkpoint's number: after all checkpoints."""
+
+
+def pause_ms(retries: int) -> int:
+    """Milliseconds before a committable is tried again that was tried again `retries` times.
+
+    >>> [pause_ms(retries) for retries in (0, 1, 2, 9)]
+    [100, 200, 400, 10000]
+    """
+    return min(FIRST_PAUSE_MS << min(retries, 20), LONGEST_PAUSE_MS)
+
+
+class Commits:
+    """What one subtask's writer prepared and its committer has still to commit.
+
+    Args:
+        committer: commits it.
+        retries: how often a committable is tried again.
+        clock: of the task.
+        metrics: where outcomes are counted, under Flink's names.
+        may_sleep: pauses at the end of input are slept through; where time is that of a simulation they are skipped.
+    """
+
+    def __init__(
+        self, committer: Committer, retries: int, clock: ProcessingTime, metrics: MetricGroup, may_sleep: bool
+    ) -> None:
+        self._committer, self._retries, self._clock, self._may_sleep = committer, retries, clock, may_sleep
+        self._waiting: list[tuple[int, CommitRequest[Any]]] = []
+        self._complete = -1
+        self.due_ms: int | None = None
+        """When `run` has something to do; None: when a checkpoint is complete."""
+        self._total = metrics.counter("totalCommittables")
+        self._retried = metrics.counter("retriedCommittables")
+        self._counters = {
+            CommitOutcome.COMMITTED: metrics.counter("successfulCommittables"),
+            CommitOutcome.ALREADY_COMMITTED: metrics.counter("alreadyCommittedCommittables"),
+            CommitOutcome.KNOWN_FAILURE: metrics.counter("failedCommittables"),
+            CommitOutcome.UNKNOWN_FAILURE: metrics.counter("failedCommittables"),
+        }
+        metrics.gauge("pendingCommittables", lambda: len(self._waiting))
+
+    def add(self, checkpoint_id: int, committables: Iterable[Any]) -> None:
+        """These were prepared for a checkpoint."""
+        self._take((checkpoint_id, CommitRequest(committable)) for committable in committables)
+
+    def restore(self, entries: Iterable[bytes]) -> None:
+        """These were in the checkpoint from which the subtask starts, so they are due."""
+        pairs = sorted(map(pickle.loads, entries), key=lambda pair: pair[0])
+        self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
+
+    def snapshot(self) -> tuple[bytes, ...]:
+        """All that is not committed, for `restore`."""
+        return tuple(self.entry(at, request.get_committable()) for at, request in self._waiting)
+
+    @staticmethod
+    def entry(checkpoint_id: int, committable: Any) -> bytes:
+        """A committable of a checkpoint, for `restore`."""
+        return pickle.dumps((checkpoint_id, committable), protocol=5)
+
+    def complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete: what was prepared for it, or for an older one, is due."""
+        self._complete = max(self._complete, checkpoint_id)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is due."""
+        return bool(self._due())
+
+    def run(self) -> None:
+        """Commit what is due, for a short time; `due_ms` says when to go on.
+
+        Raises:
+            CommitFailed: something could not be committed.
+        """
+        began, self.due_ms = self._clock.monotonic(), None
+        while requests := self._due():
+            if again := self._commit(requests):
+                self.due_ms = self._clock.now_ms() + pause_ms(again - 1)
+                return
+            if self._clock.monotonic() - began > SLICE_S:
+                self.due_ms = self._clock.now_ms()
+                return
+
+    def run_to_the_end(self) -> None:
+        """Commit all that is due; the task has nothing else to do.
+
+        Raises:
+            CommitFailed: something could not be committed.
+        """
+        self.due_ms = None
+        while requests := self._due():
+            again = self._commit(requests)
+            if again and self._may_sleep:
+                time.sleep(min(pause_ms(again - 1), LONGEST_PAUSE_AT_THE_END_MS) / 1000)
+
+    def _take(self, entries: Iterable[tuple[int, CommitRequest[Any]]]) -> None:
+        before = len(self._waiting)
+        self._waiting += entries
+        self._total.inc(len(self._waiting) - before)
+
+    def _due(self) -> list[CommitRequest[Any]]:
+        """The first of those that are due, all of one checkpoint."""
+        if not self._waiting:
+            return []
+        first, request = self._waiting[0]
+        if not (request.restored or first <= self._complete):
+            return []
+        group = (first, request.restored)
+        head = takewhile(lambda entry: (entry[0], entry[1].restored) == group, self._waiting)
+        return [due for _, due in islice(head, self._committer.most_at_once)]
+
+    def _commit(self, requests: list[CommitRequest[Any]]) -> int:
+        """Give the first ones to the committer; how often one of them is now to be tried again, 0: none is."""
+        for request in requests:
+            request.outcome, request.error = CommitOutcome.COMMITTED, None
+        try:
+            self._committer.commit(requests)
+        except Exception as error:
+            for request in requests:
+                if request.outcome is CommitOutcome.COMMITTED:
+                    request.retry_later(error)
+        left = [request for request in requests if request.outcome is CommitOutcome.RETRY]
+        for request in requests:
+            if request.outcome is CommitOutcome.RETRY:
+                continue
+            self._counters[request.outcome].inc()
+            if request.outcome is CommitOutcome.UNKNOWN_FAILURE:
+                raise self._failure(request) from request.error
+            if request.outcome is CommitOutcome.KNOWN_FAILURE:
+                told = described(request.error) if request.error is not None else ""
+                log.error("given up a committable: %s; %s", shorten(request.get_committable()), told)
+        checkpoint_id = self._waiting[0][0]
+        self._waiting[: len(requests)] = [(checkpoint_id, request) for request in left]
+        return max(map(self._again, left), default=0)
+
+    def _again(self, request: CommitRequest[Any]) -> int:
+        if request.retries >= self._retries:
+            self._counters[CommitOutcome.UNKNOWN_FAILURE].inc()
+            raise self._failure(request) from request.error
+        request.retries += 1
+        self._retried.inc()
+        told = described(request.error) if request.error is not None else "the committer asks for a retry"
+        log.warning("commit to be retried: %s; %s", shorten(request.get_committable()), told)
+        return request.retries
+
+    @staticmethod
+    def _failure(request: CommitRequest[Any]) -> CommitFailed:
+        told = "the committer asked for a retry" if request.error is None else described(request.error)
+        return CommitFailed(shorten(request.get_committable()), request.retries, told)
+
+
+__all__ = ["EVERY_CHECKPOINT", "Commits", "pause_ms"]
