@@ -174,3 +174,24 @@ class ParallelismError(StateError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.name} is {self.found}, must be in [{self.low}, {self.high}]; set a {self.name} inside that range"
+
+
+class DamagedFileError(StateError):
+    """A stored file does not hold the bytes that were written.
+
+    Args:
+        file: its address.
+        where: which part of it, as in "bytes 10 to 20".
+        found: what is there.
+        wanted: what was written.
+    """
+
+    def __init__(self, file: str, where: str, found: str, wanted: str) -> None:
+        super().__init__(file, where, found, wanted)
+        self.file, self.where, self.found, self.wanted = file, where, found, wanted
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file} is damaged: {self.where} hold {self.found}, {self.wanted} was written; start from an older "
+            "checkpoint or from a savepoint, and look for faults of that disk"
+        )
