@@ -1,4 +1,4 @@
-"""What a keyed state backend is: tables of entries (key, namespace) -> value, timers, and snapshots by key group.
+"""What a keyed state backend is: tables of entries (key, namespace) -> value, timers, and captures of all of it.
 
 Operators work whole batches on a table: `load` gives a plain dict for the batch's keys, the hot loop reads and writes
 that dict, `changed` names the keys it wrote. A backend that keeps objects hands out its own storage; one that keeps
@@ -12,7 +12,7 @@ is the namespace of state that belongs to the key alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .errors import StateError
@@ -20,6 +20,7 @@ from .errors import StateError
 if TYPE_CHECKING:
     from .descriptors import StateDescriptor
     from .expiry import Expiring
+    from .snapshots import DatabaseFiles, KeyedCapture, SnapshotReader
 
 
 class _NoKey:
@@ -188,7 +189,8 @@ class Timers(Protocol):
     def keys_at(self, timestamp: int, namespace: Any = None) -> KeysAt:
         """The keys with a timer at that time and namespace: setting one sets its timer.
 
-        It is good until a timer of the queue is deleted or fires; a key must be put in before that.
+        It is good until a timer of the queue is deleted or fires, or the backend is captured; a key must be put in
+        before that.
         """
         ...
 
@@ -224,7 +226,7 @@ class Timers(Protocol):
 class KeyedBackend(Protocol):
     """All keyed state and timers of one operator in one subtask.
 
-    Life: create tables and timer queues at any time; `restore` before the first write.
+    Life: create tables and timer queues at any time; `restore_databases` and `restore` before the first write.
     """
 
     @property
@@ -265,13 +267,37 @@ class KeyedBackend(Protocol):
         """The values of these keys, given as they come, are about to be used."""
         ...
 
-    def snapshot(self) -> dict[int, bytes]:
-        """Key group -> its state and timers as of now, independent of any later change. Empty groups are left out.
+    def announce(self, checkpoint_id: int) -> None:
+        """A checkpoint will come soon: `prepare` may begin to write what its capture would have to."""
+        ...
+
+    def prepare(self, may_continue: Callable[[], bool]) -> int | None:
+        """Do a little of the work of an announced capture; called between two records.
+
+        Args:
+            may_continue: asked now and then; on False this call ends.
+
+        Returns: milliseconds after which to call again; None: there is nothing to do before the next announcement.
+        """
+        ...
+
+    def capture(self, checkpoint_id: int) -> KeyedCapture:
+        """All state and timers as of now, between two records: what is written is independent of any later change.
+
+        It may come without an announcement, and several may be under way. Filters are asked when it is written.
 
         Raises:
-            ForeignKeyError: a key belongs to another subtask.
-            SerializationError: a value cannot be turned into bytes.
+            ForeignKeyError: a key belongs to another subtask; or the writing says it.
+            SerializationError: a value cannot be turned into bytes; or the writing says it.
         """
+        ...
+
+    def confirm(self, checkpoint_id: int) -> None:
+        """This checkpoint is complete, so later ones may refer to its files; unknown ones are ignored."""
+        ...
+
+    def abort(self, checkpoint_id: int) -> None:
+        """This checkpoint will never be complete; unknown ones are ignored."""
         ...
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
@@ -279,6 +305,23 @@ class KeyedBackend(Protocol):
 
         Raises:
             VersionMismatch: a part was written in a format this backend does not read.
+        """
+        ...
+
+    def restore_databases(
+        self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
+    ) -> None:
+        """Take the owned groups out of databases that may come from several subtasks; before `restore`.
+
+        Args:
+            databases: each key group is in one of them at most.
+            reader: of their files.
+            reusable: checkpoints of this backend may refer to their shared files: they are of the same storage.
+
+        Raises:
+            VersionMismatch: a database was written in a format that is not read here.
+            SnapshotMismatch: it is of another max parallelism.
+            StorageError, DamagedFileError: a file is missing or not what was written.
         """
         ...
 

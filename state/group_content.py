@@ -27,12 +27,26 @@ def encode_group(content: Content, backend: str) -> bytes:
     Raises:
         SerializationError: a value cannot be turned into bytes.
     """
+    out = _Pieces()
+    out.write(bytes((SNAPSHOT_FORMAT,)))
     try:
-        return bytes((SNAPSHOT_FORMAT,)) + pickle.dumps(content, protocol=5)
+        pickle.Pickler(out, 5).dump(content)
     except Exception as error:  # a user's class may raise anything while it is pickled
         where, failure = _not_picklable(content) or ("its state", error)
         found = f"{where} ({type(failure).__name__}: {failure})"
         raise SerializationError(backend, found, "keep in state only values that can be pickled") from error
+    return b"".join(out.pieces)
+
+
+class _Pieces:
+    """A file in memory whose every `write`, of 64 KiB of a pickle, lets other threads have the interpreter."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self.pieces.append(bytes(data))
+        return len(self.pieces[-1])
 
 
 def decode_group(data: bytes, operator_uid: str) -> Content:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from .backend import ForeignKeyError, KeyedMapTable, KeyedTable
+from .backend import KeyedMapTable, KeyedTable
 from .descriptors import StateDescriptor
-from .errors import SnapshotMismatch
-from .group_content import Content, Rows, decode_group, encode_group
-from .key_columns import hash_keys
-from .key_groups import key_groups_of
+from .group_capture import FrozenTable, GroupCapture
+from .group_content import Rows
+from .grouped_backend import GroupedBackend
 from .keys import canonical_key
+from .snapshots import DatabaseFiles, SnapshotReader
 from .timers import TimerQueue
 
 _PART = 1024
@@ -96,7 +96,11 @@ class HashMapTable:
             for key in _steady(self._spaces.get(namespace, {}), lambda: self._removals):
                 yield key, namespace
 
-    def clear(self) -> None:
+    def frozen(self) -> FrozenTable:
+        """All entries as they are now, in the order of `rows`."""
+        return FrozenTable(self._spaces)
+
+    def clear_all(self) -> None:
         """Delete all entries."""
         self._spaces.clear()
 
@@ -146,8 +150,11 @@ class HashMapMapTable:
         return self.table.walk()
 
 
-class HashMapBackend:
+class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
     """Keeps keyed state as Python objects; a `KeyedBackend`.
+
+    A capture shares keys and immutable values, and copies or pickles the others before it returns; timers are copied as
+    they change afterwards. Of a million entries that is 40 ms where values cannot be changed, 120 ms for short lists.
 
     Args:
         key_groups: the groups this subtask owns.
@@ -158,17 +165,7 @@ class HashMapBackend:
     create_table = HashMapTable
 
     def __init__(self, key_groups: range, max_parallelism: int, operator_uid: str = "") -> None:
-        self._key_groups = key_groups
-        self._max_parallelism = max_parallelism
-        self._operator_uid = operator_uid
-        self._tables: dict[str, tuple[str, HashMapTable]] = {}
-        self._timers: dict[str, TimerQueue] = {}
-        self._kept: dict[str, Callable[[Any], Any]] = {}
-
-    @property
-    def key_groups(self) -> range:
-        """The groups this subtask owns."""
-        return self._key_groups
+        super().__init__(key_groups, max_parallelism, operator_uid)
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
         """The table of a value, list, reducing or aggregating state."""
@@ -178,14 +175,6 @@ class HashMapBackend:
         """The table of a map state."""
         return HashMapMapTable(self._table(descriptor.name, descriptor.stored_kind))
 
-    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
-        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
-        self._kept[descriptor.name] = kept
-
-    def timers(self, name: str) -> TimerQueue:
-        """The queue of timers of this name."""
-        return self._timers.setdefault(name, TimerQueue())
-
     @property
     def reads_ahead(self) -> int:
         """None: all state is in memory."""
@@ -194,32 +183,35 @@ class HashMapBackend:
     def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
         """Nothing to do: all state is in memory."""
 
-    def snapshot(self) -> dict[int, bytes]:
-        """Key group -> pickled tables and timers, in a versioned frame."""
-        content: dict[int, Content] = {}
-        for name, (kind, table) in self._tables.items():
-            for group, rows in self._by_group(self._rows(name, table)).items():
-                tables = content.setdefault(group, {"tables": {}, "timers": {}})["tables"]
-                tables[name] = (kind, rows)
-        for name, queue in self._timers.items():
-            timers = ((key, namespace, timestamp) for timestamp, key, namespace in queue)
-            for group, rows in self._by_group(timers).items():
-                content.setdefault(group, {"tables": {}, "timers": {}})["timers"][name] = rows
-        return {group: encode_group(content[group], "the hashmap backend") for group in sorted(content)}
+    def announce(self, checkpoint_id: int) -> None:
+        """Nothing to do: there is nothing to write ahead."""
+
+    def prepare(self, may_continue: Callable[[], bool]) -> int | None:
+        """Nothing to do."""
+        return None
+
+    def capture(self, checkpoint_id: int) -> GroupCapture:
+        """All tables and timers as they are now."""
+        tables = {name: (kind, table.frozen()) for name, (kind, table) in self._tables.items()}
+        timers = {name: queue.capture() for name, queue in self._timers.items()}
+        return self._remembered(GroupCapture("the hashmap backend", tables, timers, self._kept, self._groups_of))
+
+    def restore_databases(
+        self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
+    ) -> None:
+        """Take the owned groups."""
+        assert not databases, "no backend writes any yet"
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups; entries and timers come back in the order they had in the subtask that wrote them."""
         tables: dict[str, Rows] = {}
         timers: dict[str, Rows] = {}
-        for part in parts:
-            for group in self.key_groups:
-                if group in part:
-                    content = decode_group(part[group], self._operator_uid)
-                    for name, (kind, rows) in content["tables"].items():
-                        self._table(name, kind)
-                        tables.setdefault(name, []).extend(rows)
-                    for name, rows in content["timers"].items():
-                        timers.setdefault(name, []).extend(rows)
+        for content in self._owned(parts):
+            for name, (kind, rows) in content["tables"].items():
+                self._table(name, kind)
+                tables.setdefault(name, []).extend(rows)
+            for name, rows in content["timers"].items():
+                timers.setdefault(name, []).extend(rows)
         for name, rows in tables.items():
             table = self._tables[name][1]
             for _, namespace, key, value in sorted(rows, key=itemgetter(0)):
@@ -229,61 +221,16 @@ class HashMapBackend:
             for _, namespace, key, timestamp in sorted(rows, key=itemgetter(0)):
                 queue.register(timestamp, canonical_key(key), namespace)
 
-    def refuse_timers(self) -> None:
-        """Set no timer until `clear`."""
-        for queue in self._timers.values():
-            queue.refuse()
-
-    @property
-    def refused_timers(self) -> int:
-        """How many were to be set since."""
-        return sum(queue.refused for queue in self._timers.values())
-
-    def clear(self) -> None:
-        """Delete all entries and timers."""
-        for _, table in self._tables.values():
-            table.clear()
-        for queue in self._timers.values():
-            queue.clear()
-
     def close(self) -> None:
         """Let go of all objects."""
         self._tables.clear()
         self._timers.clear()
 
-    def _table(self, name: str, kind: str) -> HashMapTable:
-        if name not in self._tables:
-            self._tables[name] = kind, self.create_table(self._groups_of)
-        known, table = self._tables[name]
-        if known != kind:
-            raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
-        return table
+    def _new_table(self, name: str, kind: str) -> HashMapTable:
+        return self.create_table(self._groups_of)
 
-    def _rows(self, name: str, table: HashMapTable) -> Iterator[tuple[Any, Any, Any]]:
-        """What a snapshot holds of a table."""
-        kept = self._kept.get(name)
-        if kept is None:
-            return table.rows()
-        filtered = ((key, namespace, kept(value)) for key, namespace, value in table.rows())
-        return (row for row in filtered if row[2] is not None)
-
-    def _groups_of(self, keys: list[Any]) -> list[int]:
-        if not keys:
-            return []
-        groups: list[int] = key_groups_of(hash_keys(keys), self._max_parallelism).tolist()
-        owned = self.key_groups
-        if min(groups) < owned.start or max(groups) >= owned.stop:
-            stray = next(i for i, group in enumerate(groups) if group not in owned)
-            raise ForeignKeyError(repr(keys[stray]), groups[stray], f"[{owned.start}, {owned.stop})")
-        return groups
-
-    def _by_group(self, entries: Iterable[tuple[Any, Any, Any]]) -> dict[int, Rows]:
-        rows = list(entries)
-        by_group: dict[int, Rows] = {}
-        groups = self._groups_of([row[0] for row in rows])
-        for position, (group, (key, namespace, value)) in enumerate(zip(groups, rows, strict=True)):
-            by_group.setdefault(group, []).append((position, namespace, key, value))
-        return by_group
+    def _new_queue(self, name: str) -> TimerQueue:
+        return TimerQueue()
 
 
 def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[Any]:

@@ -6,20 +6,22 @@ hashmap backend's format, so that each restores the other's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .backend import ForeignKeyError, KeyedMapTable, KeyedTable
+from .backend import KeyedMapTable, KeyedTable
 from .descriptors import StateDescriptor
-from .errors import SnapshotMismatch
-from .group_content import Content, Rows, decode_group, encode_group
+from .group_capture import GroupCapture
+from .group_content import Content, Rows, encode_group
+from .grouped_backend import GroupedBackend
 from .keys import canonical_key
 from .rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
 from .rocksdb_tables import RocksDBListTable, RocksDBMapTable, RocksDBTable
 from .rocksdb_timers import RocksDBTimerQueue
 from .row_cache import CacheBudget
 from .row_layout import RowLayout
+from .snapshots import DatabaseFiles, KeyedCapture, KeyedParts, SnapshotReader, SnapshotWriter
 
 _MOST_TIMERS = 50_000
 _TIMER_BYTES = 300
@@ -90,7 +92,18 @@ class StateMemory:
         return self._native
 
 
-class RocksDBBackend:
+class _Written:
+    def __init__(self, groups: dict[int, bytes]) -> None:
+        self._groups = groups
+
+    def write(self, writer: SnapshotWriter) -> KeyedParts:
+        return KeyedParts({group: writer.put(data) for group, data in self._groups.items()})
+
+    def release(self) -> None:
+        self._groups = {}
+
+
+class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
     """Keeps keyed state in RocksDB; a `KeyedBackend`.
 
     Args:
@@ -111,22 +124,13 @@ class RocksDBBackend:
         memory: StateMemory,
         options: RocksDBOptions | None = None,
     ) -> None:
-        self._key_groups = key_groups
-        self._operator_uid = operator_uid
+        super().__init__(key_groups, max_parallelism, operator_uid)
         self._memory = memory
         self._layout = RowLayout(max_parallelism, self._check_groups)
         self.store = RocksDBStore(folder, memory.native, options)
         self._budget = CacheBudget(memory.cache_bytes)
-        self._tables: dict[str, tuple[str, Table]] = {}
-        self._timers: dict[str, RocksDBTimerQueue] = {}
-        self._kept: dict[str, Callable[[Any], Any]] = {}
         self._closed = False
         memory.enter()
-
-    @property
-    def key_groups(self) -> range:
-        """The groups this subtask owns."""
-        return self._key_groups
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
         """The table of a value, list, reducing or aggregating state."""
@@ -135,18 +139,6 @@ class RocksDBBackend:
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
         """The table of a map state."""
         return self._table(descriptor.name, descriptor.stored_kind)  # type: ignore[return-value]
-
-    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
-        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
-        self._kept[descriptor.name] = kept
-
-    def timers(self, name: str) -> RocksDBTimerQueue:
-        """The queue of timers of this name."""
-        if name not in self._timers:
-            column = self.store.column(f"timers/{name}")
-            most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 4 // _TIMER_BYTES))
-            self._timers[name] = RocksDBTimerQueue(column, self._layout, self._key_groups, most)
-        return self._timers[name]
 
     @property
     def reads_ahead(self) -> int:
@@ -168,8 +160,25 @@ class RocksDBBackend:
     def _single_values(self) -> Iterator[RocksDBTable]:
         return (table for _, table in self._tables.values() if isinstance(table, RocksDBTable))
 
-    def snapshot(self) -> dict[int, bytes]:
-        """Key group -> its tables and timers, in the format of all backends."""
+    def announce(self, checkpoint_id: int) -> None:
+        """Begin to write what changed."""
+
+    def prepare(self, may_continue: Callable[[], bool]) -> int | None:
+        """Nothing to do."""
+        return None
+
+    def capture(self, checkpoint_id: int) -> KeyedCapture:
+        """All tables and timers as they are now."""
+        if not self.store.is_open:
+            return self._captured_in_memory()
+        return _Written(self._snapshot())
+
+    def _captured_in_memory(self) -> GroupCapture:
+        tables = {name: (kind, table.frozen()) for name, (kind, table) in self._tables.items()}
+        timers = {name: queue.near.capture() for name, queue in self._timers.items()}
+        return self._remembered(GroupCapture("the RocksDB backend", tables, timers, self._kept, self._groups_of))
+
+    def _snapshot(self) -> dict[int, bytes]:
         near = {name: self._near_timers(queue) for name, queue in self._timers.items()}
         after = {name: len(queue.near) for name, queue in self._timers.items()}
         if self.store.is_open:
@@ -193,39 +202,24 @@ class RocksDBBackend:
                 snapshot[group] = encode_group(content, "the RocksDB backend")
         return snapshot
 
+    def restore_databases(
+        self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
+    ) -> None:
+        """Take the owned groups."""
+        assert not databases, "no backend writes any yet"
+
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups, one after the other."""
         timers: dict[str, Rows] = {}
-        for part in parts:
-            for group in self._key_groups:
-                if group not in part:
-                    continue
-                content = decode_group(part[group], self._operator_uid)
-                for name, (kind, rows) in content["tables"].items():
-                    _restore_table(self._table(name, kind), rows)
-                for name, rows in content["timers"].items():
-                    timers.setdefault(name, []).extend(rows)
-                    if len(timers[name]) > _MOST_TIMERS:
-                        self._restore_timers(name, timers.pop(name))
+        for content in self._owned(parts):
+            for name, (kind, rows) in content["tables"].items():
+                _restore_table(self._table(name, kind), rows)
+            for name, rows in content["timers"].items():
+                timers.setdefault(name, []).extend(rows)
+                if len(timers[name]) > _MOST_TIMERS:
+                    self._restore_timers(name, timers.pop(name))
         for name, rows in timers.items():
             self._restore_timers(name, rows)
-
-    def refuse_timers(self) -> None:
-        """Set no timer until `clear`."""
-        for queue in self._timers.values():
-            queue.refuse()
-
-    @property
-    def refused_timers(self) -> int:
-        """How many were to be set since."""
-        return sum(queue.refused for queue in self._timers.values())
-
-    def clear(self) -> None:
-        """Delete all entries and timers."""
-        for _, table in self._tables.values():
-            table.clear_all()
-        for queue in self._timers.values():
-            queue.clear()
 
     def close(self) -> None:
         """Close the database and remove its folder; a second call does nothing."""
@@ -236,25 +230,19 @@ class RocksDBBackend:
             self.store.close()
             self._memory.leave()
 
-    def _table(self, name: str, kind: str) -> Table:
-        if name not in self._tables:
-            column = self.store.column(f"state/{name}")
-            make: Callable[..., Table] = RocksDBTable
-            if kind.endswith("map"):
-                make = RocksDBMapTable
-            elif kind.endswith("list"):
-                make = RocksDBListTable
-            self._tables[name] = kind, make(column, self._layout, self._budget, name)
-        known, table = self._tables[name]
-        if known != kind:
-            raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
-        return table
+    def _new_table(self, name: str, kind: str) -> Table:
+        column = self.store.column(f"state/{name}")
+        make: Callable[..., Table] = RocksDBTable
+        if kind.endswith("map"):
+            make = RocksDBMapTable
+        elif kind.endswith("list"):
+            make = RocksDBListTable
+        return make(column, self._layout, self._budget, name)
 
-    def _check_groups(self, keys: list[Any], groups: list[int]) -> None:
-        owned = self._key_groups
-        if min(groups) < owned.start or max(groups) >= owned.stop:
-            stray = next(i for i, group in enumerate(groups) if group not in owned)
-            raise ForeignKeyError(repr(keys[stray]), groups[stray], f"[{owned.start}, {owned.stop})")
+    def _new_queue(self, name: str) -> RocksDBTimerQueue:
+        column = self.store.column(f"timers/{name}")
+        most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 4 // _TIMER_BYTES))
+        return RocksDBTimerQueue(column, self._layout, self._key_groups, most)
 
     def _rows(self, name: str, table: Table) -> Iterator[tuple[int, Iterator[tuple[int, Any, Any, Any]]]]:
         """For each key group what a snapshot holds of a table."""

@@ -8,6 +8,8 @@ from itertools import chain, groupby, islice
 from typing import Any
 
 from .errors import InvalidKeyError
+from .frozen import thawed
+from .group_capture import FrozenTable
 from .key_encoding import canonical_key, read_key
 from .rocksdb_rows import EXOTIC, EXOTIC_ROW, ListRows, MapRows, SpaceRows, ValueRows, value_of
 from .rocksdb_store import Column, beyond
@@ -77,6 +79,10 @@ class RocksDBTable(RowCache, _Table):
         self.misses //= 2  # as long as each reads something, the next is worth it
         self.load(keys, namespace)
         self.lent = False
+
+    def frozen(self) -> Iterable[Entry]:
+        """All entries, which are in memory, as they are now."""
+        return FrozenTable({space: self.space(space) for space in self.spaces()})
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its entries; what changed must have been flushed, if anything ever was written."""
@@ -182,6 +188,15 @@ class RocksDBMapTable(_Table):
         """Delete all maps."""
         self.cache.clear_all()
 
+    def frozen(self) -> Iterable[Entry]:
+        """All maps, which are in memory, as they are now."""
+        cache = self.cache
+        entries = FrozenTable({space: cache.space(space) for space in cache.spaces()})
+        return (
+            (key, namespace, dict(_each((name, thawed(value)) for name, _, value in part)))
+            for (namespace, key), part in groupby(entries, _space)
+        )
+
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its maps; what changed must have been flushed, if anything ever was written."""
         if self._column.is_empty:
@@ -223,6 +238,7 @@ class RocksDBListTable(_Table):
     """Lists; a `KeyedTable`. A list is stored in parts, and what is added goes to a new part: none is read for that."""
 
     tracks_changes = True
+
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, ListRows(layout)
         self.cache = RowCache(column, self._rows, budget, state)
@@ -299,6 +315,15 @@ class RocksDBListTable(_Table):
         """Delete the lists of these keys."""
         for key in keys:
             self.remove(key, namespace)
+
+    def frozen(self) -> Iterable[Entry]:
+        """All lists, which are in memory, as they are now."""
+        cache = self.cache
+        parts = FrozenTable({space: dict(sorted(cache.space(space).items())) for space in cache.spaces()})
+        return (
+            (key, namespace, list(chain.from_iterable(thawed(part) for _, _, part in of_key)))
+            for (namespace, key), of_key in groupby(parts, _space)
+        )
 
     def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
         """For each key group its lists; what changed must have been flushed, if anything ever was written."""
@@ -387,6 +412,10 @@ def _name_of(map_key: Any) -> Any:
     except InvalidKeyError:
         hash(map_key)
         return EXOTIC
+
+
+def _space(entry: Entry) -> Any:
+    return entry[1]
 
 
 def _expanded(named: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

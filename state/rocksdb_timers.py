@@ -80,6 +80,10 @@ class RocksDBTimerQueue:
         """Set no timer until `clear`, and count those that were to be set."""
         self._refuses = True
 
+    def end_captures(self) -> None:
+        """No capture is read any more."""
+        self.near.end_captures()
+
     def keys_at(self, timestamp: int, namespace: Any = None) -> _KeysAt:
         """Where setting a key sets its timer at that time and namespace.
 

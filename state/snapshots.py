@@ -137,6 +137,7 @@ class OperatorSnapshot:
         capture: keyed state that is still to be written; then `keyed` is empty. It never leaves its process.
         databases: keyed state to restore that is in files of databases.
         reader: of those files; None where there are none.
+        reusable: whether later checkpoints may refer to those files: they are in the job's own storage.
     """
 
     keyed: Mapping[int, bytes] = field(default_factory=dict)
@@ -146,6 +147,7 @@ class OperatorSnapshot:
     capture: KeyedCapture | None = None
     databases: tuple[DatabaseFiles, ...] = ()
     reader: SnapshotReader | None = None
+    reusable: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -198,16 +200,19 @@ def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot
     return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases)
 
 
-def loaded(snapshot: StoredSnapshot, reader: SnapshotReader) -> OperatorSnapshot:
+def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = False) -> OperatorSnapshot:
     """What an operator gets back; a key group is read when it is asked for.
 
+    Args:
+        reusable: whether later checkpoints may refer to the files of its databases: they are in the job's own storage.
     Raises:
         StorageError, DamagedFileError: a list or a group cannot be read.
     """
     lists = {name: (mode, tuple(map(reader.read, entries))) for name, (mode, entries) in snapshot.lists.items()}
     keyed, raw_keyed = _Read(snapshot.keyed, reader), _Read(snapshot.raw_keyed, reader)
     databases = snapshot.databases
-    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, reader if databases else None)
+    of = reader if databases else None
+    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, of, reusable)
 
 
 class _Read(Mapping[int, bytes]):

@@ -15,14 +15,33 @@ from typing import Any
 from .clock import epoch_ms
 
 
+class FrozenTimers:
+    """Timers as they were at a capture, or are; (timestamp, key, namespace) in the order in which they would fire."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, at: dict[int, dict[Any, dict[Any, None]]]) -> None:
+        self._at = at
+
+    def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
+        for timestamp in sorted(self._at):
+            for namespace, keys in self._at[timestamp].items():
+                for key in keys:
+                    yield timestamp, key, namespace
+
+    def __len__(self) -> int:
+        return sum(len(keys) for spaces in self._at.values() for keys in spaces.values())
+
+
 class TimerQueue:
     """The timers of all keys of one subtask. Timestamps are epoch milliseconds."""
 
-    __slots__ = ("_at", "_heap", "_refuses", "refused")
+    __slots__ = ("_at", "_heap", "_refuses", "_shared", "refused")
 
     def __init__(self) -> None:
         self._at: dict[int, dict[Any, dict[Any, None]]] = {}  # timestamp -> namespace -> keys, in order
         self._heap: list[int] = []  # every timestamp of _at once, and some that are no longer there
+        self._shared: dict[int, dict[Any, dict[Any, None]]] = {}  # _at at the last capture: copied before a change
         self._refuses = False
         self.refused = 0
         """Timers that were to be set while none was taken."""
@@ -45,12 +64,15 @@ class TimerQueue:
     def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
         """The keys with a timer at that time and namespace, as a dict in which setting a key sets its timer.
 
-        The dict is good until a timer of the queue is deleted or fires; a key must be put in before that.
+        The dict is good until a timer of the queue is deleted or fires, or the queue is captured; a key must be put
+        in before that.
 
         Raises:
             TypeError, ValueError: the timestamp is no int of 64 bits.
         """
         spaces = self._at.get(timestamp)
+        if self._shared and spaces is not None:
+            spaces = self._own(timestamp)
         if spaces is None:
             timestamp = epoch_ms(timestamp, "a timer's time")
             spaces = self._at[timestamp] = {}
@@ -65,7 +87,7 @@ class TimerQueue:
 
     def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
         """Forget a timer, if it is set."""
-        keys = self._at.get(timestamp, _EMPTY).get(namespace, _EMPTY)
+        keys = self._own(timestamp).get(namespace, _EMPTY)
         if key in keys:
             del keys[key]
             if not keys:
@@ -90,9 +112,8 @@ class TimerQueue:
         """
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             namespace = next(iter(self._at[timestamp]))
-            keys = self._at[timestamp][namespace]
-            for key in list(keys):
-                if key not in keys:
+            for key in list(self._at[timestamp][namespace]):
+                if not self.contains(timestamp, key, namespace):
                     continue
                 self.delete(timestamp, key, namespace)
                 yield timestamp, key, namespace
@@ -110,6 +131,7 @@ class TimerQueue:
                 continue
             everyone = list(keys)
             for at in range(0, len(everyone), limit):
+                keys = self._own(timestamp).get(namespace, _EMPTY)
                 chosen = [key for key in everyone[at : at + limit] if key in keys]  # others were deleted meanwhile
                 for key in chosen:
                     del keys[key]
@@ -117,6 +139,15 @@ class TimerQueue:
                     self._drop(timestamp, namespace)
                 if chosen:
                     yield timestamp, namespace, chosen
+
+    def capture(self) -> FrozenTimers:
+        """The timers as they are now; they are copied as they change, time by time."""
+        self._shared = dict(self._at)
+        return FrozenTimers(self._shared)
+
+    def end_captures(self) -> None:
+        """No capture is read any more."""
+        self._shared = {}
 
     def clear(self) -> None:
         """Delete all timers, and take new ones."""
@@ -126,17 +157,21 @@ class TimerQueue:
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
-        for timestamp in sorted(self._at):
-            for namespace, keys in self._at[timestamp].items():
-                for key in keys:
-                    yield timestamp, key, namespace
+        return iter(FrozenTimers(self._at))
 
     def __len__(self) -> int:
         """Number of timers set."""
-        return sum(len(keys) for spaces in self._at.values() for keys in spaces.values())
+        return len(FrozenTimers(self._at))
+
+    def _own(self, timestamp: int) -> Any:
+        """The timers of a time, to be changed; none where there are none."""
+        spaces = self._at.get(timestamp)
+        if spaces is not None and self._shared.get(timestamp) is spaces:
+            spaces = self._at[timestamp] = {namespace: dict(keys) for namespace, keys in spaces.items()}
+        return _EMPTY if spaces is None else spaces
 
     def _drop(self, timestamp: int, namespace: Any) -> None:
-        spaces = self._at[timestamp]
+        spaces = self._own(timestamp)
         del spaces[namespace]
         if not spaces:
             del self._at[timestamp]  # the heap still holds it; next_timestamp passes over it

@@ -55,6 +55,7 @@ class KeyedOperator(FunctionOperator):
         self._key_of = self._selector.call
         self.watermark = MIN_TIMESTAMP
         self._has_backend = False
+        self._prepare_at: int | None = None
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.backend = self.create_backend(self.ctx)
@@ -63,6 +64,12 @@ class KeyedOperator(FunctionOperator):
         rate = TTL_SWEEP_RATE.read(self.ctx.config.get(TTL_SWEEP_RATE.key, TTL_SWEEP_RATE.default))
         self._swept_a_slice = -(-rate * SLICE_MS // 1000)
         self.declare_state()
+        in_files = [snapshot for snapshot in snapshots if snapshot.databases]
+        if in_files:
+            databases = [database for snapshot in in_files for database in snapshot.databases]
+            reader = in_files[0].reader
+            assert reader is not None, "databases come with the reader of their files"
+            self.backend.restore_databases(databases, reader, all(snapshot.reusable for snapshot in in_files))
         self.backend.restore([snapshot.keyed for snapshot in snapshots])
         self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
         super().initialize_state(snapshots)
@@ -77,7 +84,22 @@ class KeyedOperator(FunctionOperator):
         lists = dict(functions.lists)
         if MIN_TIMESTAMP < self.watermark < MAX_TIMESTAMP:
             lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True),)
-        return OperatorSnapshot(self.backend.snapshot(), lists, functions.raw_keyed)
+        capture = self.backend.capture(checkpoint_id)
+        self._prepare_at = None
+        return OperatorSnapshot({}, lists, functions.raw_keyed, capture=capture)
+
+    def announce(self, checkpoint_id: int) -> None:
+        """A checkpoint will come soon: its capture is prepared in `upkeep`."""
+        self.backend.announce(checkpoint_id)
+        self._prepare_at = 0
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        super().notify_checkpoint_complete(checkpoint_id)
+        self.backend.confirm(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        super().notify_checkpoint_aborted(checkpoint_id)
+        self.backend.abort(checkpoint_id)
 
     def open(self) -> None:
         with UserCode(self.ctx, "open of the key selector"):
@@ -97,15 +119,20 @@ class KeyedOperator(FunctionOperator):
                     self._selector.close()
 
     def next_upkeep_ms(self) -> int | None:
-        """When the background sweep of state with a time to live goes on."""
-        if not self._swept_a_slice:
-            return None
-        return min((state.sweep_at for state in self.context.swept if state.sweep_at is not None), default=None)
+        """When an announced capture is prepared further, or the sweep of state with a time to live goes on."""
+        due = [] if self._prepare_at is None else [self._prepare_at]
+        if self._swept_a_slice:
+            due += (state.sweep_at for state in self.context.swept if state.sweep_at is not None)
+        return min(due, default=None)
 
     def upkeep(self, now_ms: int) -> None:
-        """A slice of the sweep of each state that is due."""
+        """A slice of the work of an announced capture, and of the sweep of each state that is due."""
         monotonic = self.ctx.clock.monotonic
         until = monotonic() + SLICE_SECONDS
+        if self._prepare_at is not None and self._prepare_at <= now_ms:
+            after_ms = self.backend.prepare(lambda: monotonic() < until)
+            self._prepare_at = None if after_ms is None else now_ms + after_ms
+            until = monotonic() + SLICE_SECONDS
         for state in self.context.swept:
             if state.sweep_at is not None and state.sweep_at <= now_ms:
                 state.sweep(now_ms, self._swept_a_slice, lambda: monotonic() < until)

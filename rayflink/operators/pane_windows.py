@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -74,7 +75,7 @@ class PaneWindowOperator(WindowOperator):
             return snapshot
         panes = self._panes
         entry = f"{panes.size_ms} {panes.slide_ms} {panes.offset_ms} {self._arrivals.next}".encode()
-        return OperatorSnapshot(snapshot.keyed, {**snapshot.lists, _ENTRY: ("union", (entry,))})
+        return replace(snapshot, lists={**snapshot.lists, _ENTRY: ("union", (entry,))})
 
     def end_of_keys(self) -> Iterable[Element]:
         yield from super().end_of_keys()

@@ -11,9 +11,18 @@ from typing import Any
 
 from rayflink.common.batches import RowBatch, Tagged, Watermark, WatermarkStatus
 from rayflink.operators.base import Operator, OperatorContext
+from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded, stored
 from rayflink.testing import HARDSHIPS, at, hardships
 from rayflink.testing.elements import Given, seen
 from tests.operators.write_back import write_back_backend
+
+
+def snapshot_of(operator: Operator, checkpoint_id: int = 1) -> OperatorSnapshot:
+    """What an operator gets back of the checkpoint that is taken now."""
+    taken = operator.snapshot_state(checkpoint_id)
+    assert taken is not None, "the operator has no state"
+    inline = InlineSnapshots(checkpoint_id)
+    return loaded(stored(taken, inline), inline)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rayflink.operators.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows import WindowOperator, WindowRules, window_operator
 from rayflink.state.errors import SnapshotMismatch
-from tests.operators.laws import answers, context, flat, now, run, started, verify
+from tests.operators.laws import answers, context, flat, now, run, snapshot_of, started, verify
 from tests.operators.write_back import write_back_backend
 
 first = itemgetter(0)
@@ -206,7 +206,7 @@ def test_nothing_is_left_when_all_windows_are_over() -> None:
         operator = started(lambda: window_operator(first, windows, built_in("sum", 1), None, rules), context())  # noqa: B023
         for step in batches([("a", 1, 1), ("b", 2, 15), Watermark(14), ("a", 4, 4), Watermark(33), ("b", 1, 31)]):
             flat(answers(operator, step))
-        assert operator.snapshot_state(1).keyed == {}  # type: ignore[union-attr]
+        assert snapshot_of(operator).keyed == {}
         assert not operator._running and len(operator._table) == 0  # type: ignore[attr-defined]
 
 
@@ -249,7 +249,7 @@ def test_state_of_panes_is_not_restored_as_that_of_windows_or_of_other_panes() -
     for config, other in (({}, NOT_SHARED), (NOT_SHARED, {})):
         operator = started(make, context(config=config))
         flat(answers(operator, RowBatch([("a", 1)], [1])))
-        snapshot = operator.snapshot_state(1)
+        snapshot = snapshot_of(operator)
         started(make, context(config=config), (snapshot,))
         with pytest.raises(SnapshotMismatch):
             started(make, context(config=other), (snapshot,))

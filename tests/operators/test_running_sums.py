@@ -15,7 +15,7 @@ from rayflink.common.batches import Batch, RowBatch
 from rayflink.common.row_columns import Coded, RowColumns
 from rayflink.operators.keyed import KeyedReduceOperator, KeyedSumOperator
 from rayflink.operators.running_sums import running_sums
-from tests.operators.laws import answers, context, flat, started
+from tests.operators.laws import answers, context, flat, snapshot_of, started
 
 number = st.one_of(st.integers(-5, 5), st.integers(-(2**61), 2**61), st.integers(-(2**63), 2**63 - 1))
 
@@ -54,7 +54,7 @@ def outcome(batches: list[Batch]) -> Any:
     operator = started(lambda: KeyedSumOperator(itemgetter(0), 1), context())
     out = [answer for batch in batches for answer in flat(answers(operator, batch))]
     rows = [(value, *map(type, value), stamp) for _, value, stamp in out]
-    return rows, operator.snapshot_state(1)
+    return rows, dict(snapshot_of(operator).keyed)
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), number), min_size=1, max_size=6), max_size=4), st.data())

@@ -23,7 +23,7 @@ from rayflink.operators.window_functions import WindowEvaluation, aggregating, b
 from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.memory import HashMapBackend
-from tests.operators.laws import Metrics, answers, context, flat, now, run, started, verify
+from tests.operators.laws import Metrics, answers, context, flat, now, run, snapshot_of, started, verify
 from tests.operators.write_back import write_back_backend
 
 first = itemgetter(0)
@@ -161,7 +161,7 @@ def test_a_record_extends_a_session_without_a_merge_and_without_a_timer() -> Non
         flat(answers(operator, RowBatch([("a", stamp)], [stamp])))
     assert [timer[:2] for timer in operator._event_timers] == [(59, "a")]  # type: ignore[attr-defined]
     assert flat(answers(operator, END))[0] == (None, (50, 59, 44, 69, 40, 60), 78)
-    assert operator.snapshot_state(1).keyed == {}  # type: ignore[union-attr]
+    assert snapshot_of(operator).keyed == {}
 
 
 @pytest.mark.parametrize("contents", [collecting, lambda: built_in("sum", 1)])

@@ -13,7 +13,7 @@ from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.handles import NoCurrentKeyError
 from rayflink.state.timers import TimerQueue
-from tests.operators.laws import answers, context, flat, now, run, started, verify
+from tests.operators.laws import answers, context, flat, now, run, snapshot_of, started, verify
 
 first = itemgetter(0)
 END = Watermark(MAX_TIMESTAMP)
@@ -129,7 +129,7 @@ def test_state_in_open_has_no_key_and_restored_timers_wait_for_the_clock() -> No
 
     operator = started(lambda: KeyedProcessOperator(first, Watch()), context())
     flat(answers(operator, setting(("a", 1))))
-    again = started(lambda: KeyedProcessOperator(first, Watch()), context(), (operator.snapshot_state(1),))
+    again = started(lambda: KeyedProcessOperator(first, Watch()), context(), (snapshot_of(operator),))
     assert fired == ["open", "open"]
     flat(answers(again, END))
     assert fired == ["open", "open", 1]
@@ -145,7 +145,7 @@ def test_a_function_of_many_results_and_a_firing_of_many_timers_stop_between_bat
     flat(answers(operator, setting(*((key, 1) for key in range(5000)))))
     firing = iter(answers(operator, Watermark(1)))
     assert len(next(batch for batch in firing if len(batch))) == 4096  # type: ignore[arg-type]
-    rest = started(lambda: KeyedProcessOperator(first, Many()), context(), (operator.snapshot_state(1),))
+    rest = started(lambda: KeyedProcessOperator(first, Many()), context(), (snapshot_of(operator),))
     assert len(flat(answers(rest, Watermark(2)))) == 904 + 1
     assert [element for element in firing if isinstance(element, Watermark)] == [Watermark(1)]
 

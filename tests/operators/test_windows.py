@@ -22,7 +22,7 @@ from rayflink.operators.window import TimeWindow
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows import LATE_METRIC, WindowOperator, WindowRules, window_operator
 from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
-from tests.operators.laws import Clock, Metrics, answers, context, flat, now, started, verify
+from tests.operators.laws import Clock, Metrics, answers, context, flat, now, snapshot_of, started, verify
 from tests.operators.write_back import WriteBackTable, write_back_backend
 
 first = itemgetter(0)
@@ -122,7 +122,7 @@ def test_sums_of_sliding_windows_equal_a_naive_count(records: list[Any], size: i
     out = flat(answers(operator, batch(*records))) + flat(answers(operator, END))
     assert {(value[0], stamp): value[1] for _, value, stamp in out[:-1]} == expected
     assert [stamp for _, _, stamp in out[:-1]] == sorted(stamp for _, _, stamp in out[:-1])
-    assert operator.snapshot_state(1).keyed == {}  # type: ignore[union-attr]
+    assert snapshot_of(operator).keyed == {}
 
 
 @pytest.mark.spec("F02", "F30")
@@ -190,7 +190,7 @@ def test_within_the_allowed_lateness_each_record_fires_its_window_again_and_then
         operator = started(make, context())
         for step in steps:
             flat(answers(operator, step))
-        assert operator.snapshot_state(1).keyed == {}  # type: ignore[union-attr]
+        assert snapshot_of(operator).keyed == {}
 
 
 def test_what_a_kept_window_emitted_is_not_the_object_in_state() -> None:
@@ -235,12 +235,12 @@ def test_many_records_of_a_key_and_window_have_one_timer() -> None:
 def test_window_contents_are_in_the_snapshot_and_gone_after_firing() -> None:
     operator = started(lambda: window_operator(first, TEN, collecting(), WindowEvaluation(Listed())), context())
     flat(answers(operator, batch(("a", 1, 1))))
-    snapshot = operator.snapshot_state(1)
-    assert snapshot is not None and len(snapshot.keyed) == 1 and snapshot.size_bytes > 0
+    snapshot = snapshot_of(operator)
+    assert len(snapshot.keyed) == 1 and snapshot.size_bytes > 0
     make = maker(collecting, evaluation=WindowEvaluation(Listed()))
     again = started(make, context(), (snapshot,))
     assert flat(answers(again, END)) == [(None, ("a", 0, [1]), 9), END]
-    assert again.snapshot_state(2).keyed == {}  # type: ignore[union-attr]
+    assert snapshot_of(again).keyed == {}
 
 
 class Every(Trigger):
@@ -281,7 +281,7 @@ def test_a_trigger_decides_by_record_whether_to_fire_and_to_keep(result: Trigger
     assert out == [*((None, ("a", total), 9) for total in sums), END]
     operator = started(make, context())
     flat(answers(operator, records)), flat(answers(operator, END))
-    assert operator.snapshot_state(1).keyed == {}, "the trigger's state is cleared with the window"  # type: ignore[union-attr]
+    assert snapshot_of(operator).keyed == {}, "the trigger's state is cleared with the window"
 
 
 def test_window_state_belongs_to_key_and_window_and_global_state_to_the_key() -> None:
@@ -322,7 +322,7 @@ def test_a_firing_of_many_windows_stops_between_batches_and_the_watermark_is_las
     for element in firing:
         sizes.append(len(element) if isinstance(element, RowBatch) else element)
         if len(sizes) == 1:
-            snapshot = operator.snapshot_state(1)
+            snapshot = snapshot_of(operator)
     assert sizes == [4096, 4096, 1808, Watermark(9)]
     assert snapshot is not None
     rest = started(lambda: window_operator(first, TEN, built_in("sum", 1)), context(), (snapshot,))

@@ -57,6 +57,9 @@ class WriteBackTable(HashMapTable):
         for key, namespace, data in super().rows():
             yield key, namespace, pickle.loads(data)
 
+    def frozen(self) -> Any:
+        return list(self.rows())
+
 
 class WriteBackMapTable:
     """A map table that reads and writes whole maps."""

@@ -11,6 +11,7 @@ from rayflink.state.errors import SerializationError
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.memory import HashMapBackend
+from rayflink.testing.backend_laws.subject import snapshot_of
 
 COUNT = ValueStateDescriptor("count")
 GROUPS = 16
@@ -42,7 +43,7 @@ keys = st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=2), st.tuples(st.
 def test_a_restored_backend_holds_the_same_entries_and_timers_in_the_same_order(some: list[Any]) -> None:
     full = filled(some)
     again = backend()
-    again.restore([full.snapshot()])
+    again.restore([snapshot_of(full)])
     assert content(again) == content(full)
 
 
@@ -50,12 +51,12 @@ def test_a_restored_backend_holds_the_same_entries_and_timers_in_the_same_order(
 @settings(max_examples=20)
 @given(keys, st.integers(1, GROUPS), st.integers(1, GROUPS))
 def test_snapshots_of_p_subtasks_restore_into_q_each_key_where_its_group_is(some: list[Any], p: int, q: int) -> None:
-    whole = filled(some).snapshot()
+    whole = snapshot_of(filled(some))
     parts = []
     for subtask in range(p):
         owner = backend(subtask, p)
         owner.restore([whole])
-        parts.append(owner.snapshot())
+        parts.append(snapshot_of(owner))
     assert {group: data for part in parts for group, data in part.items()}.keys() == whole.keys()
     found: list[Any] = []
     for subtask in range(q):
@@ -72,14 +73,14 @@ def test_empty_groups_are_left_out_and_emptied_namespaces_released() -> None:
     table = one.table(COUNT)
     table.put("k", 1, "window")
     table.remove("k", "window")
-    assert one.snapshot() == {} and len(table) == 0 and table._spaces == {}  # type: ignore[attr-defined]
+    assert snapshot_of(one) == {} and len(table) == 0 and table._spaces == {}  # type: ignore[attr-defined]
 
 
 def test_a_value_that_cannot_be_pickled_is_refused_with_a_remedy() -> None:
     one = backend()
     one.table(COUNT).put("k", lambda: 0)
     with pytest.raises(SerializationError, match="keep in state only values that can be pickled"):
-        one.snapshot()
+        snapshot_of(one)
 
 
 def test_errors_survive_the_way_between_processes() -> None:

@@ -65,6 +65,12 @@ def test_snapshots_keep_the_law(make: Any, law: Any) -> None:
 
 
 @BACKENDS
+@laws_of("captures")
+def test_captures_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@BACKENDS
 @laws_of("timers")
 def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
@@ -84,5 +90,5 @@ def test_histories_keep_the_law(make: Any, law: Any) -> None:
 
 
 def test_all_laws_are_tried() -> None:
-    tried = ("tables", "handles", "snapshots", "timers", "expiry", "histories")
+    tried = ("tables", "handles", "snapshots", "captures", "timers", "expiry", "histories")
     assert {law.__module__.rpartition(".")[2] for law in BACKEND_LAWS} == set(tried)

@@ -19,7 +19,7 @@ from rayflink.state.handles import StateStore
 from rayflink.state.memory import HashMapBackend
 from rayflink.testing.backend_laws.expiry import World, ttl
 from rayflink.testing.backend_laws.samples import Gather, add
-from rayflink.testing.backend_laws.subject import Subject
+from rayflink.testing.backend_laws.subject import Subject, snapshot_of
 
 
 def world(config: StateTtlConfig, *snapshots: Any) -> World:
@@ -39,7 +39,7 @@ def test_without_a_time_to_live_nothing_is_wrapped_and_a_disabled_one_changes_no
 def test_a_snapshot_of_state_that_lives_for_ever_does_not_fit_state_that_expires() -> None:
     written = world(ttl().set_update_type(StateTtlConfig.UpdateType.Disabled).build())
     written.value().update(1)
-    restored = world(ttl().build(), written.backend.snapshot())
+    restored = world(ttl().build(), snapshot_of(written.backend))
     with pytest.raises(SnapshotMismatch, match="'v'.*holds value state, job declares expiring value state"):
         restored.value()
 

@@ -15,6 +15,7 @@ from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_store import Column, DatabaseError
 from rayflink.testing import OperatorHarness
+from rayflink.testing.backend_laws.subject import snapshot_of
 
 ALL = range(128)
 
@@ -46,7 +47,7 @@ def test_state_that_fits_its_memory_never_touches_the_disk(tmp_path: Path) -> No
         values.put(number, number)
         timers.register(number, number)
     assert len(timers) == 20_000
-    snapshot = state.snapshot()
+    snapshot = snapshot_of(state)
     assert not state.store.is_open and not list(tmp_path.iterdir())
     assert sorted(snapshot) == list(ALL)
     state.close()
@@ -109,10 +110,10 @@ def test_keyed_state_goes_by_key_group_from_three_subtasks_to_four_and_to_two(tm
         whole.table(ValueStateDescriptor("v")).put(number, -number)
         whole.map_table(MapStateDescriptor("m")).put(number, "x", number)
         whole.timers("t").register(number, number)
-    parts = [whole.snapshot()]
+    parts = [snapshot_of(whole)]
     for parallelism in (3, 4, 2):
         made = subtasks(parallelism, parts)
-        parts = [one.snapshot() for one in made]
+        parts = [snapshot_of(one) for one in made]
         assert not set(parts[0]) & set(parts[1])
         held = [{key: value for key, _, value in one.table(ValueStateDescriptor("v")).entries(ALL)} for one in made]
         assert sum(map(len, held)) == 3000 and {k: v for one in held for k, v in one.items()} == {
@@ -157,9 +158,7 @@ def test_many_timers_keep_few_in_memory_and_fire_in_order(tmp_path: Path) -> Non
     state.close()
 
 
-def test_a_window_that_ends_within_the_cache_is_never_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_that_ends_within_the_cache_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = StateMemory(1 << 20)
     state = backend(tmp_path, memory)
     table = state.table(ValueStateDescriptor("v"))

@@ -17,6 +17,7 @@ from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from rayflink.state.errors import SerializationError
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.testing.backend_laws.subject import snapshot_of
 
 GROUPS = range(4)
 BUDGET = 100_000
@@ -127,7 +128,7 @@ def test_none_as_a_value_is_in_the_snapshot(backend: RocksDBBackend) -> None:
     descriptor = ValueStateDescriptor("x")
     backend.table(descriptor).put("a", None)
     restored = HashMapBackend(GROUPS, len(GROUPS))
-    restored.restore([backend.snapshot()])
+    restored.restore([snapshot_of(backend)])
     assert restored.table(descriptor).get("a", None, "nothing") is None
 
 

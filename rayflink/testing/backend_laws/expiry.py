@@ -21,7 +21,7 @@ from rayflink.state.descriptors import (
 from rayflink.state.handles import StateStore
 
 from .samples import Gather, add, namespaces
-from .subject import OPERATOR_UID, Law, Subject, maps_in, same, same_bag
+from .subject import OPERATOR_UID, Law, Subject, maps_in, same, same_bag, snapshot_of
 
 TTL_MS = 10
 
@@ -96,7 +96,7 @@ class World:
                     slices += 1
 
     def restored(self) -> World:
-        return World(self.subject, self.config, self.backend.snapshot(), clock=self.clock)
+        return World(self.subject, self.config, snapshot_of(self.backend), clock=self.clock)
 
 
 def a_value_expires_after_its_time_and_a_read_removes_it(subject: Subject) -> None:
@@ -252,7 +252,7 @@ def the_background_sweep_forgets_what_nobody_reads(subject: Subject) -> None:
         same("a fresh entry", (value.value(), list(listed), list(mapped)), ("fresh", ["fresh"], ["fresh"]))
     world.sweep(16_000)
     same("entries in the end", [world.stored(name) for name in "vlm"], [0, 0, 0])
-    same("an empty snapshot", world.backend.snapshot(), {})
+    same("an empty snapshot", snapshot_of(world.backend), {})
     same("and the sweep sleeps", [state.sweep_at for state in world.context.swept], [None] * 3)
     value.update(1)
     same("until there is an entry", world.context.swept[0].sweep_at, world.clock.now_ms() + 10_000)

@@ -14,7 +14,7 @@ from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from rayflink.state.keys import canonical_key
 
 from .samples import namespaces
-from .subject import MakeBackend, Subject, content_of, maps_in, same, same_bag
+from .subject import MakeBackend, Subject, content_of, maps_in, same, same_bag, snapshot_of
 
 VALUES, LISTS, MAPS = ValueStateDescriptor("values"), ListStateDescriptor("lists"), MapStateDescriptor("maps")
 _ABSENT = "nothing"
@@ -50,7 +50,7 @@ class History(RuleBasedStateMachine):
         super().__init__()
         self.subject, self.model = Subject(type(self).make_backend), Model()
         self.backend = self.subject.backend()
-        self.saved: tuple[Any, Model] = (self.backend.snapshot(), Model())
+        self.saved: tuple[Any, Model] = (snapshot_of(self.backend), Model())
         self._open()
 
     def _open(self) -> None:
@@ -196,7 +196,7 @@ class History(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        self.saved = self.backend.snapshot(), deepcopy_of(self.model)
+        self.saved = snapshot_of(self.backend), deepcopy_of(self.model)
 
     @rule(saves=st.booleans(), by_hashmap=st.booleans())
     def restore(self, saves: bool, by_hashmap: bool) -> None:
@@ -204,7 +204,7 @@ class History(RuleBasedStateMachine):
             self.save()
         snapshot, model = self.saved
         if by_hashmap:
-            snapshot = self.subject.hashmap(snapshot).snapshot()
+            snapshot = snapshot_of(self.subject.hashmap(snapshot))
         self.subject.close(self.backend)
         self.backend, self.model = self.subject.backend(snapshot), deepcopy_of(model)
         self._open()
@@ -235,7 +235,7 @@ class History(RuleBasedStateMachine):
         same_bag("all timers", self.queue, self.model.timers)
         earliest = min((time for time, _, _ in self.model.timers), default=None)
         same("the earliest timer", self.queue.next_timestamp(), earliest)
-        again = self.subject.backend(self.backend.snapshot())
+        again = self.subject.backend(snapshot_of(self.backend))
         same_bag("timers of a snapshot", again.timers("event").due(2**62), self.model.timers)
         self.subject.close(again)
 

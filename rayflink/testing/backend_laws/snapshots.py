@@ -16,7 +16,18 @@ from rayflink.state.key_hash import key_hash
 from rayflink.state.keys import canonical_key
 
 from .samples import KEYS, namespaces
-from .subject import MAX_PARALLELISM, OPERATOR_UID, Law, Subject, content_of, maps_in, refused, same, same_bag
+from .subject import (
+    MAX_PARALLELISM,
+    OPERATOR_UID,
+    Law,
+    Subject,
+    content_of,
+    maps_in,
+    refused,
+    same,
+    same_bag,
+    snapshot_of,
+)
 
 VALUES, LISTS, MAPS = ValueStateDescriptor("values"), ListStateDescriptor("lists"), MapStateDescriptor("maps")
 
@@ -52,7 +63,7 @@ def all_of(backend: KeyedBackend) -> dict[str, Any]:
 
 def a_snapshot_restores_everything(subject: Subject) -> None:
     full = filled(subject.backend())
-    snapshot = full.snapshot()
+    snapshot = snapshot_of(full)
     same("group numbers", set(snapshot) <= set(range(MAX_PARALLELISM)), True)
     same("parts are bytes", {type(data) for data in snapshot.values()}, {bytes})
     again = subject.backend(snapshot)
@@ -61,7 +72,7 @@ def a_snapshot_restores_everything(subject: Subject) -> None:
 
 
 def a_restored_backend_is_written_on(subject: Subject) -> None:
-    again = subject.backend(filled(subject.backend()).snapshot())
+    again = subject.backend(snapshot_of(filled(subject.backend())))
     table, lists, maps = again.table(VALUES), again.table(LISTS), again.map_table(MAPS)
     space = namespaces()[3]
     loaded = table.load(["a", "new"])
@@ -70,7 +81,7 @@ def a_restored_backend_is_written_on(subject: Subject) -> None:
     table.changed(["a", "new"])
     lists.append("list", 1, space)
     maps.put("map", "at", 1, space)
-    once_more = subject.backend(again.snapshot())
+    once_more = subject.backend(snapshot_of(again))
     same(
         "a changed and an added value", [once_more.table(VALUES).get(key) for key in ("a", "new")], ["changed", "added"]
     )
@@ -84,7 +95,7 @@ def a_snapshot_is_of_the_moment_it_was_taken(subject: Subject) -> None:
     one.table(LISTS).append("k", [1])
     one.map_table(MAPS).put("k", "at", [1])
     one.timers("event").register(99, "k")
-    before = one.snapshot()
+    before = snapshot_of(one)
     one.table(VALUES).load(["k"])["k"].append(2)
     one.table(VALUES).changed(["k"])
     one.table(LISTS).load(["k"])["k"][0].append(2)
@@ -113,21 +124,23 @@ def _is_first(number: int) -> bool:
 
 def snapshots_go_from_one_kind_of_backend_to_another(subject: Subject) -> None:
     expected = all_of(filled(subject.hashmap()))
-    same("a hashmap's snapshot, restored here", all_of(subject.backend(filled(subject.hashmap()).snapshot())), expected)
-    same("a snapshot of here in a hashmap", all_of(subject.hashmap(filled(subject.backend()).snapshot())), expected)
-    there = subject.hashmap(filled(subject.backend()).snapshot())
-    same("there and back", all_of(subject.backend(there.snapshot())), expected)
+    same(
+        "a hashmap's snapshot, restored here", all_of(subject.backend(snapshot_of(filled(subject.hashmap())))), expected
+    )
+    same("a snapshot of here in a hashmap", all_of(subject.hashmap(snapshot_of(filled(subject.backend())))), expected)
+    there = subject.hashmap(snapshot_of(filled(subject.backend())))
+    same("there and back", all_of(subject.backend(snapshot_of(there))), expected)
 
 
 def subtasks_become_more_and_fewer(subject: Subject) -> None:
     expected = all_of(filled(subject.hashmap()))
-    snapshots: list[Mapping[int, bytes]] = [filled(subject.backend()).snapshot()]
+    snapshots: list[Mapping[int, bytes]] = [snapshot_of(filled(subject.backend()))]
     for parallelism in (3, 2):
         parts: list[dict[str, Any]] = []
         taken: list[Mapping[int, bytes]] = []
         for subtask in range(parallelism):
             part = subject.backend(*snapshots, subtask=subtask, parallelism=parallelism)
-            taken.append(part.snapshot())
+            taken.append(snapshot_of(part))
             same("groups of a subtask's snapshot", set(taken[-1]) <= set(part.key_groups), True)
             parts.append(all_of(part))
         for name in ("values", "lists", "maps"):
@@ -143,7 +156,7 @@ def subtasks_become_more_and_fewer(subject: Subject) -> None:
 def tables_and_queues_may_be_made_before_the_restore(subject: Subject) -> None:
     again = subject.backend()
     table, queue, maps = again.table(VALUES), again.timers("event"), again.map_table(MAPS)
-    again.restore([filled(subject.backend()).snapshot()])
+    again.restore([snapshot_of(filled(subject.backend()))])
     expected = filled(subject.backend())
     same("entries", content_of(table), content_of(expected.table(VALUES)))
     same("maps", maps_in(maps), maps_in(expected.map_table(MAPS)))
@@ -154,14 +167,14 @@ def an_empty_backend_has_an_empty_snapshot(subject: Subject) -> None:
     one = subject.backend()
     one.table(VALUES).load(["k"], "window")
     one.timers("event")
-    same("nothing was written", one.snapshot(), {})
+    same("nothing was written", snapshot_of(one), {})
     one.table(VALUES).put("k", 1, "window")
     one.map_table(MAPS).put("k", 1, 1)
     one.timers("event").register(1, "k")
     one.table(VALUES).remove("k", "window")
     one.map_table(MAPS).remove("k", 1)
     one.timers("event").delete(1, "k")
-    same("all was removed", one.snapshot(), {})
+    same("all was removed", snapshot_of(one), {})
 
 
 def a_key_of_another_subtask_is_refused(subject: Subject) -> None:
@@ -185,7 +198,7 @@ def a_key_of_another_subtask_is_refused(subject: Subject) -> None:
 
         def write_and_snapshot(half: KeyedBackend = half, way: Any = way) -> None:
             way(half)
-            half.snapshot()
+            snapshot_of(half)
 
         said = f"this subtask owns [0, {MAX_PARALLELISM // 2})"
         refused(f"by {way.__name__}, at the latest at the snapshot", ForeignKeyError, said, write_and_snapshot)
@@ -211,19 +224,19 @@ def a_value_that_cannot_be_written_is_refused_by_name(subject: Subject) -> None:
 
         def write_and_snapshot(one: KeyedBackend = one, way: Any = way) -> None:
             way(one)
-            one.snapshot()
+            snapshot_of(one)
 
         refused(f"by {way.__name__}, at the latest at the snapshot", SerializationError, repr(name), write_and_snapshot)
 
 
 def bytes_of_another_format_are_refused(subject: Subject) -> None:
-    (group, data), *_ = filled(subject.backend()).snapshot().items()
+    (group, data), *_ = snapshot_of(filled(subject.backend())).items()
     for wrong in (b"\x63" + data[1:], b""):
         refused("restoring them", VersionMismatch, OPERATOR_UID, partial(subject.backend, {group: wrong}))
 
 
 def a_state_restored_as_another_kind_is_refused(subject: Subject) -> None:
-    again = subject.backend(filled(subject.backend()).snapshot())
+    again = subject.backend(snapshot_of(filled(subject.backend())))
     said = "snapshot holds value state, job declares list state"
     refused("a value as a list", SnapshotMismatch, said, lambda: again.table(ListStateDescriptor(VALUES.name)))
     refused("a list as a map", SnapshotMismatch, "'lists'", lambda: again.map_table(MapStateDescriptor(LISTS.name)))
@@ -239,7 +252,7 @@ def snapshots_hold_what_their_filter_keeps(subject: Subject) -> None:
     one.filter_snapshots(VALUES, lambda value: value * 10 if value % 2 else None)
     one.filter_snapshots(LISTS, lambda elements: elements[3:] or None)
     one.filter_snapshots(MAPS, lambda entries: {key: value for key, value in entries.items() if key > 2} or None)
-    for again in (subject.backend(one.snapshot()), subject.hashmap(one.snapshot())):
+    for again in (subject.backend(snapshot_of(one)), subject.hashmap(snapshot_of(one))):
         same("values", content_of(again.table(VALUES)), {(n, None): n * 10 for n in range(1, 10, 2)})
         same("lists", content_of(again.table(LISTS)), {(n, None): list(range(3, n)) for n in range(4, 10)})
         same("maps", maps_in(again.map_table(MAPS)), {(n, None): {k: k for k in range(3, n)} for n in range(4, 10)})
@@ -253,11 +266,11 @@ def cleared_state_is_gone_and_what_was_given_out_goes_on(subject: Subject) -> No
     one.clear()
     same("entries", (content_of(table), len(one.table(LISTS)), maps_in(maps)), ({}, 0, {}))
     same("timers", (queue.next_timestamp(), list(queue.due(99))), (None, []))
-    same("the snapshot", one.snapshot(), {})
+    same("the snapshot", snapshot_of(one), {})
     table.put("k", 1)
     maps.put("k", 1, 1)
     queue.register(5, "k")
-    again = subject.backend(one.snapshot())
+    again = subject.backend(snapshot_of(one))
     same("what came after", content_of(again.table(VALUES)), {("k", None): 1})
     same("maps that came after", maps_in(again.map_table(MAPS)), {("k", None): {1: 1}})
     same("timers that came after", list(again.timers("event").due(9)), [(5, "k", None)])

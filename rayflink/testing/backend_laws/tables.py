@@ -16,7 +16,18 @@ from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.keys import canonical_key
 
 from .samples import EQUAL_KEYS, KEYS, Gather, add, namespaces
-from .subject import MAX_PARALLELISM, OPERATOR_UID, Law, Subject, content_of, maps_in, refused, same, same_bag
+from .subject import (
+    MAX_PARALLELISM,
+    OPERATOR_UID,
+    Law,
+    Subject,
+    content_of,
+    maps_in,
+    refused,
+    same,
+    same_bag,
+    snapshot_of,
+)
 
 MANY = 20_000
 MEGABYTE = 1 << 20
@@ -300,7 +311,7 @@ def values_may_be_large(subject: Subject) -> None:
     same("values of a megabyte", [table.get(number) == value for number, value in enumerate(large)], [True] * 6)
     same("a list of such", listed.get("k") == large, True)
     same("a map of such", dict(mapped.items("k")) == dict(enumerate(large)), True)
-    again = subject.backend(backend.snapshot())
+    again = subject.backend(snapshot_of(backend))
     same("a list of such, restored", again.table(ListStateDescriptor("l")).get("k") == large, True)
 
 
@@ -342,7 +353,7 @@ def many_keys_are_kept_in_batches(subject: Subject) -> None:
             del model[key]
         same("an entry that was not used for long", table.get(7_900), model.get(7_900))
     same("entries", content_of(table), {(key, None): value for key, value in model.items()})
-    again = subject.backend(backend.snapshot()).table(ValueStateDescriptor("v"))
+    again = subject.backend(snapshot_of(backend)).table(ValueStateDescriptor("v"))
     same("entries after a restore", content_of(again), {(key, None): value for key, value in model.items()})
 
 

@@ -13,7 +13,7 @@ from rayflink.state.backend import KeyedBackend, Timers
 from rayflink.state.keys import canonical_key
 
 from .samples import EQUAL_KEYS, KEYS, namespaces
-from .subject import Law, Subject, refused, same, same_bag
+from .subject import Law, Subject, refused, same, same_bag, snapshot_of
 
 FIRST, LAST = -(2**63), 2**63 - 1
 MANY = 100_000
@@ -134,7 +134,7 @@ def a_firing_is_left_and_resumed(subject: Subject) -> None:
     firing = queue.due(2)
     taken = list(islice(firing, 20))
     same("the earliest after some have fired", queue.next_timestamp(), 1)
-    same_bag("what a snapshot holds meanwhile", _timers_of(subject.backend(backend.snapshot())), model - set(taken))
+    same_bag("what a snapshot holds meanwhile", _timers_of(subject.backend(snapshot_of(backend))), model - set(taken))
     other = list(islice(queue.due(2), 5))
     queue.register(0, "new")
     model.add((0, "new", None))
@@ -165,7 +165,7 @@ def keys_are_taken_out_in_pieces(subject: Subject) -> None:
         same("the size of a piece", 1 <= len(keys) <= 7, True)
         fired += [(timestamp, key, namespace) for key in keys]
         if index == 2:
-            left = _timers_of(subject.backend(backend.snapshot()))
+            left = _timers_of(subject.backend(snapshot_of(backend)))
             same_bag("what a snapshot holds meanwhile", left, model - set(fired))
             break
     for timestamp, namespace, keys in queue.due_keys(1, 1_000):
@@ -187,7 +187,7 @@ def keys_are_set_like_those_of_a_dict(subject: Subject) -> None:
     same("whether one is set", (queue.contains(5, "c", window), queue.contains(5, "c")), (True, False))
     same("the earliest", queue.next_timestamp(), 5)
     expected = [*((5, key, window) for key in "abc"), (6, "a", window)]
-    same_bag("what a snapshot holds", _timers_of(subject.backend(backend.snapshot())), expected)
+    same_bag("what a snapshot holds", _timers_of(subject.backend(snapshot_of(backend))), expected)
     queue.delete(5, "b", window)
     same_bag("what fires", _timers_of(backend), [timer for timer in expected if timer[1] != "b"])
 
@@ -245,7 +245,7 @@ def many_timers_fire_in_order(subject: Subject) -> None:
     for timer in list(islice(model, 10_000)):
         queue.delete(*timer)
         model.discard(timer)
-    queues = [queue, subject.backend(backend.snapshot()).timers("event")]
+    queues = [queue, subject.backend(snapshot_of(backend)).timers("event")]
     for one in queues:
         fired, until = [], -5_000
         while (due := one.next_timestamp()) is not None:

@@ -1,0 +1,105 @@
+"""A capture that is written as key groups in the format of all backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice, repeat
+from typing import Any
+
+from .frozen import frozen, thawed
+from .group_content import Content, encode_group
+from .snapshots import KeyedParts, SnapshotWriter
+from .timers import FrozenTimers
+
+_PART = 4096
+"""Entries that are dealt to their groups in one go; other threads get the interpreter in between."""
+
+
+class FrozenTable:
+    """The entries of one table as they were: (key, namespace, value), the values frozen.
+
+    Args:
+        spaces: namespace -> key -> value, of which the keys and values are taken now.
+    """
+
+    def __init__(self, spaces: dict[Any, dict[Any, Any]]) -> None:
+        self._namespaces = list(spaces)
+        self._sizes = list(map(len, spaces.values()))
+        self._keys = list(chain.from_iterable(spaces.values()))
+        self._values = frozen(list(chain.from_iterable(map(dict.values, spaces.values()))))
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """The entries, by namespace; each value is to be `thawed`."""
+        spaces = chain.from_iterable(map(repeat, self._namespaces, self._sizes))
+        return zip(self._keys, spaces, self._values, strict=True)
+
+
+class GroupCapture:
+    """Tables and timers as they were at a barrier; a `KeyedCapture`.
+
+    Args:
+        backend: who wrote it, for errors.
+        tables: state -> (stored kind, its entries, frozen).
+        timers: queue -> its timers.
+        kept: state -> what a snapshot holds of a value, nothing where that is None; asked when it is written.
+        groups_of: keys -> their key groups; called by the thread that writes.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        tables: Mapping[str, tuple[str, Iterable[tuple[Any, Any, Any]]]],
+        timers: dict[str, FrozenTimers],
+        kept: dict[str, Callable[[Any], Any]],
+        groups_of: Callable[[list[Any]], list[int]],
+    ) -> None:
+        self._backend, self._groups_of, self._kept = backend, groups_of, dict(kept)
+        self._tables: Mapping[str, tuple[str, Iterable[tuple[Any, Any, Any]]]] = tables
+        self._timers = timers
+        self.is_released = False
+
+    def write(self, writer: SnapshotWriter) -> KeyedParts:
+        """Store each key group; one that is empty is left out."""
+        contents = self.contents()
+        return KeyedParts(
+            {group: writer.put(encode_group(contents.pop(group), self._backend)) for group in sorted(contents)}
+        )
+
+    def release(self) -> None:
+        """Let go of all values."""
+        self._tables, self._timers = {}, {}
+        self.is_released = True
+
+    def contents(self) -> dict[int, Content]:
+        """Key group -> what it holds.
+
+        Raises:
+            ForeignKeyError: a key belongs to another subtask.
+        """
+        contents: dict[int, Content] = {}
+        for name, (kind, entries) in self._tables.items():
+            for group, row in self._dealt(self._filtered(name, entries)):
+                tables = contents.setdefault(group, {"tables": {}, "timers": {}})["tables"]
+                tables.setdefault(name, (kind, []))[1].append(row)
+        for name, timers in self._timers.items():
+            for group, row in self._dealt((key, namespace, at) for at, key, namespace in timers):
+                queues = contents.setdefault(group, {"tables": {}, "timers": {}})["timers"]
+                queues.setdefault(name, []).append(row)
+        return contents
+
+    def _filtered(self, name: str, entries: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+        kept = self._kept.get(name)
+        if kept is None:
+            return iter(entries)
+        held = ((key, namespace, kept(thawed(value))) for key, namespace, value in entries)
+        return (entry for entry in held if entry[2] is not None)
+
+    def _dealt(self, entries: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[int, tuple[int, Any, Any, Any]]]:
+        position = 0
+        while part := list(islice(entries, _PART)):
+            for group, (key, namespace, value) in zip(self._groups_of([entry[0] for entry in part]), part, strict=True):
+                yield group, (position, namespace, key, value)
+                position += 1
+
+
+__all__ = ["FrozenTable", "GroupCapture"]

@@ -1,0 +1,144 @@
+"""What the keyed state backends share: the key groups of a subtask, the names of its states, and what is filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from .backend import ForeignKeyError
+from .descriptors import StateDescriptor
+from .errors import SnapshotMismatch
+from .group_capture import GroupCapture
+from .group_content import Content, decode_group
+from .key_columns import hash_keys
+from .key_groups import key_groups_of
+
+
+class _Queue(Protocol):
+    refused: int
+
+    def refuse(self) -> None: ...
+
+    def end_captures(self) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+class _Table(Protocol):
+    def clear_all(self) -> None: ...
+
+
+T = TypeVar("T", bound=_Table)
+Q = TypeVar("Q", bound=_Queue)
+
+
+class GroupedBackend(Generic[T, Q]):
+    """The part of a `KeyedBackend` that is the same wherever entries are kept.
+
+    Args:
+        key_groups: the groups this subtask owns.
+        max_parallelism: key groups in all.
+        operator_uid: who owns the state, for errors.
+    """
+
+    def __init__(self, key_groups: range, max_parallelism: int, operator_uid: str) -> None:
+        self._key_groups = key_groups
+        self._max_parallelism = max_parallelism
+        self._operator_uid = operator_uid
+        self._tables: dict[str, tuple[str, T]] = {}
+        self._timers: dict[str, Q] = {}
+        self._kept: dict[str, Callable[[Any], Any]] = {}
+        self._captures: list[GroupCapture] = []
+
+    @property
+    def key_groups(self) -> range:
+        """The groups this subtask owns."""
+        return self._key_groups
+
+    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
+        self._kept[descriptor.name] = kept
+
+    def timers(self, name: str) -> Q:
+        """The queue of timers of this name."""
+        if name not in self._timers:
+            self._timers[name] = self._new_queue(name)
+        return self._timers[name]
+
+    def refuse_timers(self) -> None:
+        """Set no timer until `clear`."""
+        for queue in self._timers.values():
+            queue.refuse()
+
+    @property
+    def refused_timers(self) -> int:
+        """How many were to be set since."""
+        return sum(queue.refused for queue in self._timers.values())
+
+    def confirm(self, checkpoint_id: int) -> None:
+        """That checkpoint is complete."""
+        self._end_captures()
+
+    def abort(self, checkpoint_id: int) -> None:
+        """That checkpoint will never be complete."""
+        self._end_captures()
+
+    def clear(self) -> None:
+        """Delete all entries and timers."""
+        for _, table in self._tables.values():
+            table.clear_all()
+        for queue in self._timers.values():
+            queue.clear()
+
+    def _table(self, name: str, kind: str) -> T:
+        if name not in self._tables:
+            self._tables[name] = kind, self._new_table(name, kind)
+        known, table = self._tables[name]
+        if known != kind:
+            raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
+        return table
+
+    def _remembered(self, capture: GroupCapture) -> GroupCapture:
+        self._captures.append(capture)
+        return capture
+
+    def _end_captures(self) -> None:
+        """Timers need not be copied any more as they change, once no capture is read."""
+        self._captures = [capture for capture in self._captures if not capture.is_released]
+        if not self._captures:
+            for queue in self._timers.values():
+                queue.end_captures()
+
+    def _new_table(self, name: str, kind: str) -> T:
+        raise NotImplementedError
+
+    def _new_queue(self, name: str) -> Q:
+        raise NotImplementedError
+
+    def _owned(self, parts: Iterable[Mapping[int, bytes]]) -> Iterable[Content]:
+        """The contents of the owned groups in snapshots of several subtasks, one after the other."""
+        for part in parts:
+            for group in self._key_groups:
+                if group in part:
+                    yield decode_group(part[group], self._operator_uid)
+
+    def _groups_of(self, keys: list[Any]) -> list[int]:
+        """The key groups of canonical keys.
+
+        Raises:
+            ForeignKeyError: one is another subtask's.
+        """
+        if not keys:
+            return []
+        groups: list[int] = key_groups_of(hash_keys(keys), self._max_parallelism).tolist()
+        self._check_groups(keys, groups)
+        return groups
+
+    def _check_groups(self, keys: list[Any], groups: list[int]) -> None:
+        owned = self._key_groups
+        if min(groups) < owned.start or max(groups) >= owned.stop:
+            stray = next(i for i, group in enumerate(groups) if group not in owned)
+            raise ForeignKeyError(repr(keys[stray]), groups[stray], f"[{owned.start}, {owned.stop})")
+
+
+__all__ = ["GroupedBackend"]
