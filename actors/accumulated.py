@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +28,32 @@ class _Merged:
 
 
 class Accumulated:
-    """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures."""
+    """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures.
 
-    def __init__(self) -> None:
+    Args:
+        may_forget: tasks that have finished may run again; then what each has added is kept.
+    """
+
+    def __init__(self, may_forget: bool = False) -> None:
         self._merged: dict[str, _Merged] = {}
+        self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
+
+    def forget(self, task: str) -> None:
+        """A task that has finished runs again: what it has added does not count."""
+        kept = self._kept or {}
+        for owner in [owner for owner in kept if owner.task == task]:
+            del kept[owner]
+            self._merged = {}
+            for other, accumulators in kept.items():
+                self._merge(other, copy.deepcopy(accumulators))
 
     def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
         """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along."""
+        if self._kept is not None and accumulators:
+            self._kept[owner] = copy.deepcopy(accumulators)
+        return self._merge(owner, accumulators)
+
+    def _merge(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
         failures = []
         for name, accumulator in accumulators.items():
             known = self._merged.get(name)

@@ -36,6 +36,7 @@ class Deployer:
         self._graph = graph
         self._parallel = execution_graph(graph)
         self._cached_files = dict(cached_files)
+        self._new_id = new_id
         self._attempts: dict[tuple[str, int], TaskAddress] = {
             (vertex.id, subtask): TaskAddress(new_id())
             for vertex in graph.vertices
@@ -49,8 +50,13 @@ class Deployer:
             for subtask in range(vertex.parallelism):
                 yield vertex, subtask, self._attempts[vertex.id, subtask]
 
+    def renew(self, vertex_id: str, subtask: int) -> TaskAddress:
+        """The id of the next attempt of a subtask; peers that are deployed from now on know it by that."""
+        fresh = self._attempts[vertex_id, subtask] = TaskAddress(self._new_id())
+        return fresh
+
     def deployment(self, vertex: JobVertex, subtask: int, attempt_number: int) -> TaskDeployment:
-        """All that one attempt needs to run."""
+        """All that one attempt needs to run that starts afresh."""
         inputs, outputs = self._ends(vertex, subtask)
         return TaskDeployment(
             job_id=self._graph.id,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.errors import described
 from rayflink.common.source import SplitEnumerator
+from rayflink.common.value_bytes import from_bytes, to_bytes
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 
 from .messages import AssignSplits, TaskFailure
@@ -33,42 +36,103 @@ class _Context:
         return self._parallelism
 
 
+@dataclass(slots=True)
+class _Made:
+    context: _Context
+    enumerator: SplitEnumerator
+    node: ChainedOperator
+
+
+@dataclass(frozen=True, slots=True)
+class _Assigned:
+    """Splits that a subtask got after checkpoint `after`, and before the next one."""
+
+    after: int
+    subtask: int
+    splits: tuple[Any, ...]
+
+
 class Enumerators:
-    """One enumerator a source operator, made when the first reader asks."""
+    """One enumerator a source operator, made when the first reader asks.
+
+    Splits that were assigned since the last complete checkpoint are remembered: when their reader alone starts again,
+    from that checkpoint, it does not have them, and they go back to the enumerator.
+    """
 
     def __init__(self, graph: JobGraph) -> None:
         self._graph = graph
-        self._made: dict[str, tuple[_Context, SplitEnumerator, ChainedOperator]] = {}
+        self._made: dict[str, _Made] = {}
+        self._states: dict[str, bytes] = {}
+        self._assigned: dict[str, deque[_Assigned]] = {}
+        self._last_id = 0
 
     def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
         """A reader wants a split; the messages for this and perhaps other readers of the vertex."""
-        if operator_id not in self._made:
-            self._made[operator_id] = self._make(vertex, operator_id)
-        context, enumerator, _ = self._made[operator_id]
-        enumerator.handle_split_request(subtask)
-        assigned, context.assigned = context.assigned, []
+        made = self._made.get(operator_id)
+        if made is None:
+            made = self._made[operator_id] = self._make(vertex, operator_id)
+        made.enumerator.handle_split_request(subtask)
+        assigned, made.context.assigned = made.context.assigned, []
+        known = self._assigned.setdefault(operator_id, deque())
+        known += (_Assigned(self._last_id, to, splits.splits) for to, splits in assigned if splits.splits)
         return assigned
+
+    def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
+        """Operator id -> state, of those that have been made; what is assigned from now on is of a later checkpoint.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        self._last_id = checkpoint_id
+        states = {name: to_bytes(made.enumerator.snapshot_state()) for name, made in self._made.items()}
+        return {**self._states, **states}
+
+    def complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is durable: it has what was assigned before it."""
+        for assigned in self._assigned.values():
+            while assigned and assigned[0].after < checkpoint_id:
+                assigned.popleft()
+
+    def restore(self, states: Mapping[str, bytes]) -> list[TaskFailure]:
+        """Begin anew with the states of a checkpoint; how closing the present ones failed."""
+        failures = self.close()
+        self._states = dict(states)
+        self._assigned.clear()
+        return failures
+
+    def take_back(self, operator_id: str, subtask: int) -> None:
+        """A reader starts again from the last complete checkpoint.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        known = self._assigned.get(operator_id, deque())
+        splits = [split for assigned in known if assigned.subtask == subtask for split in assigned.splits]
+        self._assigned[operator_id] = deque(assigned for assigned in known if assigned.subtask != subtask)
+        if splits:
+            self._made[operator_id].enumerator.add_splits_back(splits, subtask)
 
     def close(self) -> list[TaskFailure]:
         """Close all enumerators, also when some raise; how those failed."""
-        made, self._made = self._made, {}
+        closing, self._made = self._made, {}
         failures = []
-        for _, enumerator, node in made.values():
+        for made in closing.values():
             try:
-                enumerator.close()
+                made.enumerator.close()
             except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
-                failures.append(enumerator_failed(node, error, " when it was closed"))
+                failures.append(enumerator_failed(made.node, error, " when it was closed"))
         return failures
 
-    @staticmethod
-    def _make(vertex: JobVertex, operator_id: str) -> tuple[_Context, SplitEnumerator, ChainedOperator]:
+    def _make(self, vertex: JobVertex, operator_id: str) -> _Made:
         node = next(node for node in vertex.operators if node.operator_id == operator_id)
         assert node.factory is not None
-        operator = node.factory()
+        source = node.factory().source
         context = _Context(operator_id, vertex.parallelism)
-        enumerator = operator.source.create_enumerator(context)
+        state = self._states.pop(operator_id, None)
+        if state is None:
+            enumerator = source.create_enumerator(context)
+        else:
+            enumerator = source.restore_enumerator(context, from_bytes(state))
         enumerator.start()
-        return context, enumerator, node
+        return _Made(context, enumerator, node)
 
 
 def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:

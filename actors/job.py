@@ -6,12 +6,13 @@ Source: apache/flink ExecutionGraph, DefaultScheduler, JobMaster.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 from rayflink.common.batches import MAX_TIMESTAMP
-from rayflink.common.errors import JobExecutionError, NotSerializable
+from rayflink.common.errors import JobExecutionError, NotSerializable, described
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
 from .accumulated import Accumulated, Owner
@@ -36,7 +37,11 @@ from .commands import (
 from .deployment import Deployer
 from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
+from .executions import ExceptionEntry, Execution
+from .failover import Place
+from .job_description import vertex_summaries
 from .job_metrics import JobMetrics
+from .job_restarts import JobRestarts
 from .messages import (
     CancelTask,
     CheckpointAcknowledged,
@@ -55,49 +60,6 @@ from .settings import JobSettings
 from .states import ExecutionState, IllegalTransition, JobStatus
 from .watermark_groups import WatermarkGroups
 
-
-@dataclass
-class Execution:
-    """One attempt of one subtask, as the coordinator knows it."""
-
-    attempt: TaskAddress
-    vertex: JobVertex
-    subtask: int
-    number: int
-    state: ExecutionState = ExecutionState.CREATED
-    timestamps: dict[str, int] = field(default_factory=dict)
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    last_seen_ms: int = 0
-
-    @property
-    def name(self) -> str:
-        """As Flink prints it: "Map (1/3)"."""
-        return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})"
-
-    @property
-    def title(self) -> str:
-        """The name and the attempt, for errors."""
-        return f"execution {self.name} (attempt #{self.number})"
-
-    def become(self, state: ExecutionState, now_ms: int) -> None:
-        """Move, if the move is legal."""
-        if not self.state.may_become(state):
-            raise IllegalTransition(self.title, self.state.value, state.value)
-        self.state = state
-        self.timestamps[state.value] = now_ms
-
-
-@dataclass(frozen=True, slots=True)
-class ExceptionEntry:
-    """One failure in the job's history."""
-
-    timestamp_ms: int
-    task: str
-    failure: TaskFailure
-
-
-SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
-"""Counters of subtasks that are summed for their vertex."""
 HISTORY_LENGTH = 16
 """Failures kept (web.exception-history-size)."""
 
@@ -109,9 +71,16 @@ class JobMaster:
         graph: the job.
         new_id: gives 32 fresh hex digits a call.
         cached_files: name -> path of the distributed cache.
+        chance: for the jitter of restarts.
     """
 
-    def __init__(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        graph: JobGraph,
+        new_id: Callable[[], str],
+        cached_files: Mapping[str, str],
+        chance: Random | None = None,
+    ) -> None:
         self.graph = graph
         self.status = JobStatus.INITIALIZING
         self.timestamps: dict[str, int] = {}
@@ -129,8 +98,9 @@ class JobMaster:
         self._stopped = False
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
-        self._accumulated = Accumulated()
         self._watermark_groups = WatermarkGroups()
+        self._restarts = JobRestarts(graph, graph.configuration, False, chance or Random())
+        self._accumulated = Accumulated(self._restarts.are_possible)
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self._now_ms = 0
 
@@ -233,7 +203,8 @@ class JobMaster:
             f"Could not allocate all requires slots within timeout of {waited} ms. Slots required: {wanted}, "
             f"slots allocated: 0; found: {found}; lower the parallelism, add nodes, or raise slot.request.timeout"
         )
-        return self._fail("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
+        self._note("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
+        return self._cancel_tasks(now_ms) + self._settle(now_ms)
 
     # what tasks say
 
@@ -250,7 +221,7 @@ class JobMaster:
         elif event.state is ExecutionState.CANCELED:
             execution.become(ExecutionState.FAILED, now_ms)
             failure = TaskFailure("TaskCanceled", f"{execution.name} was cancelled from outside the job", "")
-            return self._fail(execution.name, execution.subtask, failure, now_ms)
+            return self._fail(execution, failure, now_ms)
         elif not execution.state.may_become(event.state):
             refused = IllegalTransition(execution.title, execution.state.value, event.state.value)
             failure = TaskFailure(IllegalTransition.__name__, str(refused), "")
@@ -265,7 +236,7 @@ class JobMaster:
             if failure.kind == NotSerializable.__name__ and not failure.operator:  # the report was, not a function
                 at = execution.vertex.operators[-1].call_site
                 failure = replace(failure, operator=execution.vertex.name, call_site=at)
-            return self._fail(execution.name, execution.subtask, failure, now_ms)
+            return self._fail(execution, failure, now_ms)
         if execution.state is ExecutionState.FINISHED:
             vertex = execution.vertex
             owner = Owner(execution.name, vertex.name, vertex.head.call_site)
@@ -286,7 +257,7 @@ class JobMaster:
             execution.become(ExecutionState.CANCELED, now_ms)
             return self._settle(now_ms)
         execution.become(ExecutionState.FAILED, now_ms)
-        return self._fail(execution.name, execution.subtask, failure, now_ms)
+        return self._fail(execution, failure, now_ms)
 
     def _command_lost(self, execution: Execution, event: CommandLost, now_ms: int) -> list[Command]:
         """An attempt that may wait for ever for what it was to be told is ended."""
@@ -316,7 +287,7 @@ class JobMaster:
         if all(state is ExecutionState.CANCELING for state in reading):
             return []
         message = f"lost the result of {execution.name} before it was read: {reason}"
-        return self._fail(execution.name, execution.subtask, TaskFailure("TaskLost", message, ""), now_ms)
+        return self._fail(execution, TaskFailure("TaskLost", message, ""), now_ms)
 
     @staticmethod
     def _holds(edge: JobEdge, execution: Execution) -> bool:
@@ -327,7 +298,7 @@ class JobMaster:
             assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
         except (Exception, SystemExit) as error:
             failure = enumerator_failed(execution.vertex.head, error)
-            return self._fail(execution.name, execution.subtask, failure, now_ms)
+            return self._fail(execution, failure, now_ms)
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
         return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
 
@@ -343,34 +314,91 @@ class JobMaster:
 
     # the end
 
-    def _fail(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
+    def _fail(self, failed: Execution | None, failure: TaskFailure, now_ms: int) -> list[Command]:
+        """An attempt failed, or the job as a whole: what is to run again does, or everything ends."""
+        task, subtask = ("coordinator", 0) if failed is None else (failed.name, failed.subtask)
+        if self.status in (JobStatus.RUNNING, JobStatus.RESTARTING):
+            if failed is not None and failed.state is ExecutionState.CANCELED:  # it ends because of another failure
+                self._remember(task, failure, now_ms)
+                return self._settle(now_ms)
+            if self._restarts.failed(failed, now_ms):
+                self._remember(task, failure, now_ms)
+                return self._prepare_restart(now_ms)
+            if self._restarts.refusal:
+                failure = replace(failure, message=f"{failure.message} ({self._restarts.refusal})")
         self._note(task, subtask, failure, now_ms)
         if self.status is JobStatus.FAILING:
             return self._cancel_tasks(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
+    def _prepare_restart(self, now_ms: int) -> list[Command]:
+        """Cancel what has to restart; the others of a job run on."""
+        if self.status is JobStatus.RUNNING:
+            self._become(JobStatus.RESTARTING, now_ms)
+        return self._cancel_tasks(now_ms, set(self._restarts.places)) + self._settle(now_ms)
+
+    def _restart(self, now_ms: int) -> list[Command]:
+        """New attempts in the place of those that have ended."""
+        places, whole = self._restarts.places, self._restarts.is_whole
+        try:
+            self._reset_enumerators(places, whole)
+        except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
+            self._restarts.begun()
+            failure = TaskFailure(type(error).__name__, f"an enumerator cannot go back: {described(error)}", "")
+            return self._fail(None, failure, now_ms)
+        self._restarts.begun()
+        former = {(e.vertex.id, e.subtask): e for e in self.executions.values()}
+        fresh = []
+        for place in places:
+            ended = former[place]
+            self._accumulated.forget(ended.name)
+            renewed = Execution(self._deployer.renew(*place), ended.vertex, ended.subtask, ended.number + 1)
+            former[place] = renewed
+            fresh.append(renewed)
+        self.executions = {execution.attempt: execution for execution in former.values()}
+        self._become(JobStatus.RUNNING, now_ms)
+        eager = self.graph.schedule_mode is ScheduleMode.EAGER
+        first = [e for e in fresh if eager or e.vertex.is_input]
+        commands = self._deploy(first, now_ms) + self._deploy_ready_consumers(now_ms)
+        return commands + (self._stop_sources() if self._stopped else [])
+
+    def _reset_enumerators(self, places: Iterable[Place], whole: bool) -> None:
+        if whole:
+            for failure in self._enumerators.restore({}):
+                self._remember(failure.operator, failure, self._now_ms)
+            return
+        for vertex_id, subtask in places:
+            vertex = self.graph.vertex(vertex_id)
+            if vertex.is_input:
+                self._enumerators.take_back(vertex.head.operator_id, subtask)
+
     def _note(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
         """A failure goes into the history, and a job that runs begins to fail."""
-        self.exceptions.append(ExceptionEntry(now_ms, task, failure))
+        self._remember(task, failure, now_ms)
         if self._failure is None:
             self._failure, self._failed_subtask = failure, subtask
-        if self.status in (JobStatus.CREATED, JobStatus.RUNNING):
+        if self.status in (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING):
             self._become(JobStatus.FAILING, now_ms)
+
+    def _remember(self, task: str, failure: TaskFailure, now_ms: int) -> None:
+        self.exceptions.append(ExceptionEntry(now_ms, task, failure))
 
     def _cancel(self, by: str, now_ms: int) -> list[Command]:
         if self.status is JobStatus.FAILING:  # every task has been asked already
             self._cancelled_by = by
             self._become(JobStatus.CANCELLING, now_ms)
             return []
-        if self.status not in (JobStatus.CREATED, JobStatus.RUNNING):
+        if self.status not in (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING):
             return []
         self._cancelled_by = by
         self._become(JobStatus.CANCELLING, now_ms)
         return self._cancel_tasks(now_ms) + self._settle(now_ms)
 
-    def _cancel_tasks(self, now_ms: int) -> list[Command]:
+    def _cancel_tasks(self, now_ms: int, places: Collection[Place] | None = None) -> list[Command]:
         commands: list[Command] = []
         for execution in self.executions.values():
+            if places is not None and (execution.vertex.id, execution.subtask) not in places:
+                continue
             if execution.state in (ExecutionState.CREATED, ExecutionState.SCHEDULED):
                 execution.become(ExecutionState.CANCELED, now_ms)
             elif not execution.state.is_terminal and execution.state is not ExecutionState.CANCELING:
@@ -379,7 +407,12 @@ class JobMaster:
         return commands
 
     def _settle(self, now_ms: int) -> list[Command]:
-        """End the job once every attempt has ended and what of the program runs here has had its last say."""
+        """End the job once every attempt has ended and what of the program runs here has had its last say.
+
+        One that restarts goes on once all that restart have ended, and the delay is over.
+        """
+        if self.status is JobStatus.RESTARTING:
+            return self._restart(now_ms) if self._restarts.is_due(self.executions.values(), now_ms) else []
         if any(not e.state.is_terminal for e in self.executions.values()):
             return []
         totals, failures = self._accumulated.values()
@@ -407,6 +440,8 @@ class JobMaster:
                 silent = now_ms - execution.last_seen_ms
                 commands += self._kill(execution)
                 commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
+        if self.status is JobStatus.RESTARTING:
+            commands += self._settle(now_ms)
         return commands
 
     def _live(self) -> list[Execution]:
@@ -420,7 +455,7 @@ class JobMaster:
             self.status,
             now_ms - started,
             totals,
-            tuple(self.vertex_summaries()),
+            tuple(vertex_summaries(self.graph.vertices, self.executions.values())),
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
             self._cancelled_by if self.status is JobStatus.CANCELED else "",
@@ -437,30 +472,6 @@ class JobMaster:
             raise JobExecutionError(self.graph.id, f"cannot be asked: {failure.message}", f"see {failure.call_site}")
         return values
 
-    def vertex_summaries(self) -> list[dict[str, Any]]:
-        """Per vertex: id, name, parallelism, states, counters summed over subtasks, and each subtask's report."""
-        summaries = []
-        for vertex in self.graph.vertices:
-            mine = [e for e in self.executions.values() if e.vertex is vertex]
-            sums = {name: sum(e.metrics.get(name, 0) for e in mine) for name in SUMMED}
-            states: dict[str, int] = {}
-            for execution in mine:
-                states[execution.state.value] = states.get(execution.state.value, 0) + 1
-            subtasks = [
-                {
-                    "subtask": e.subtask,
-                    "attempt": e.number,
-                    "id": e.attempt,
-                    "state": e.state.value,
-                    "timestamps": dict(e.timestamps),
-                    "metrics": e.metrics,
-                }
-                for e in mine
-            ]
-            head = {"id": vertex.id, "name": vertex.name, "parallelism": vertex.parallelism}
-            summaries.append({**head, "states": states, **sums, "subtasks": subtasks})
-        return summaries
-
     def describe(self) -> dict[str, Any]:
         """The job's status, timestamps, vertices and exceptions as plain data."""
         return {
@@ -469,7 +480,7 @@ class JobMaster:
             "state": self.status.value,
             "timestamps": dict(self.timestamps),
             **self.job_metrics(),
-            "vertices": self.vertex_summaries(),
+            "vertices": vertex_summaries(self.graph.vertices, self.executions.values()),
             "exceptions": [
                 {"timestamp": e.timestamp_ms, "task": e.task, "exception": e.failure.message} for e in self.exceptions
             ],
@@ -477,8 +488,7 @@ class JobMaster:
 
     def job_metrics(self) -> dict[str, Any]:
         """The scope and the metrics of the job as of the last event."""
-        restarts = max(execution.number for execution in self.executions.values())
-        self.metrics.update(self.status, self.timestamps, restarts, self._now_ms)
+        self.metrics.update(self.status, self.timestamps, self._restarts.count, self._now_ms)
         return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
 
     def _become(self, status: JobStatus, now_ms: int) -> None:

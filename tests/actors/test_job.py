@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rayflink.actors.commands import (
@@ -219,8 +221,8 @@ def test_an_enumerator_that_raises_when_it_is_closed_fails_the_job_and_the_other
             raise ValueError("enumerator close")
 
     made = running.master._enumerators._made
-    ((operator_id, (context, _, node)),) = made.items()
-    made.update({operator_id: (context, Breaks(), node), "another": (context, Breaks(), node)})
+    ((operator_id, first),) = made.items()
+    made.update({name: replace(first, enumerator=Breaks()) for name in (operator_id, "another")})
     for name in ALL:
         commands = running.says(name, FINISHED)
     result = commands[0].result
@@ -354,7 +356,7 @@ def test_the_history_of_failures_is_bounded():
     job = Job(three_vertices())
     job.all_run()
     for n in range(HISTORY_LENGTH + 5):
-        job.master._fail("task", 0, failure(str(n)), n)
+        job.master._fail(None, failure(str(n)), n)
     assert [e.failure.message for e in job.master.exceptions] == [str(n) for n in range(5, HISTORY_LENGTH + 5)]
     assert job.master._failure.message == "0"
 

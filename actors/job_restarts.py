@@ -1,0 +1,85 @@
+"""The restart of a job's tasks: which of them, and when. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+from rayflink.graph.job_graph import JobGraph
+
+from .executions import Execution
+from .failover import Failover, Place
+from .restarts import NoRestart, RestartStrategy
+
+
+class JobRestarts:
+    """Collects what has to restart until it may.
+
+    Args:
+        graph: the job.
+        config: of the job, option key -> value.
+        checkpointing: whether the job takes checkpoints.
+        chance: for the jitter of delays.
+    """
+
+    def __init__(self, graph: JobGraph, config: Mapping[str, Any], checkpointing: bool, chance: Random) -> None:
+        self._strategy = RestartStrategy.of(config, checkpointing, chance)
+        self._failover = Failover.of(graph)
+        self._everything: tuple[Place, ...] = tuple(
+            (vertex.id, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism)
+        )
+        self.places: tuple[Place, ...] = ()
+        """The subtasks that are to restart, in the order of vertices and indexes."""
+        self._due_ms = 0
+        self.count = 0
+        """Restarts so far."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all subtasks restart."""
+        return len(self.places) == len(self._everything)
+
+    @property
+    def are_possible(self) -> bool:
+        """Whether tasks that fail run again."""
+        return not isinstance(self._strategy, NoRestart)
+
+    def failed(self, failed: Execution | None, now_ms: int) -> bool:
+        """Take note of a failure, of one attempt or of the whole job; whether there is a restart.
+
+        Results of tasks that have finished count as lost: each can be read once.
+        """
+        delay = self._strategy.failed(now_ms)
+        if delay is None:
+            return False
+        involved: Iterable[Place] = self._everything
+        if failed is not None:
+            involved = self._failover.restarting((failed.vertex.id, failed.subtask), lambda dataset, subtask: True)
+        together = {*self.places, *involved}
+        self.places = tuple(place for place in self._everything if place in together)
+        self._due_ms = max(self._due_ms, now_ms + delay)
+        return True
+
+    def restart_whole(self, now_ms: int) -> None:
+        """Restart everything at once, though nothing failed."""
+        self.places, self._due_ms = self._everything, now_ms
+
+    def is_due(self, executions: Iterable[Execution], now_ms: int) -> bool:
+        """Whether all that restart have ended, and the time has come."""
+        waiting = set(self.places)
+        left = (e for e in executions if (e.vertex.id, e.subtask) in waiting and not e.state.is_terminal)
+        return bool(waiting) and now_ms >= self._due_ms and next(left, None) is None
+
+    def begun(self) -> None:
+        """They are being deployed."""
+        self.places, self._due_ms = (), 0
+        self.count += 1
+
+    @property
+    def refusal(self) -> str:
+        """Why there is no restart; "" where none was asked for."""
+        return self._strategy.refusal if self.are_possible else ""
+
+
+__all__ = ["JobRestarts"]
