@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rayflink.common.stop_mode import StopMode
+from rayflink.state.manifest import CheckpointManifest
+
 from .exchange.frames import TaskAddress
 from .messages import TaskDeployment, TaskFailure, ToTask
 from .scheduling import Slot
@@ -73,9 +76,40 @@ class Tick:
     """Time has passed."""
 
 
+@dataclass(frozen=True, slots=True)
+class SavepointRequested:
+    """Somebody wants a savepoint.
+
+    Args:
+        request_id: comes back with the answer.
+        directory: in which it gets a folder of its own; "": that of the options.
+        stop: the job ends with it; None: the job goes on.
+    """
+
+    request_id: str
+    directory: str = ""
+    stop: StopMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPublished:
+    """The metadata of a checkpoint is written: from now on it exists."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointNotPublished:
+    """The metadata of a checkpoint could not be written."""
+
+    checkpoint_id: int
+    reason: str
+
+
 Signal = (
     SlotsGranted | SlotsRefused | TaskGone | DeploymentFailed | CommandLost | CancelRequested | StopRequested | Tick
 )
+CheckpointSignal = SavepointRequested | CheckpointPublished | CheckpointNotPublished
 
 # job -> shell
 
@@ -140,4 +174,42 @@ class EndJob:
     result: JobResult
 
 
+@dataclass(frozen=True, slots=True)
+class PublishCheckpoint:
+    """Write the metadata of a checkpoint, unless the file is there already, and say how it went.
+
+    Args:
+        base: address to which `path`, and the files in the manifest, are relative.
+    """
+
+    checkpoint_id: int
+    base: str
+    path: str
+    manifest: CheckpointManifest
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardFiles:
+    """Delete files of a checkpoint storage that nobody refers to any more; those that are not there are no error.
+
+    Args:
+        base: address to which `paths` and `folder` are relative.
+        folder: it goes with all that is in it; "" is the base itself, None none.
+    """
+
+    base: str
+    paths: tuple[str, ...] = ()
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSavepoint:
+    """What became of a savepoint: where it is, or why there is none."""
+
+    request_id: str
+    location: str = ""
+    failure: str = ""
+
+
+CheckpointCommand = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
 Command = RequestSlots | DeployTask | SendToTask | KillTask | EndJob

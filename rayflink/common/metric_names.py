@@ -45,8 +45,13 @@ CHECKPOINT_ALIGNMENT_TIME: Final = "checkpointAlignmentTime"
 CHECKPOINT_START_DELAY: Final = "checkpointStartDelayNanos"
 LAST_CHECKPOINT_DURATION: Final = "lastCheckpointDuration"
 LAST_CHECKPOINT_SIZE: Final = "lastCheckpointSize"
+LAST_CHECKPOINT_FULL_SIZE: Final = "lastCheckpointFullSize"
+LAST_CHECKPOINT_EXTERNAL_PATH: Final = "lastCheckpointExternalPath"
+LAST_CHECKPOINT_RESTORE_TIMESTAMP: Final = "lastCheckpointRestoreTimestamp"
 NUMBER_OF_COMPLETED_CHECKPOINTS: Final = "numberOfCompletedCheckpoints"
 NUMBER_OF_FAILED_CHECKPOINTS: Final = "numberOfFailedCheckpoints"
+NUMBER_OF_IN_PROGRESS_CHECKPOINTS: Final = "numberOfInProgressCheckpoints"
+TOTAL_NUMBER_OF_CHECKPOINTS: Final = "totalNumberOfCheckpoints"
 NUM_RESTARTS: Final = "numRestarts"
 
 OF_EVERY_OPERATOR: Final = frozenset(

@@ -318,8 +318,7 @@ CHECKPOINT_INTERVAL = _option(_K, "execution.checkpointing.interval", DURATION, 
                               "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO,
                               unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_INTERVAL_DURING_BACKLOG = _option(_K, "execution.checkpointing.interval-during-backlog", DURATION, None,
-                                             "Time between two checkpoints while a source works off a backlog.",
-                                             unheeded=_NO_CHECKPOINTS)
+                                             "Time between two while a source has a backlog.", unheeded=_NO_CHECKPOINTS)
 CHECKPOINT_MODE = _option(_K, "execution.checkpointing.mode", enum_type(CheckpointingMode),
                           CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.",
                           unheeded=_NO_CHECKPOINTS)
@@ -418,6 +417,11 @@ TTL_SWEEP_RATE = _option(_K, "rayflink.state.ttl.sweep-rate", INT, 5_000,
                          "Most entries a second that the background clean-up looks at, of each state with a time to "
                          "live in each subtask; 0: no clean-up. Ten times a second it works for about 5 ms at most.",
                          test=_NOT_NEGATIVE)
+CHECKPOINT_INLINE_THRESHOLD = _option(_K, "execution.checkpointing.data-inline-threshold", MEMORY, _kb(20),
+                                      "Parts of a snapshot up to this size are in its metadata and not in files.",
+                                      ("state.storage.fs.memory-threshold",), unheeded=_NO_CHECKPOINTS)
+CHECKPOINT_HISTORY = _option(_K, "web.checkpoints.history", INT, 10, "Checkpoints the statistics remember; at least 0.",
+                             test=_NOT_NEGATIVE, unheeded=_NO_CHECKPOINTS)
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
                            test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)

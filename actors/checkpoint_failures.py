@@ -1,0 +1,78 @@
+"""Why checkpoints are given up, and how often in a row before the job fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class AbortCause(Enum):
+    """Why a checkpoint is given up: (what is said, whether it counts against the tolerable failures).
+
+    Source: apache/flink CheckpointFailureReason, CheckpointFailureManager. Other than there, an enumerator or a hook
+    that raises, and metadata that cannot be written, count: the job would else go on for ever without checkpoints.
+    """
+
+    EXPIRED = "Checkpoint expired before completing.", True
+    DECLINED = "Checkpoint was declined.", True
+    NOT_TRIGGERED = "Failure to prepare the checkpoint.", True
+    NOT_PUBLISHED = "Failure to write the checkpoint's metadata.", True
+    NOT_READY = "Checkpoint was declined (task is not ready).", False
+    TASK_ENDED = "A task ended before it acknowledged.", False
+    SUBSUMED = "Checkpoint has been subsumed.", False
+    STOPPING = "The job is stopped with a savepoint.", False
+    SUSPENDED = "Checkpoint coordinator is suspending.", False
+    JOB_ENDED = "The job has ended.", False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure of the job, and not a consequence of what it does."""
+        return self.value[1]
+
+    def told(self, detail: str) -> str:
+        """The text, with what is known besides."""
+        return f"{self.value[0][:-1]}: {detail}" if detail else self.value[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FailJob:
+    """The job has to fail, and to start again where its restart strategy says so."""
+
+    reason: str
+
+
+@dataclass
+class FailureCounter:
+    """Counts failures in a row.
+
+    Args:
+        tolerable: how many there may be; at least 0.
+    """
+
+    tolerable: int
+    in_a_row: int = 0
+    _last_success: int = 0
+
+    def succeeded(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete."""
+        if checkpoint_id > self._last_success:
+            self._last_success, self.in_a_row = checkpoint_id, 0
+
+    def failed(self, checkpoint_id: int, reason: str) -> list[FailJob]:
+        """A checkpoint failed with a cause that counts; the job fails with one more than is tolerable."""
+        if checkpoint_id <= self._last_success:
+            return []
+        self.in_a_row += 1
+        if self.in_a_row <= self.tolerable:
+            return []
+        self.in_a_row = 0
+        return [
+            FailJob(
+                "Exceeded checkpoint tolerable failure threshold. The latest checkpoint failed due to "
+                f"{reason} (checkpoint {checkpoint_id}; tolerable are {self.tolerable} in a row: remove the cause, or "
+                "raise execution.checkpointing.tolerable-failed-checkpoints)"
+            )
+        ]
+
+
+__all__ = ["AbortCause", "FailJob", "FailureCounter"]

@@ -1,0 +1,330 @@
+"""Statistics of a job's checkpoints as plain data, under the names of Flink's REST API; nothing here reads a clock.
+
+Sizes are in bytes, durations in milliseconds, moments in epoch milliseconds. Of Flink's fields two are left out:
+`alignment_buffered`, which is always 0 there, and `processed_data`, which no task measures here.
+
+Source: apache/flink CheckpointStatsTracker, CheckpointingStatistics, CheckpointStatsHistory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.common import metric_names as names
+from rayflink.common.histogram import Histogram
+from rayflink.common.metrics import MetricGroup
+
+from .checkpoint_statistics import CheckpointMetrics
+
+IN_PROGRESS, COMPLETED, FAILED = "IN_PROGRESS", "COMPLETED", "FAILED"
+_REMEMBERED = 10_000
+"""Completed checkpoints whose figures the summary is made of (Flink's DescriptiveStatistics window)."""
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskRecord:
+    """What one subtask said when it acknowledged."""
+
+    acknowledged_ms: int
+    metrics: CheckpointMetrics
+
+
+@dataclass
+class CheckpointRecord:
+    """One checkpoint, from its trigger on.
+
+    Args:
+        kind: CHECKPOINT, SAVEPOINT or SYNC_SAVEPOINT.
+        widths: vertex id -> how many of its subtasks acknowledge.
+    """
+
+    checkpoint_id: int
+    triggered_ms: int
+    kind: str
+    unaligned: bool
+    widths: Mapping[str, int]
+    status: str = IN_PROGRESS
+    ended_ms: int = 0
+    reason: str = ""
+    path: str = ""
+    discarded: bool = False
+    subtasks: dict[str, dict[int, SubtaskRecord]] = field(default_factory=dict)
+
+    def acknowledged(self, vertex: str, subtask: int, metrics: CheckpointMetrics, now_ms: int) -> None:
+        """A subtask is done."""
+        self.subtasks.setdefault(vertex, {})[subtask] = SubtaskRecord(now_ms, metrics)
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether somebody asked for it and owns it."""
+        return self.kind != "CHECKPOINT"
+
+    @property
+    def all_subtasks(self) -> list[SubtaskRecord]:
+        """Of all vertices."""
+        return [record for records in self.subtasks.values() for record in records.values()]
+
+    @property
+    def duration_ms(self) -> int:
+        """From the trigger to the end, or to the last acknowledgement while it is under way."""
+        if self.status != IN_PROGRESS:
+            return self.ended_ms - self.triggered_ms
+        return max((r.acknowledged_ms for r in self.all_subtasks), default=self.triggered_ms) - self.triggered_ms
+
+    def sizes(self) -> dict[str, int]:
+        """Of the whole checkpoint."""
+        return _sizes(self.all_subtasks)
+
+    def summary(self) -> dict[str, Any]:
+        """One entry of the history."""
+        records = self.all_subtasks
+        told: dict[str, Any] = {
+            "id": self.checkpoint_id,
+            "status": self.status,
+            "is_savepoint": self.is_savepoint,
+            "checkpoint_type": self.kind,
+            "unaligned": self.unaligned,
+            "trigger_timestamp": self.triggered_ms,
+            "latest_ack_timestamp": max((r.acknowledged_ms for r in records), default=-1),
+            "end_to_end_duration": self.duration_ms,
+            **self.sizes(),
+            "num_subtasks": sum(self.widths.values()),
+            "num_acknowledged_subtasks": len(records),
+        }
+        if self.status == COMPLETED:
+            told |= {"external_path": self.path, "discarded": self.discarded}
+        if self.status == FAILED:
+            told |= {"failure_timestamp": self.ended_ms, "failure_message": self.reason}
+        return told
+
+    def details(self) -> dict[str, Any]:
+        """The entry with one of each vertex."""
+        return self.summary() | {"tasks": {vertex: self._vertex(vertex) for vertex in self.widths}}
+
+    def _vertex(self, vertex: str) -> dict[str, Any]:
+        records = self.subtasks.get(vertex, {}).values()
+        last = max((r.acknowledged_ms for r in records), default=-1)
+        return {
+            "id": self.checkpoint_id,
+            "status": COMPLETED if len(records) == self.widths[vertex] else self.status,
+            "latest_ack_timestamp": last,
+            "end_to_end_duration": last - self.triggered_ms if records else -1,
+            **_sizes(records),
+            "num_subtasks": self.widths[vertex],
+            "num_acknowledged_subtasks": len(records),
+        }
+
+    def of_vertex(self, vertex: str) -> dict[str, Any]:
+        """The entry of a vertex with one of each subtask that has acknowledged, and what they amount to."""
+        subtasks = [self._subtask(index, r) for index, r in sorted(self.subtasks.get(vertex, {}).items())]
+
+        def over(*path: str) -> dict[str, float]:
+            return _spread([_at(entry, path) for entry in subtasks])
+
+        amounts = {
+            "checkpointed_size": over("checkpointed_size"),
+            "state_size": over("state_size"),
+            "end_to_end_duration": over("end_to_end_duration"),
+            "checkpoint_duration": {"sync": over("checkpoint", "sync"), "async": over("checkpoint", "async")},
+            "alignment": {"persisted": over("alignment", "persisted"), "duration": over("alignment", "duration")},
+            "start_delay": over("start_delay"),
+        }
+        return self._vertex(vertex) | {"summary": amounts, "subtasks": subtasks}
+
+    def _subtask(self, index: int, record: SubtaskRecord) -> dict[str, Any]:
+        measured = record.metrics
+        return {
+            "index": index,
+            "status": "completed",
+            "ack_timestamp": record.acknowledged_ms,
+            "end_to_end_duration": record.acknowledged_ms - self.triggered_ms,
+            "checkpointed_size": measured.written_bytes,
+            "state_size": measured.state_bytes,
+            "checkpoint": {"sync": measured.sync_ms, "async": measured.async_ms},
+            "alignment": {"persisted": measured.in_flight_bytes, "duration": measured.alignment_ms},
+            "start_delay": measured.start_delay_ms,
+        }
+
+
+def _sizes(records: Iterable[SubtaskRecord]) -> dict[str, int]:
+    measured = [record.metrics for record in records]
+    return {
+        "checkpointed_size": sum(m.written_bytes for m in measured),
+        "state_size": sum(m.state_bytes for m in measured),
+        "persisted_data": sum(m.in_flight_bytes for m in measured),
+    }
+
+
+def _at(entry: Mapping[str, Any], path: tuple[str, ...]) -> float:
+    found: Any = entry
+    for name in path:
+        found = found[name]
+    return float(found)
+
+
+def _spread(values: Iterable[float]) -> dict[str, float]:
+    histogram = Histogram(_REMEMBERED)
+    for value in values:
+        histogram.update(value)
+    return _told(histogram)
+
+
+def _told(histogram: Histogram) -> dict[str, float]:
+    """Least, greatest, mean and quantiles; zeros where nothing was measured, as JSON has no NaN."""
+    if not histogram.get_count():
+        return dict.fromkeys(("min", "max", "avg", *_QUANTILES), 0.0)
+    known = histogram.statistics()
+    quantiles = {name: histogram.quantile(at) for name, at in _QUANTILES.items()}
+    return {"min": known["min"], "max": known["max"], "avg": known["mean"], **quantiles}
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredRecord:
+    """A checkpoint the job has started from."""
+
+    checkpoint_id: int
+    restored_ms: int
+    is_savepoint: bool
+    path: str
+
+    def told(self) -> dict[str, Any]:
+        """As in the overview."""
+        return {
+            "id": self.checkpoint_id,
+            "restore_timestamp": self.restored_ms,
+            "is_savepoint": self.is_savepoint,
+            "external_path": self.path,
+        }
+
+
+class CheckpointHistory:
+    """Counts all checkpoints of a job, remembers the newest, and measures those that were completed.
+
+    Args:
+        length: how many it remembers, besides those under way; at least 0.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._records: deque[CheckpointRecord] = deque(maxlen=length)
+        self._under_way: dict[int, CheckpointRecord] = {}
+        self._latest: dict[str, CheckpointRecord] = {}
+        self._restored: RestoredRecord | None = None
+        self._counts: Counter[str] = Counter()
+        spread = ("checkpointed_size", "state_size", "end_to_end_duration", "persisted_data")
+        self._spread = {name: Histogram(_REMEMBERED) for name in spread}
+
+    def triggered(self, record: CheckpointRecord) -> None:
+        """A checkpoint has begun."""
+        self._under_way[record.checkpoint_id] = record
+        self._counts["total"] += 1
+
+    def under_way(self, checkpoint_id: int) -> CheckpointRecord:
+        """The record of one that has not ended."""
+        return self._under_way[checkpoint_id]
+
+    def completed(self, checkpoint_id: int, path: str, now_ms: int) -> None:
+        """It is durable; `path` is what one restores from, "" where it is in memory."""
+        record = self._ended(checkpoint_id, COMPLETED, now_ms)
+        record.path = path
+        self._latest["savepoint" if record.is_savepoint else "completed"] = record
+        for name, value in (record.sizes() | {"end_to_end_duration": record.duration_ms}).items():
+            self._spread[name].update(value)
+
+    def failed(self, checkpoint_id: int, reason: str, now_ms: int) -> None:
+        """It was given up."""
+        record = self._ended(checkpoint_id, FAILED, now_ms)
+        record.reason = reason
+        self._latest["failed"] = record
+
+    def _ended(self, checkpoint_id: int, status: str, now_ms: int) -> CheckpointRecord:
+        record = self._under_way.pop(checkpoint_id)
+        record.status, record.ended_ms = status, now_ms
+        self._counts[status] += 1
+        self._records.append(record)
+        return record
+
+    def discarded(self, checkpoint_id: int) -> None:
+        """A completed one is no longer there."""
+        for record in [*self._records, *self._latest.values()]:
+            if record.checkpoint_id == checkpoint_id:
+                record.discarded = True
+
+    def restored(self, record: RestoredRecord) -> None:
+        """The job has started from a checkpoint."""
+        self._restored = record
+        self._counts["restored"] += 1
+
+    def counts(self) -> dict[str, int]:
+        """How many there were of each kind."""
+        return {
+            "restored": self._counts["restored"],
+            "total": self._counts["total"],
+            "in_progress": len(self._under_way),
+            "completed": self._counts[COMPLETED],
+            "failed": self._counts[FAILED],
+        }
+
+    def overview(self) -> dict[str, Any]:
+        """What `/jobs/:jobid/checkpoints` answers; the newest checkpoint stands first in the history."""
+        newest = sorted([*self._records, *self._under_way.values()], key=lambda r: -r.checkpoint_id)
+        latest: dict[str, Any] = {
+            kind: self._latest[kind].summary() if kind in self._latest else None
+            for kind in ("completed", "savepoint", "failed")
+        }
+        return {
+            "counts": self.counts(),
+            "summary": {name: _told(histogram) for name, histogram in self._spread.items()},
+            "latest": latest | {"restored": None if self._restored is None else self._restored.told()},
+            "history": [record.summary() for record in newest],
+        }
+
+    def details(self, checkpoint_id: int) -> dict[str, Any] | None:
+        """What `/jobs/:jobid/checkpoints/details/:checkpointid` answers; None when it is not remembered."""
+        record = self._remembered(checkpoint_id)
+        return None if record is None else record.details()
+
+    def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
+        """What `.../details/:checkpointid/subtasks/:vertexid` answers; None when there is no such."""
+        record = self._remembered(checkpoint_id)
+        return None if record is None or vertex not in record.widths else record.of_vertex(vertex)
+
+    def _remembered(self, checkpoint_id: int) -> CheckpointRecord | None:
+        known = {r.checkpoint_id: r for r in (*self._latest.values(), *self._records, *self._under_way.values())}
+        return known.get(checkpoint_id)
+
+    def measure(self, group: MetricGroup) -> None:
+        """Register Flink's metrics of a job's checkpoints; -1 and "n/a" stand for what there is not yet."""
+
+        def newest() -> CheckpointRecord | None:
+            done = [self._latest[kind] for kind in ("completed", "savepoint") if kind in self._latest]
+            return max(done, key=lambda r: r.checkpoint_id, default=None)
+
+        def size(name: str) -> int:
+            record = newest()
+            return -1 if record is None else record.sizes()[name]
+
+        def duration() -> int:
+            record = newest()
+            return -1 if record is None else record.duration_ms
+
+        def path() -> str:
+            record = newest()
+            return (record.path if record else "") or "n/a"
+
+        gauge = group.gauge
+        gauge(names.LAST_CHECKPOINT_DURATION, duration)
+        gauge(names.LAST_CHECKPOINT_SIZE, lambda: size("checkpointed_size"))
+        gauge(names.LAST_CHECKPOINT_FULL_SIZE, lambda: size("state_size"))
+        gauge(names.LAST_CHECKPOINT_EXTERNAL_PATH, path)
+        gauge(names.LAST_CHECKPOINT_RESTORE_TIMESTAMP, lambda: self._restored.restored_ms if self._restored else -1)
+        gauge(names.NUMBER_OF_COMPLETED_CHECKPOINTS, lambda: self._counts[COMPLETED])
+        gauge(names.NUMBER_OF_FAILED_CHECKPOINTS, lambda: self._counts[FAILED])
+        gauge(names.NUMBER_OF_IN_PROGRESS_CHECKPOINTS, lambda: len(self._under_way))
+        gauge(names.TOTAL_NUMBER_OF_CHECKPOINTS, lambda: self._counts["total"])
+
+
+__all__ = ["CheckpointHistory", "CheckpointRecord", "RestoredRecord", "SubtaskRecord"]

@@ -1,0 +1,69 @@
+"""When the coordinator begins a checkpoint by itself. Pure.
+
+Other than in Flink, where the first one comes after a random part of the interval, it comes after the whole interval.
+
+Source: apache/flink CheckpointCoordinator.ScheduledTrigger, CheckpointRequestDecider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .checkpoint_settings import CheckpointSettings
+
+
+class CheckpointTiming:
+    """Follows the interval, the pause between two checkpoints, and the wish for one at once."""
+
+    def __init__(self, settings: CheckpointSettings) -> None:
+        self._settings = settings
+        self._due_ms: int | None = None
+        self._ended_ms: int | None = None
+        self._wanted: int | None = None
+
+    def start(self, now_ms: int) -> None:
+        """The interval begins anew."""
+        interval = self._settings.interval_ms
+        self._due_ms = None if interval is None else now_ms + interval
+
+    def stop(self) -> None:
+        """Nothing is due or wanted any more."""
+        self._due_ms = self._wanted = None
+
+    def want(self, next_id: int) -> None:
+        """A checkpoint with this number or a later one is wanted as soon as can be."""
+        self._wanted = next_id
+
+    def completed(self, checkpoint_id: int, commits: bool, now_ms: int) -> None:
+        """A checkpoint is complete; `commits` when the tasks hear of it."""
+        self._ended_ms = now_ms
+        if commits and self._wanted is not None and checkpoint_id >= self._wanted:
+            self._wanted = None
+
+    def is_due(self, under_way: Collection[int], now_ms: int) -> bool:
+        """Whether one begins now; by the interval it is then due an interval later.
+
+        Args:
+            under_way: numbers of those that have begun, savepoints included.
+        """
+        if len(under_way) >= self._settings.max_concurrent:
+            return False
+        if self._wanted is not None and all(number < self._wanted for number in under_way):
+            return True
+        if self._due_ms is None or now_ms < self._due_ms:
+            return False
+        if self._ended_ms is not None and now_ms < self._ended_ms + self._settings.min_pause_ms:
+            self._due_ms = self._ended_ms + self._settings.min_pause_ms
+            return False
+        assert self._settings.interval_ms is not None
+        missed = (now_ms - self._due_ms) // self._settings.interval_ms
+        self._due_ms += (missed + 1) * self._settings.interval_ms
+        return True
+
+    @property
+    def due_ms(self) -> int | None:
+        """When the interval has passed; None when it does not run."""
+        return self._due_ms
+
+
+__all__ = ["CheckpointTiming"]

@@ -1,0 +1,435 @@
+"""The checkpoints of one job, decided: events and the moment in, commands out. No clock, no Ray, no files.
+
+Intervals while a source works off a backlog (`execution.checkpointing.interval-during-backlog`) are not heeded.
+
+Source: apache/flink CheckpointCoordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rayflink.common.errors import described
+from rayflink.common.logs import get_logger
+from rayflink.common.options import ExternalizedCheckpointRetention
+from rayflink.common.stop_mode import StopMode
+from rayflink.state.manifest import is_shared
+from rayflink.state.snapshots import StoredSnapshot
+
+from .checkpoint_failures import AbortCause, FailJob, FailureCounter
+from .checkpoint_history import CheckpointHistory, CheckpointRecord, RestoredRecord
+from .checkpoint_plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
+from .checkpoint_settings import CheckpointSettings
+from .checkpoint_statistics import CheckpointMetrics
+from .checkpoint_timing import CheckpointTiming
+from .commands import (
+    AnswerSavepoint,
+    CheckpointCommand,
+    DiscardFiles,
+    PublishCheckpoint,
+    SavepointRequested,
+    SendToTask,
+)
+from .completed_checkpoints import CompletedCheckpoint, CompletedCheckpoints
+from .exchange.frames import TaskAddress
+from .master_hooks import MasterHooks
+from .messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from .pending_checkpoint import Acknowledged, PendingCheckpoint, files_of
+from .states import JobStatus
+
+log = get_logger(__name__)
+Decision = CheckpointCommand | FailJob
+"""What follows from an event: what the shell carries out, or that the job fails."""
+_REMEMBERED = 100
+"""Checkpoints that are decided whose end is remembered, for what comes late."""
+_Retention = ExternalizedCheckpointRetention
+_DELETED_AT = {
+    _Retention.NO_EXTERNALIZED_CHECKPOINTS: {JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED},
+    _Retention.DELETE_ON_CANCELLATION: {JobStatus.FINISHED, JobStatus.CANCELED},
+    _Retention.RETAIN_ON_CANCELLATION: {JobStatus.FINISHED},
+}
+"""Ends of a job that delete its checkpoints (Flink's CheckpointRetentionPolicy)."""
+
+_AFTER_DRAIN = {AbortCause.EXPIRED, AbortCause.NOT_PUBLISHED, AbortCause.NOT_READY, AbortCause.TASK_ENDED}
+"""With these the tasks were at the end of event time already: what has fired there cannot be taken back."""
+
+
+class CheckpointCoordinator:
+    """Decides when a checkpoint is triggered, when it is complete, when it is given up, and what is kept.
+
+    It begins suspended: `resume` is called when the tasks run, and `suspend` when they are started anew.
+
+    Args:
+        plan: who takes part in a checkpoint now, or why there can be none.
+        enumerators: number of a checkpoint -> state of the enumerators by operator id; it may raise what it likes.
+        new_id: gives 32 fresh hex digits a call.
+        hooks: of the program.
+    """
+
+    def __init__(
+        self,
+        job: CheckpointedJob,
+        settings: CheckpointSettings,
+        plan: Callable[[], CheckpointPlan | str],
+        enumerators: Callable[[int], Mapping[str, bytes]],
+        new_id: Callable[[], str],
+        hooks: MasterHooks,
+    ) -> None:
+        self.settings, self._job = settings, job
+        self._plan, self._enumerators, self._new_id, self._hooks = plan, enumerators, new_id, hooks
+        self.base = f"{settings.directory.rstrip('/')}/{job.job_id}" if settings.directory else ""
+        """Address to which the paths of its checkpoints' files are relative; "" where they are in memory."""
+        self.history = CheckpointHistory(settings.history)
+        self.refused = ""
+        """Why the last checkpoint that was due could not be triggered; "" when it could."""
+        self._timing = CheckpointTiming(settings)
+        self._failures = FailureCounter(settings.tolerable_failures)
+        self._completed = CompletedCheckpoints(self.base, settings.retained)
+        self._pending: dict[int, PendingCheckpoint] = {}
+        self._abandoned: dict[int, PendingCheckpoint] = {}
+        self._decided: dict[int, tuple[str, bool]] = {}
+        self._next_id = 1
+        self._suspended = True
+        self._stopping: CheckpointProperties | None = None
+
+    # what there is
+
+    @property
+    def latest(self) -> CompletedCheckpoint | None:
+        """From which the job would start again now; savepoints count only when they stop the job."""
+        return self._completed.latest
+
+    @property
+    def completed(self) -> tuple[CompletedCheckpoint, ...]:
+        """All that are kept, from the oldest to the newest."""
+        return self._completed.kept
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """Numbers of those that are under way."""
+        return tuple(self._pending)
+
+    @property
+    def undecided(self) -> tuple[int, ...]:
+        """Those whose metadata is being written: what is restored, and what is deleted, is known after these."""
+        return tuple(number for number, pending in self._pending.items() if pending.publishing)
+
+    @property
+    def next_tick_ms(self) -> int | None:
+        """When `tick` has something to do by the clock; None while there is nothing to wait for."""
+        timeout = self.settings.timeout_ms
+        ends = [p.timestamp + timeout for p in self._pending.values() if not p.publishing]
+        due = self._timing.due_ms
+        return min([*ends, *([] if due is None else [due])], default=None)
+
+    # the job
+
+    def restored(self, completed: Sequence[CompletedCheckpoint]) -> None:
+        """Start with what an earlier coordinator left, or with the one checkpoint of another job: before `restore`."""
+        for known in completed:
+            self._completed.add(known, ())
+            self._next_id = max(self._next_id, known.checkpoint_id + 1)
+
+    def restore(self, now_ms: int) -> tuple[CompletedCheckpoint | None, list[Decision]]:
+        """The job starts from `latest`; what is still undecided is given up.
+
+        Raises:
+            HookError: a hook of the program fails, or is missing; then the job must fail.
+        """
+        commands: list[Decision] = []
+        for pending in list(self._pending.values()):
+            commands += self._abort(pending, AbortCause.SUSPENDED, "the job starts again without it", now_ms)
+        found = self.latest
+        if found is None:
+            self._hooks.reset()
+        else:
+            manifest = found.manifest
+            self._hooks.restore(manifest.checkpoint_id, manifest.properties, self.settings.ignore_unclaimed)
+            record = RestoredRecord(manifest.checkpoint_id, now_ms, manifest.kind == "savepoint", found.path)
+            self.history.restored(record)
+        return found, commands
+
+    def resume(self, now_ms: int) -> list[Decision]:
+        """All tasks run: from now on checkpoints are taken."""
+        self._suspended = False
+        self._timing.start(now_ms)
+        return []
+
+    def suspend(self, now_ms: int, reason: str = "") -> list[Decision]:
+        """Tasks are started anew: all that is not being published is given up, and nothing is triggered."""
+        self._suspended = True
+        self._timing.stop()
+        commands = self._abort_all(AbortCause.SUSPENDED, reason, now_ms)
+        return commands + self._answer_stop(f"the job did not stop: {reason or 'a task failed'}")
+
+    def job_ended(self, status: JobStatus, now_ms: int) -> list[Decision]:
+        """The job is over: answer who waits, and delete what is not to be kept.
+
+        What is `undecided` should be awaited before: a shell that publishes it later would leave it behind.
+        """
+        self._suspended = True
+        self._timing.stop()
+        commands: list[Decision] = []
+        for pending in list(self._pending.values()):
+            commands += self._abort(pending, AbortCause.JOB_ENDED, f"it is {status.value}", now_ms)
+        failure = "" if status is JobStatus.FINISHED else f"the job did not finish, it is {status.value}"
+        commands += self._answer_stop(failure)
+        self._hooks.close()
+        if status in _DELETED_AT[self.settings.retention]:
+            for gone in self._completed.clear():
+                if gone.is_owned:
+                    self.history.discarded(gone.checkpoint_id)
+            if self.base:
+                commands.append(DiscardFiles(self.base, (), ""))
+        return commands
+
+    def _answer_stop(self, failure: str) -> list[Decision]:
+        """Who wanted the job stopped hears of its end; `failure` is "" when it ended as it should."""
+        if self._stopping is None:
+            return []
+        asked, self._stopping = self._stopping, None
+        if failure:
+            failure = f"a savepoint has been created at {asked.location}, but {failure}"
+        return [AnswerSavepoint(asked.request_id, asked.location, failure)]
+
+    # triggers
+
+    def tick(self, now_ms: int) -> list[Decision]:
+        """Time has passed: give up what takes too long, and begin what is due."""
+        commands: list[Decision] = []
+        for pending in list(self._pending.values()):
+            if not pending.publishing and now_ms - pending.timestamp >= self.settings.timeout_ms:
+                silent, all_of_them = len(pending.waits_for), len(pending.plan.acknowledge)
+                detail = f"{silent} of {all_of_them} tasks did not acknowledge within {self.settings.timeout_ms} ms"
+                commands += self._abort(pending, AbortCause.EXPIRED, detail, now_ms)
+        return commands + self._begin_due(now_ms)
+
+    def trigger_now(self, now_ms: int) -> list[Decision]:
+        """A checkpoint that begins after this call is wanted, whatever the interval and the pause."""
+        if self._suspended or self._stopping is not None:
+            return []
+        self._timing.want(self._next_id)
+        return self._begin_due(now_ms)
+
+    def _begin_due(self, now_ms: int) -> list[Decision]:
+        if self._suspended or self._stopping is not None or not self._timing.is_due(self._pending, now_ms):
+            return []
+        return self.trigger(PERIODIC, now_ms)
+
+    def savepoint(self, request: SavepointRequested, now_ms: int) -> list[Decision]:
+        """Somebody wants a savepoint: it begins at once, beside whatever is under way, or is refused."""
+        directory = (request.directory or self.settings.savepoint_directory).rstrip("/")
+        problem = self._no_savepoint(directory)
+        if problem:
+            return [AnswerSavepoint(request.request_id, "", problem)]
+        location = f"{directory}/savepoint-{self._job.job_id[:6]}-{self._new_id()[:12]}"
+        properties = CheckpointProperties(True, location, request.stop, request.request_id)
+        if request.stop is None:
+            return self.trigger(properties, now_ms)
+        commands = self._abort_all(AbortCause.STOPPING, "", now_ms)
+        self._timing.stop()
+        self._stopping = properties
+        return commands + self.trigger(properties, now_ms)
+
+    def _no_savepoint(self, directory: str) -> str:
+        if not directory:
+            return (
+                "no savepoint directory: none was given and execution.checkpointing.savepoint-dir is not set; give one "
+                "with the request, or set that option"
+            )
+        if self._suspended:
+            return "the job does not run at the moment: ask again when it does"
+        if self._stopping is not None:
+            return f"the job is being stopped with the savepoint {self._stopping.location} already"
+        return ""
+
+    def trigger(self, properties: CheckpointProperties, now_ms: int) -> list[Decision]:
+        """Begin a checkpoint now, whatever is under way; where it cannot begin, `refused` says why."""
+        plan = self._plan()
+        if isinstance(plan, str):
+            self.refused = plan
+            log.info("no checkpoint was triggered", extra={"reason": plan, "kind": properties.kind})
+            return self._unasked(properties, f"no savepoint was triggered: {plan}", now_ms)
+        self.refused = ""
+        number, self._next_id = self._next_id, self._next_id + 1
+        pending = PendingCheckpoint(number, now_ms, properties, plan, properties.location or self.base)
+        barrier = pending.barrier(self.settings.unaligned and not self.settings.aligned_timeout_ms)
+        record = CheckpointRecord(number, now_ms, properties.kind, not barrier.aligned, plan.widths)
+        self.history.triggered(record)
+        try:
+            pending.enumerators = self._enumerators(number)
+            pending.hook_data = self._hooks.trigger(number, now_ms)
+        except (Exception, SystemExit) as error:  # whatever a user's enumerator or hook raises
+            return self._failed(pending, AbortCause.NOT_TRIGGERED, described(error), now_ms)
+        self._pending[number] = pending
+        commands: list[Decision] = [SendToTask(attempt, TriggerCheckpoint(barrier)) for attempt in plan.trigger]
+        return commands if pending.waits_for else commands + self._publish(pending, now_ms)
+
+    # what tasks and the shell say
+
+    def acknowledge(
+        self,
+        attempt: TaskAddress,
+        checkpoint_id: int,
+        snapshots: Mapping[str, StoredSnapshot],
+        metrics: CheckpointMetrics,
+        now_ms: int,
+    ) -> list[Decision]:
+        """An attempt has written its part of a checkpoint: operator id -> state."""
+        pending = self._pending.get(checkpoint_id)
+        if pending is None:
+            return self._late(checkpoint_id, snapshots)
+        result = pending.acknowledge(attempt, snapshots)
+        if result is Acknowledged.UNKNOWN:
+            return self._discard_given(pending.base, snapshots)
+        if result is Acknowledged.DUPLICATE:
+            return []
+        self.history.under_way(checkpoint_id).acknowledged(*pending.plan.acknowledge[attempt], metrics, now_ms)
+        return [] if pending.waits_for else self._publish(pending, now_ms)
+
+    def _late(self, checkpoint_id: int, snapshots: Mapping[str, StoredSnapshot]) -> list[Decision]:
+        """A part of a checkpoint that is decided; of one that was completed it can only be a repetition."""
+        kept = {known.checkpoint_id for known in self._completed.kept}
+        base, was_completed = self._decided.get(checkpoint_id, (self.base, checkpoint_id in kept))
+        return [] if was_completed else self._discard_given(base, snapshots)
+
+    def _discard_given(self, base: str, snapshots: Mapping[str, StoredSnapshot]) -> list[Decision]:
+        """Delete what an attempt wrote for nothing, but not what others may refer to."""
+        paths = files_of(snapshots.values())
+        if not base or not paths:
+            return []
+        if base != self.base:
+            return [DiscardFiles(base, tuple(sorted(paths)))]
+        own = self._completed.unneeded(path for path in paths if not is_shared(path))
+        self._completed.dereference(filter(is_shared, paths), self._pending)
+        return [*([DiscardFiles(base, own)] if own else []), *self._completed.sweep(self._pending)]
+
+    def decline(
+        self, attempt: TaskAddress, checkpoint_id: int, reason: str, is_failure: bool, now_ms: int
+    ) -> list[Decision]:
+        """An attempt takes no part; `is_failure` unless it only was not there yet, or has ended."""
+        pending = self._pending.get(checkpoint_id)
+        if pending is None or pending.publishing or attempt not in pending.plan.acknowledge:
+            return []
+        vertex, subtask = pending.plan.acknowledge[attempt]
+        cause = AbortCause.DECLINED if is_failure else AbortCause.NOT_READY
+        return self._abort(pending, cause, f"{reason} (vertex {vertex}, subtask {subtask})", now_ms)
+
+    def task_ended(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
+        """An attempt has ended: what still waits for it is given up."""
+        commands: list[Decision] = []
+        for pending in list(self._pending.values()):
+            if attempt in pending.waits_for:
+                vertex, subtask = pending.plan.acknowledge[attempt]
+                detail = f"subtask {subtask} of vertex {vertex}"
+                commands += self._abort(pending, AbortCause.TASK_ENDED, detail, now_ms)
+        return commands
+
+    def published(self, checkpoint_id: int, now_ms: int) -> list[Decision]:
+        """The metadata is written."""
+        pending = self._pending.get(checkpoint_id)
+        if pending is None or not pending.publishing:
+            return self._discard_abandoned(checkpoint_id)
+        return self._complete(pending, now_ms)
+
+    def not_published(self, checkpoint_id: int, reason: str, now_ms: int) -> list[Decision]:
+        """The metadata could not be written."""
+        pending = self._pending.get(checkpoint_id)
+        if pending is None or not pending.publishing:
+            return self._discard_abandoned(checkpoint_id)
+        pending.publishing = False
+        return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
+
+    def _discard_abandoned(self, checkpoint_id: int) -> list[Decision]:
+        pending = self._abandoned.pop(checkpoint_id, None)
+        return [] if pending is None else [DiscardFiles(pending.base, (), pending.folder)]
+
+    # the end of a checkpoint
+
+    def _publish(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
+        pending.manifest = pending.made(self._job, now_ms)
+        if not pending.base:
+            return self._complete(pending, now_ms)
+        pending.publishing = True
+        return [PublishCheckpoint(pending.checkpoint_id, pending.base, pending.metadata_path, pending.manifest)]
+
+    def _complete(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
+        number, what = pending.checkpoint_id, pending.properties
+        commits = not what.is_savepoint or what.stop is not None
+        assert pending.manifest is not None
+        completed = CompletedCheckpoint(pending.base, pending.manifest, not what.is_savepoint)
+        self._decide(pending, was_completed=True)
+        self.history.completed(number, completed.path, now_ms)
+        self._failures.succeeded(number)
+        self._timing.completed(number, commits, now_ms)
+        commands: list[Decision] = []
+        if commits:
+            commands += [SendToTask(task, CheckpointComplete(number)) for task in pending.plan.commit_to]
+            commands += self._keep(completed, now_ms)
+        if what.is_savepoint and what.stop is None:
+            commands.append(AnswerSavepoint(what.request_id, what.location))
+        return commands + self._completed.sweep(self._pending) + self._begin_due(now_ms)
+
+    def _keep(self, completed: CompletedCheckpoint, now_ms: int) -> list[Decision]:
+        """It is the newest one: older ones are given up, under way or complete."""
+        commands: list[Decision] = []
+        for older in list(self._pending.values()):
+            if older.checkpoint_id < completed.checkpoint_id and not older.properties.is_savepoint:
+                detail = f"checkpoint {completed.checkpoint_id} is complete"
+                commands += self._abort(older, AbortCause.SUBSUMED, detail, now_ms)
+        for gone in self._completed.add(completed, self._pending):
+            if gone.is_owned:
+                self.history.discarded(gone.checkpoint_id)
+                if gone.base:
+                    commands.append(DiscardFiles(gone.base, (), gone.folder))
+        return commands
+
+    def _abort_all(self, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
+        commands: list[Decision] = []
+        for pending in list(self._pending.values()):
+            if not pending.publishing:
+                commands += self._abort(pending, cause, detail, now_ms)
+        return commands
+
+    def _abort(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
+        """Give a checkpoint up whose tasks know of it."""
+        number = pending.checkpoint_id
+        commands: list[Decision] = [SendToTask(task, CheckpointAborted(number)) for task in pending.plan.everybody]
+        self._decide(pending, was_completed=False)
+        if pending.publishing:
+            self._abandoned[number] = pending  # its metadata may still appear
+        elif pending.base:
+            commands.append(DiscardFiles(pending.base, (), pending.folder))
+        if pending.base == self.base:
+            self._completed.dereference(filter(is_shared, files_of(pending.snapshots)), self._pending)
+        return commands + self._completed.sweep(self._pending) + self._failed(pending, cause, detail, now_ms)
+
+    def _failed(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
+        """Tell of a checkpoint that will not be; perhaps the job fails for it."""
+        number, what, reason = pending.checkpoint_id, pending.properties, cause.told(detail)
+        self.history.failed(number, reason, now_ms)
+        log.info("checkpoint failed", extra={"checkpoint_id": number, "reason": reason, "kind": what.kind})
+        commands = self._unasked(what, reason, now_ms)
+        if what.stop is not None:
+            if cause is AbortCause.DECLINED or (what.stop is StopMode.DRAIN and cause in _AFTER_DRAIN):
+                commands.append(FailJob(f"stop with savepoint {what.location} failed: {reason}"))
+        elif cause.counts and (cause is AbortCause.DECLINED or not what.is_savepoint):
+            commands += self._failures.failed(number, reason)
+        return commands
+
+    def _unasked(self, what: CheckpointProperties, reason: str, now_ms: int) -> list[Decision]:
+        """Answer who waits for a savepoint that will not be; a job that was to be stopped goes on."""
+        if what is self._stopping:
+            self._stopping = None
+            if not self._suspended:
+                self._timing.start(now_ms)
+        return [AnswerSavepoint(what.request_id, "", reason)] if what.is_savepoint else []
+
+    def _decide(self, pending: PendingCheckpoint, was_completed: bool) -> None:
+        del self._pending[pending.checkpoint_id]
+        self._decided[pending.checkpoint_id] = (pending.base, was_completed)
+        if len(self._decided) > _REMEMBERED:
+            del self._decided[next(iter(self._decided))]
+
+
+__all__ = ["CheckpointCoordinator", "Decision"]

@@ -1,0 +1,112 @@
+"""The complete checkpoints a job can start from, and when their files go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from rayflink.state.manifest import CheckpointManifest, checkpoint_folder
+
+from .commands import DiscardFiles
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedCheckpoint:
+    """A checkpoint or savepoint that exists.
+
+    Args:
+        base: address to which the paths of its files are relative; "": there are no files.
+        is_owned: the job deletes it when it is not needed any more; not so savepoints and what other jobs made.
+    """
+
+    base: str
+    manifest: CheckpointManifest
+    is_owned: bool = True
+
+    @property
+    def checkpoint_id(self) -> int:
+        """Its number."""
+        return self.manifest.checkpoint_id
+
+    @property
+    def folder(self) -> str:
+        """Its own below the base; "" where that is the base itself."""
+        return "" if self.manifest.own_base else checkpoint_folder(self.checkpoint_id)
+
+    @property
+    def path(self) -> str:
+        """What one restores from; "" where it is in memory."""
+        return f"{self.base}/{self.folder}".rstrip("/") if self.base else ""
+
+
+class CompletedCheckpoints:
+    """Keeps the newest ones, by number.
+
+    A file several checkpoints refer to goes when no kept one refers to it, and all those are decided that were under
+    way when the last such one went: a task may have built its part on a checkpoint that is kept no more.
+
+    Args:
+        base: of the job's own checkpoints; "": they have no files.
+        retained: how many are kept; at least 1.
+    """
+
+    def __init__(self, base: str, retained: int) -> None:
+        self._base, self._retained = base, retained
+        self._kept: list[CompletedCheckpoint] = []
+        self._unreferenced: dict[str, set[int]] = {}
+
+    @property
+    def kept(self) -> tuple[CompletedCheckpoint, ...]:
+        """From the oldest to the newest."""
+        return tuple(self._kept)
+
+    @property
+    def latest(self) -> CompletedCheckpoint | None:
+        """The newest; None when there is none."""
+        return self._kept[-1] if self._kept else None
+
+    def add(self, completed: CompletedCheckpoint, under_way: Collection[int]) -> list[CompletedCheckpoint]:
+        """Keep one more; those that are too many are not kept any more, and are given back."""
+        self._kept = sorted([*self._kept, completed], key=lambda c: c.checkpoint_id)
+        gone, self._kept = self._kept[: -self._retained], self._kept[-self._retained :]
+        for old in gone:
+            if old.is_owned:
+                self.dereference(old.manifest.shared_files(), under_way)
+        return gone
+
+    def clear(self) -> list[CompletedCheckpoint]:
+        """Keep none."""
+        gone, self._kept = self._kept, []
+        return gone
+
+    def dereference(self, shared: Iterable[str], under_way: Collection[int]) -> None:
+        """A checkpoint went that referred to these files; the numbers are of those that are still undecided."""
+        if self._base:
+            for path in shared:
+                self._unreferenced[path] = set(under_way)
+
+    def sweep(self, under_way: Collection[int]) -> list[DiscardFiles]:
+        """Delete shared files nobody will refer to any more."""
+        if not self._unreferenced:
+            return []
+        referenced = self._shared()
+        gone = []
+        for path, awaited in list(self._unreferenced.items()):
+            awaited &= set(under_way)
+            if path in referenced:
+                del self._unreferenced[path]  # a later one refers to it, and lets go of it in its turn
+            elif not awaited:
+                del self._unreferenced[path]
+                gone.append(path)
+        return [DiscardFiles(self._base, tuple(sorted(gone)))] if gone else []
+
+    def unneeded(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those of the paths that belong to no kept checkpoint."""
+        needed = {path for kept in self._kept if kept.base == self._base for path in kept.manifest.files()}
+        return tuple(sorted(set(paths) - needed))
+
+    def _shared(self) -> set[str]:
+        return {path for kept in self._kept if kept.is_owned for path in kept.manifest.shared_files()}
+
+
+__all__ = ["CompletedCheckpoint", "CompletedCheckpoints"]

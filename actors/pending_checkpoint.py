@@ -1,0 +1,121 @@
+"""A checkpoint from its trigger to the moment at which it is complete or given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.state.manifest import METADATA, CheckpointManifest, OperatorManifest, checkpoint_folder
+from rayflink.state.snapshots import FileSlice, StoredSnapshot
+
+from .checkpoint_plan import CheckpointedJob, CheckpointPlan, CheckpointProperties, OperatorPlace
+from .exchange.frames import TaskAddress
+
+
+class Acknowledged(Enum):
+    """What an acknowledgement is worth."""
+
+    SUCCESS = auto()
+    DUPLICATE = auto()
+    """It was counted before."""
+    UNKNOWN = auto()
+    """This attempt has no part in the checkpoint."""
+
+
+def files_of(snapshots: Iterable[StoredSnapshot]) -> set[str]:
+    """Paths of all files with parts of these."""
+    blobs = (blob for snapshot in snapshots for blob in snapshot.blobs)
+    return {blob.path for blob in blobs if isinstance(blob, FileSlice)}
+
+
+@dataclass
+class PendingCheckpoint:
+    """Who has acknowledged, and with what.
+
+    Args:
+        base: address to which the paths of its files are relative; "": there are no files.
+        enumerators: operator id -> state of the operator's enumerator.
+        hook_data: properties that hold what the master hooks gave.
+    """
+
+    checkpoint_id: int
+    timestamp: int
+    properties: CheckpointProperties
+    plan: CheckpointPlan
+    base: str
+    enumerators: Mapping[str, bytes] = field(default_factory=dict)
+    hook_data: Mapping[str, str] = field(default_factory=dict)
+    publishing: bool = False
+    manifest: CheckpointManifest | None = None
+    _given: dict[TaskAddress, Mapping[str, StoredSnapshot]] = field(default_factory=dict)
+
+    def barrier(self, unaligned: bool) -> CheckpointBarrier:
+        """What divides its records from later ones; a savepoint's is always aligned."""
+        aligned = self.properties.is_savepoint or not unaligned
+        what = self.properties
+        return CheckpointBarrier(self.checkpoint_id, self.timestamp, aligned, what.location, what.stop)
+
+    def acknowledge(self, attempt: TaskAddress, snapshots: Mapping[str, StoredSnapshot]) -> Acknowledged:
+        """An attempt has written its part: operator id -> state."""
+        if attempt in self._given:
+            return Acknowledged.DUPLICATE
+        if attempt not in self.plan.acknowledge:
+            return Acknowledged.UNKNOWN
+        self._given[attempt] = snapshots
+        return Acknowledged.SUCCESS
+
+    @property
+    def waits_for(self) -> frozenset[TaskAddress]:
+        """Who has not acknowledged yet."""
+        return frozenset(self.plan.acknowledge.keys() - self._given.keys())
+
+    @property
+    def snapshots(self) -> list[StoredSnapshot]:
+        """All that was given so far."""
+        return [snapshot for given in self._given.values() for snapshot in given.values()]
+
+    @property
+    def folder(self) -> str:
+        """Its own below the base; "" where that is the base itself."""
+        return "" if self.properties.is_savepoint else checkpoint_folder(self.checkpoint_id)
+
+    @property
+    def metadata_path(self) -> str:
+        """Where its manifest goes, below the base."""
+        return f"{self.folder}/{METADATA}" if self.folder else METADATA
+
+    def made(self, job: CheckpointedJob, now_ms: int) -> CheckpointManifest:
+        """Its manifest: all state, by operator and subtask."""
+        given: dict[str, dict[int, StoredSnapshot]] = {}
+        for attempt, (_, subtask) in self.plan.acknowledge.items():
+            for operator_id, snapshot in self._given[attempt].items():
+                given.setdefault(operator_id, {})[subtask] = snapshot
+        return CheckpointManifest(
+            kind="savepoint" if self.properties.is_savepoint else "checkpoint",
+            checkpoint_id=self.checkpoint_id,
+            epoch=job.epoch,
+            job_id=job.job_id,
+            job_name=job.job_name,
+            timestamp_ms=self.timestamp,
+            completed_ms=now_ms,
+            own_base=not self.folder,
+            operators=tuple(self._operator(place, given.get(place.operator_id, {})) for place in self.plan.operators),
+            properties=self.hook_data,
+        )
+
+    def _operator(self, place: OperatorPlace, given: Mapping[int, StoredSnapshot]) -> OperatorManifest:
+        return OperatorManifest(
+            operator_id=place.operator_id,
+            uid=place.uid,
+            name=place.name,
+            parallelism=place.parallelism,
+            max_parallelism=place.max_parallelism,
+            subtasks=tuple(map(given.get, range(place.parallelism))),
+            finished=self.plan.finished.get(place.operator_id, frozenset()),
+            coordinator=self.enumerators.get(place.operator_id),
+        )
+
+
+__all__ = ["Acknowledged", "PendingCheckpoint", "files_of"]
