@@ -1,0 +1,153 @@
+"""Real kills: `job.py` runs on a Ray of two nodes, its processes are killed at random moments, its output is verified.
+
+    python -m tests.exactly_once.kills --rounds 50 --seed 7 --log kills.log
+
+A round waits until a checkpoint is complete, then for a random moment of the next one, and kills with signal 9 what the
+seed says: a slot's process with all its tasks, the coordinator's process, or the raylet of the worker node, in whose
+place a new node comes. It is over when two more checkpoints are complete: the second began after the kill. After all
+rounds the source is released, the job must end by itself, and the verifier must find every line once.
+
+Ends with 0 when it did, else with 1 and the round that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.cluster import watching
+from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, processes, two_nodes
+from tests.leftovers import Watch
+
+VICTIMS = ("task", "coordinator", "raylet")
+RECORDS_A_ROUND = 4_000
+"""Of a lane, so that the source does not end while there are rounds left: 40 s at its rate."""
+
+
+def kill(victim: str, nodes: TwoNodes, chance: random.Random) -> str:
+    """Kill one process of that kind; which it was.
+
+    Raises:
+        RoundFailed: there is none, or it did not go.
+    """
+    if victim == "raylet":
+        return nodes.kill_raylet()
+    candidates = processes(victim)
+    if not candidates:
+        raise RoundFailed(f"there is no {victim} to kill: {watching.actors()}")
+    name, pid = chance.choice(candidates)
+    os.kill(pid, signal.SIGKILL)
+    if not watching.eventually(lambda: not psutil.pid_exists(pid), within_s=10):
+        raise RoundFailed(f"process {pid} of {name} is still there 10 s after signal 9")
+    return f"{victim} {name.partition('/')[2]} (process {pid})"
+
+
+def plan(rounds: int, seed: int, victims: tuple[str, ...]) -> list[tuple[str, float]]:
+    """For each round whom to kill and how many seconds after a checkpoint; the first rounds take each kind once."""
+    chance = random.Random(seed)
+    first = list(victims)
+    chance.shuffle(first)
+    chosen = (first + [chance.choice(victims) for _ in range(rounds)])[:rounds]
+    return [(victim, chance.uniform(0, 1.5 * CHECKPOINT_MS / 1000)) for victim in chosen]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What is to be killed, and how long it may take.
+
+    Args:
+        records: of each lane; None: enough for the rounds.
+        within_s: time for a recovery.
+        options: more of the job's configuration, KEY=VALUE.
+    """
+
+    rounds: int
+    seed: int
+    victims: tuple[str, ...] = VICTIMS
+    records: int | None = None
+    within_s: float = 60
+    options: tuple[str, ...] = ()
+
+
+def run(campaign: Campaign, nodes: TwoNodes, folder: Path, say: Callable[[str], None]) -> bool:
+    """Run the job through all rounds to its end; whether its output is exact.
+
+    Raises:
+        RoundFailed: a round, or the end, did not go as it has to.
+    """
+    records = campaign.records or RECORDS_A_ROUND * (campaign.rounds + 1)
+    job = RunningJob(folder, records, list(campaign.options))
+    chance = random.Random(campaign.seed + 1)
+    killed: Counter[str] = Counter()
+    took: list[float] = []
+    job.start()
+    try:
+        for number, (victim, wait_s) in enumerate(plan(campaign.rounds, campaign.seed, campaign.victims), start=1):
+            job.await_tasks(campaign.within_s)
+            job.await_checkpoint(job.newest_checkpoint() + 1, campaign.within_s)
+            time.sleep(wait_s)
+            began, newest = time.monotonic(), job.newest_checkpoint()
+            what = kill(victim, nodes, chance)
+            job.await_checkpoint(newest + 2, campaign.within_s)
+            took.append(time.monotonic() - began)
+            killed[victim] += 1
+            say(f"round {number}: killed {what} after checkpoint {newest}; two more complete after {took[-1]:.1f} s")
+        job.finish(max(campaign.within_s, 120))
+    finally:
+        job.kill()
+    exact, told = job.verdict()
+    kinds = " ".join(f"{victim}={killed[victim]}" for victim in campaign.victims)
+    slowest = f" slowest={max(took):.1f}s median={sorted(took)[len(took) // 2]:.1f}s" if took else ""
+    say(f"{told} rounds={campaign.rounds} seed={campaign.seed} {kinds} checkpoints={job.newest_checkpoint()}{slowest}")
+    return exact
+
+
+def main(given: list[str]) -> int:
+    """Run a campaign of its own cluster; the code to end with."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
+    parser.add_argument("--records", type=int, help="of each lane; default: enough for the rounds")
+    parser.add_argument("--within", type=float, default=60, metavar="SECONDS", help="for a recovery")
+    parser.add_argument("--log", type=Path, help="file to which each line is added as well")
+    parser.add_argument("--folder", type=Path, help="for output, checkpoints and the job's log; kept")
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="of the job")
+    asked = parser.parse_args(given)
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        if asked.log:
+            with asked.log.open("a") as log:
+                log.write(line + "\n")
+
+    campaign = Campaign(
+        asked.rounds, asked.seed, tuple(asked.victims), asked.records, asked.within, tuple(asked.option)
+    )
+    watch = Watch.start()
+    exact = False
+    try:
+        with two_nodes() as nodes:
+            exact = run(campaign, nodes, asked.folder or Path(tempfile.mkdtemp(prefix="ray-")), say)
+    except RoundFailed as failed:
+        say(f"FAILED seed={asked.seed}: {failed}")
+    finally:
+        for line in watch.leftovers(deadline_s=15):
+            say(f"left over: {line}")
+        watch.close()
+    return 0 if exact else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,173 @@
+"""A Ray of two nodes of which one can be lost, and `job.py` running on it as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.cluster import watching
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+CHECKPOINT_MS = 1_000
+LANES, KEYS, WINDOW, RATE = 4, 10, 100, 200
+
+
+class RoundFailed(Exception):
+    """A round did not go as it has to; says which and how."""
+
+
+@dataclass
+class TwoNodes:
+    """A Ray whose head survives and whose worker node can be lost."""
+
+    cluster: Any
+    worker: Any
+
+    def kill_raylet(self) -> str:
+        """End the worker node's raylet with signal 9, see that its workers go, and give the cluster a new node."""
+        (process,) = self.worker.all_processes["raylet"]
+        workers = [child for child in psutil.Process(process.process.pid).children(recursive=True)]
+        os.kill(process.process.pid, signal.SIGKILL)
+        self.cluster.remove_node(self.worker, allow_graceful=False)
+        _, alive = psutil.wait_procs(workers, timeout=30)
+        if alive:
+            raise RoundFailed(f"{len(alive)} processes of the lost node are still there after 30 s: {alive}")
+        self.worker = self.cluster.add_node(**NODE)
+        return f"raylet of a node with {len(workers)} processes"
+
+
+@contextmanager
+def two_nodes() -> Iterator[TwoNodes]:
+    """A Ray of two nodes with a CPU each on loopback, which programs join by RAY_ADDRESS."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    os.environ["PYTHONPATH"] = str(ROOT)
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    try:
+        nodes = TwoNodes(cluster, cluster.add_node(**NODE))
+        os.environ["RAY_ADDRESS"] = cluster.address
+        ray.init(address=cluster.address, namespace=watching.NAMESPACE, log_to_driver=False, logging_level="error")
+        cluster.wait_for_nodes()
+        yield nodes
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+        os.environ.pop("RAY_ADDRESS", None)
+
+
+@dataclass
+class RunningJob:
+    """The job as a process that drives it, with its folders.
+
+    Args:
+        folder: empty; holds output, checkpoints and log.
+        records: of each lane.
+        options: more of the configuration, KEY=VALUE.
+    """
+
+    folder: Path
+    records: int
+    options: list[str] = field(default_factory=list)
+
+    @property
+    def shape(self) -> list[str]:
+        """What job and verifier agree on."""
+        numbers = {"lanes": LANES, "keys": KEYS, "records": self.records, "window": WINDOW}
+        return [part for name, number in numbers.items() for part in (f"--{name}", str(number))]
+
+    def start(self) -> None:
+        """Submit it."""
+        options = {
+            "parallelism.default": 2,
+            "execution.checkpointing.interval": f"{CHECKPOINT_MS} ms",
+            "execution.checkpointing.dir": str(self.folder / "checkpoints"),
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 1_000_000,
+            "restart-strategy.fixed-delay.delay": "200 ms",
+        }
+        given = [f"{key}={value}" for key, value in options.items()] + self.options
+        command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(RATE)]
+        command += ["--out", str(self.folder / "out"), "--release", str(self.folder / "release")]
+        command += [part for option in given for part in ("--option", option)]
+        with (self.folder / "job.log").open("wb") as log:
+            self._driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    def newest_checkpoint(self) -> int:
+        """The number of the last complete checkpoint, 0 where there is none."""
+        published = self.folder.glob("checkpoints/*/chk-*/_metadata")
+        return max((int(path.parent.name.removeprefix("chk-")) for path in published), default=0)
+
+    def await_checkpoint(self, number: int, within_s: float) -> None:
+        """Wait until that checkpoint or a later one is complete.
+
+        Raises:
+            RoundFailed: the job ended first, or it took too long.
+        """
+
+        def there() -> bool:
+            self._must_run()
+            return self.newest_checkpoint() >= number
+
+        if not watching.eventually(there, within_s):
+            newest = self.newest_checkpoint()
+            raise RoundFailed(f"checkpoint {number} was not complete within {within_s:.0f} s, the newest is {newest}")
+
+    def await_tasks(self, within_s: float) -> None:
+        """Wait until coordinator and slots have a process each."""
+        if not watching.eventually(lambda: len(processes("task")) == 2 and processes("coordinator"), within_s):
+            raise RoundFailed(f"no two slots and a coordinator within {within_s:.0f} s: {watching.actors()}")
+
+    def finish(self, within_s: float) -> None:
+        """Release the source and wait for the end.
+
+        Raises:
+            RoundFailed: it took too long, or the job failed.
+        """
+        self._must_run()
+        (self.folder / "release").touch()
+        try:
+            code = self._driver.wait(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            raise RoundFailed(f"the released job did not end within {within_s:.0f} s\n{self._log()}") from None
+        if code != 0:
+            raise RoundFailed(f"the job failed\n{self._log()}")
+
+    def verdict(self) -> tuple[bool, str]:
+        """Whether the output is exact, and what the verifier says."""
+        command = [sys.executable, str(HERE / "verifier.py"), *self.shape, "--out", str(self.folder / "out")]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode == 0, (ended.stdout + ended.stderr).strip()
+
+    def kill(self) -> None:
+        """End the driver, if it is there."""
+        self._driver.kill()
+        self._driver.wait()
+
+    def _must_run(self) -> None:
+        code = self._driver.poll()
+        if code is not None:
+            said = "the job ended too early: give it more --records" if code == 0 else "the job failed"
+            raise RoundFailed(f"{said}\n{self._log()}")
+
+    def _log(self) -> str:
+        lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
+        return "\n".join([line for line in lines if "(raylet)" not in line][-30:])
+
+
+def processes(victim: str) -> list[tuple[str, int]]:
+    """Name and process of the live actors of that kind, by name."""
+    kind = {"task": "SlotActor", "coordinator": "CoordinatorActor"}[victim]
+    live = [actor for actor in watching.actors() if actor["ActorClassName"] == kind and actor["State"] == "ALIVE"]
+    return sorted((actor["Name"], int(actor["Pid"])) for actor in live)

@@ -1,0 +1,45 @@
+"""What the killer decides without a cluster: whom it kills and when, and which checkpoint it has seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.exactly_once.kills import VICTIMS, plan
+from tests.exactly_once.running import RoundFailed, RunningJob
+
+
+def test_a_seed_gives_one_plan_and_the_first_rounds_take_each_kind_once():
+    assert plan(20, 7, VICTIMS) == plan(20, 7, VICTIMS)
+    plans = [plan(20, seed, VICTIMS) for seed in range(20)]
+    assert len({tuple(chosen) for chosen in plans}) == 20
+    for chosen in plans:
+        assert sorted(victim for victim, _ in chosen[:3]) == sorted(VICTIMS)
+        assert {victim for victim, _ in chosen[3:]} == set(VICTIMS)
+        assert all(0 <= wait_s <= 1.5 for _, wait_s in chosen)
+    assert [victim for victim, _ in plan(2, 0, ("task",))] == ["task", "task"]
+
+
+def test_a_checkpoint_is_complete_when_its_metadata_is_there(tmp_path: Path):
+    job = RunningJob(tmp_path, records=1)
+    assert job.newest_checkpoint() == 0
+    for number in (9, 10, 11):
+        (tmp_path / "checkpoints" / "0a" / f"chk-{number}").mkdir(parents=True)
+    assert job.newest_checkpoint() == 0
+    for number in (9, 10):
+        (tmp_path / "checkpoints" / "0a" / f"chk-{number}" / "_metadata").touch()
+    assert job.newest_checkpoint() == 10
+
+
+@pytest.mark.slow
+def test_a_job_that_ended_before_its_rounds_did_is_a_failure(tmp_path: Path):
+    job = RunningJob(tmp_path, records=5, options=["execution.target=local"])
+    (tmp_path / "release").touch()
+    job.start()
+    try:
+        with pytest.raises(RoundFailed, match="ended too early: give it more --records"):
+            job.await_checkpoint(10**6, within_s=30)
+        assert job.verdict() == (True, "ALL-RECORDS-DELIVERED-ONCE records=20 windows=20 files=2")
+    finally:
+        job.kill()
