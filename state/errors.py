@@ -192,6 +192,6 @@ class DamagedFileError(StateError):
 
     def __str__(self) -> str:
         return (
-            f"{self.file} is damaged: {self.where} hold {self.found}, {self.wanted} was written; start from an older "
+            f"{self.file} is damaged: {self.where} hold {self.found}, wanted {self.wanted}; start from an older "
             "checkpoint or from a savepoint, and look for faults of that disk"
         )

@@ -49,7 +49,8 @@ class ObjectStorage:
             wanted = f"found no package obstore ({error}); pip install 'rayflink[s3]' on every node"
             raise StorageNotSupported("be opened", self.url, wanted) from error
         self._objects: Any = obstore
-        self._refusals = (BaseError, OSError, ValueError)
+        self._refused = BaseError
+        self._errors_of_calls = (BaseError, OSError, ValueError)
         self._taken = (AlreadyExistsError, FileExistsError)
         config, client = _configuration(self.url, options)
         with self._errors("be opened", self.url):
@@ -75,11 +76,10 @@ class ObjectStorage:
         with self._errors("read", path):
             if offset == 0 and length is None:
                 return bytes(self._objects.get(self._store, self._checked(path, "read")).bytes())
-            rest = max(0, self._size(path) - offset)
-            wanted = rest if length is None else min(rest, length)
-            if wanted == 0:
-                return b""
-            return bytes(self._objects.get_range(self._store, path, start=offset, length=wanted))
+            if not length:
+                rest = self._size(path) - offset
+                length = rest if length is None else 0
+            return self._range(path, offset, length) if length > 0 else b""
 
     def download(self, path: str, local: Path) -> None:
         """Write the bytes of a file to a local one."""
@@ -88,7 +88,7 @@ class ObjectStorage:
             with local.open("wb") as target:
                 for at in range(0, size, _MOVED_AT_ONCE):
                     length = min(_MOVED_AT_ONCE, size - at)
-                    target.write(self._objects.get_range(self._store, path, start=at, length=length))
+                    target.write(self._range(path, at, length))
 
     def list(self, folder: str = "") -> list[str]:
         """The files in a folder and below it, sorted; [] when there is no such folder."""
@@ -104,6 +104,15 @@ class ObjectStorage:
             except FileNotFoundError:
                 return
 
+    def _range(self, path: str, offset: int, length: int) -> bytes:
+        try:
+            part = self._objects.get_range(self._store, self._checked(path, "read"), start=offset, length=length)
+        except self._refused:
+            if offset < self._size(path):
+                raise
+            return b""  # servers refuse to read behind the end
+        return bytes(part)
+
     def _size(self, path: str) -> int:
         return int(self._objects.head(self._store, self._checked(path, "read"))["size"])
 
@@ -115,7 +124,7 @@ class ObjectStorage:
         """What the client raises as errors of a storage."""
         try:
             yield
-        except self._refusals as error:
+        except self._errors_of_calls as error:
             # The client tells more in further lines, and the server's answer in XML.
             cause = str(error).partition("\n")[0].partition("<?xml")[0].rstrip(" :")
             if verb == "read" and isinstance(error, FileNotFoundError) and error.errno is None:

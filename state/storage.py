@@ -104,4 +104,26 @@ class Storage(Protocol):
         ...
 
 
-__all__ = ["MissingFileError", "Storage", "StorageError", "StorageNotSupported", "checked_path"]
+def put_own(storage: Storage, path: str, data: bytes) -> bool:
+    """`put_if_absent` for bytes that nobody else writes: True also where the first answer was lost and it is there.
+
+    An object store's client repeats a request whose answer it did not get, and then finds what it has written itself.
+
+    Raises:
+        StorageError: it could not be written; or nobody knows, when it cannot be read either.
+    """
+    try:
+        if storage.put_if_absent(path, data):
+            return True
+    except StorageError:
+        try:
+            found = storage.read(path)
+        except StorageError:
+            found = None
+        if found != data:
+            raise
+        return True
+    return storage.read(path) == data
+
+
+__all__ = ["MissingFileError", "Storage", "StorageError", "StorageNotSupported", "checked_path", "put_own"]

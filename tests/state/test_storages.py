@@ -13,7 +13,7 @@ import pytest
 from rayflink.state.local_storage import LocalStorage
 from rayflink.state.memory_storage import MemoryStorage
 from rayflink.state.object_storage import _configuration
-from rayflink.state.storage import MissingFileError, Storage, StorageError
+from rayflink.state.storage import MissingFileError, Storage, StorageError, put_own
 from rayflink.state.storages import open_storage
 from rayflink.testing import STORAGE_LAWS, check_storage
 from tests.state.s3_server import BUCKET, s3_server
@@ -151,3 +151,36 @@ def test_a_bucket_that_is_not_there_is_an_error(s3):
 def test_the_options_say_where_the_bucket_is_named(options, endpoint, in_host):
     config, _ = _configuration(f"s3://{BUCKET}/folder", options)
     assert (config.get("endpoint"), config["virtual_hosted_style_request"]) == (endpoint, in_host)
+
+
+def test_bytes_of_ones_own_that_are_there_were_written():
+    class LosesAnswers(MemoryStorage):
+        """Writes, and then says that it failed, or that somebody else was first."""
+
+        lost: Exception | None = None
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            super().put_if_absent(path, data)
+            if self.lost is not None:
+                raise self.lost
+            return False
+
+    storage = LosesAnswers()
+    assert put_own(storage, "repeated", b"mine") is True
+    assert put_own(storage, "repeated", b"of another") is False and storage.read("repeated") == b"mine"
+    storage.lost = StorageError("write a", "memory:", "timed out")
+    assert put_own(storage, "lost", b"mine") is True
+    with pytest.raises(StorageError, match="timed out"):
+        put_own(storage, "lost", b"of another")
+
+
+def test_a_write_of_which_nothing_is_known_is_an_error():
+    class Down(MemoryStorage):
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            raise StorageError("write a", "memory:", "timed out")
+
+    with pytest.raises(StorageError, match="timed out"):
+        put_own(Down(), "a", b"mine")
+    storage = MemoryStorage()
+    assert put_own(storage, "a", b"1") is True
+    assert put_own(storage, "a", b"2") is False
