@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 from tests.leftovers import Watch
+
+gc.set_threshold(20_000, 20, 20)
+"""Collections are rarer than Python's default has them, for each looks at what thousands of tests have imported."""
 
 settings.register_profile("daily", deadline=None, print_blob=True, max_examples=25)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=2_000)

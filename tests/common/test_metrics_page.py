@@ -40,14 +40,14 @@ class Seen(KeyedProcessFunction):
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
     """The status of a job that uses all there is."""
-    options = {"metrics.latency.interval": "1 ms", "taskmanager.network.detailed-metrics": "true"}
+    options = {"metrics.latency.interval": "10 ms", "taskmanager.network.detailed-metrics": "true"}
     env = StreamExecutionEnvironment(options)
     script = [rec(("a", 1), 1_000), wm(10_000), rec(("a", 7), 3_000), rec(("a", 1), 12_000)]
     stream = env.from_source(ScriptedSource(script)).key_by(lambda pair: pair[0])
     stream.window(TumblingEventTimeWindows.of(Time.seconds(10))).sum(1).sink_to(CollectSink("out"))
     aligned = WatermarkStrategy.for_monotonous_timestamps().with_null_timestamps_dropped()
     aligned = aligned.with_watermark_alignment("all", Duration.of_seconds(1))
-    slow = env.from_source(ScriptedSource([1, Pause(5_000), 2]), aligned)
+    slow = env.from_source(ScriptedSource([1, Pause(500), 2]), aligned)
     slow.connect(env.from_collection([3])).map((str, str)).sink_to(CollectSink("both"))
     env.from_collection(["a"]).key_by(str).process(Seen()).sink_to(CollectSink("seen"))
     clock = ManualClock(1_000)

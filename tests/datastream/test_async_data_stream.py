@@ -136,7 +136,7 @@ def test_a_checkpoint_does_not_wait_for_calls_and_holds_their_records():
         story = simulate(env.get_job_graph(), seed, [TriggerCheckpoint(1, at=40)])
         assert story.collected("out") == [1, 2, 3, 4, 5]
         for acknowledged in story.acknowledged.get(1, {}).values():
-            assert acknowledged.alignment_ms < 1_000
+            assert acknowledged.metrics.alignment_ms < 1_000
             for snapshot in acknowledged.snapshots.values():
                 if "in flight" in snapshot.lists:
                     store = OperatorStateStore([snapshot.lists])
