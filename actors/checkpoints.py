@@ -25,6 +25,7 @@ from .checkpoint_timing import CheckpointTiming
 from .commands import (
     AnswerSavepoint,
     CheckpointCommand,
+    CheckpointNotPublished,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -124,11 +125,14 @@ class CheckpointCoordinator:
 
     # the job
 
-    def restored(self, completed: Sequence[CompletedCheckpoint]) -> None:
-        """Start with what an earlier coordinator left, or with the one checkpoint of another job: before `restore`."""
-        for known in completed:
-            self._completed.add(known, ())
-            self._next_id = max(self._next_id, known.checkpoint_id + 1)
+    def restored(self, completed: Sequence[CompletedCheckpoint], next_id: int = 1) -> None:
+        """Start with what an earlier coordinator left, or with the one checkpoint of another job: before `restore`.
+
+        Args:
+            next_id: no smaller number is used, because an earlier coordinator may have begun such checkpoints.
+        """
+        self._completed.start(completed)
+        self._next_id = max(next_id, *(known.checkpoint_id + 1 for known in completed), self._next_id)
 
     def restore(self, now_ms: int) -> tuple[CompletedCheckpoint | None, list[Decision]]:
         """The job starts from `latest`; what is still undecided is given up.
@@ -284,6 +288,9 @@ class CheckpointCoordinator:
             return self._discard_given(pending.base, snapshots)
         if result is Acknowledged.DUPLICATE:
             return []
+        if pending.base == self.base and self._completed.is_outdated(files_of(snapshots.values())):
+            vertex, subtask = pending.plan.acknowledge[attempt]
+            return self._abort(pending, AbortCause.OUTDATED, f"subtask {subtask} of vertex {vertex}", now_ms)
         self.history.under_way(checkpoint_id).acknowledged(*pending.plan.acknowledge[attempt], metrics, now_ms)
         return [] if pending.waits_for else self._publish(pending, now_ms)
 
@@ -332,17 +339,30 @@ class CheckpointCoordinator:
             return self._discard_abandoned(checkpoint_id)
         return self._complete(pending, now_ms)
 
-    def not_published(self, checkpoint_id: int, reason: str, now_ms: int) -> list[Decision]:
-        """The metadata could not be written."""
-        pending = self._pending.get(checkpoint_id)
-        if pending is None or not pending.publishing:
-            return self._discard_abandoned(checkpoint_id)
-        pending.publishing = False
-        return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
+    def not_published(self, event: CheckpointNotPublished, now_ms: int) -> list[Decision]:
+        """The metadata could not be written.
 
-    def _discard_abandoned(self, checkpoint_id: int) -> list[Decision]:
+        Where another coordinator has written it, nothing of its checkpoint is touched, and the job fails here.
+        """
+        pending = self._pending.get(event.checkpoint_id)
+        if pending is None or not pending.publishing:
+            return self._discard_abandoned(event.checkpoint_id, event.exists)
+        if event.exists:
+            commands = self._abort(pending, AbortCause.FENCED, event.reason, now_ms)
+            commands += self._discard_abandoned(event.checkpoint_id, True)
+            return [*commands, FailJob(AbortCause.FENCED.told(event.reason))]
+        pending.publishing = False
+        return self._abort(pending, AbortCause.NOT_PUBLISHED, event.reason, now_ms)
+
+    def _discard_abandoned(self, checkpoint_id: int, is_anothers: bool = False) -> list[Decision]:
+        """What was given up while it was published; of another's folder only what our tasks have put there."""
         pending = self._abandoned.pop(checkpoint_id, None)
-        return [] if pending is None else [DiscardFiles(pending.base, (), pending.folder)]
+        if pending is None:
+            return []
+        if not is_anothers:
+            return [DiscardFiles(pending.base, (), pending.folder)]
+        own = sorted(path for path in files_of(pending.snapshots) if not is_shared(path))
+        return [DiscardFiles(pending.base, tuple(own))] if own else []
 
     # the end of a checkpoint
 

@@ -100,10 +100,15 @@ class CheckpointPublished:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointNotPublished:
-    """The metadata of a checkpoint could not be written."""
+    """The metadata of a checkpoint could not be written.
+
+    Args:
+        exists: because another coordinator of the job has written it.
+    """
 
     checkpoint_id: int
     reason: str
+    exists: bool = False
 
 
 Signal = (
@@ -194,7 +199,8 @@ class DiscardFiles:
 
     Args:
         base: address to which `paths` and `folder` are relative.
-        folder: it goes with all that is in it; "" is the base itself, None none.
+        folder: it goes with all that is in it, metadata first, so that no checkpoint is there in part; "" is the base
+            itself, None none.
     """
 
     base: str

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rayflink.state.manifest import CheckpointManifest, checkpoint_folder
 
 from .commands import DiscardFiles
+
+MOST_REMEMBERED = 100_000
+"""Deleted shared files whose names are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class CompletedCheckpoints:
         self._base, self._retained = base, retained
         self._kept: list[CompletedCheckpoint] = []
         self._unreferenced: dict[str, set[int]] = {}
+        self._gone: dict[str, None] = {}
 
     @property
     def kept(self) -> tuple[CompletedCheckpoint, ...]:
@@ -64,6 +68,10 @@ class CompletedCheckpoints:
     def latest(self) -> CompletedCheckpoint | None:
         """The newest; None when there is none."""
         return self._kept[-1] if self._kept else None
+
+    def start(self, completed: Sequence[CompletedCheckpoint]) -> None:
+        """Keep what was there before; what of it is too much goes when one is added."""
+        self._kept = sorted(completed, key=lambda c: c.checkpoint_id)
 
     def add(self, completed: CompletedCheckpoint, under_way: Collection[int]) -> list[CompletedCheckpoint]:
         """Keep one more; those that are too many are not kept any more, and are given back."""
@@ -83,7 +91,8 @@ class CompletedCheckpoints:
         """A checkpoint went that referred to these files; the numbers are of those that are still undecided."""
         if self._base:
             for path in shared:
-                self._unreferenced[path] = set(under_way)
+                if path not in self._gone:
+                    self._unreferenced[path] = set(under_way)
 
     def sweep(self, under_way: Collection[int]) -> list[DiscardFiles]:
         """Delete shared files nobody will refer to any more."""
@@ -98,7 +107,14 @@ class CompletedCheckpoints:
             elif not awaited:
                 del self._unreferenced[path]
                 gone.append(path)
+        self._gone |= dict.fromkeys(gone)
+        for path in list(self._gone)[: max(0, len(self._gone) - MOST_REMEMBERED)]:
+            del self._gone[path]
         return [DiscardFiles(self._base, tuple(sorted(gone)))] if gone else []
+
+    def is_outdated(self, paths: Iterable[str]) -> bool:
+        """Whether one of these files is deleted: a task did not know yet that what it built on is kept no more."""
+        return any(path in self._gone for path in paths)
 
     def unneeded(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Those of the paths that belong to no kept checkpoint."""

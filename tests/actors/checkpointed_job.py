@@ -103,4 +103,6 @@ def told(message: Any, *attempts: TaskAddress) -> list[SendToTask]:
     return [SendToTask(attempt, message) for attempt in attempts or ALL]
 
 
-__all__ = ["ALL", "BASE", "JOB_ID", "M0", "M1", "PLAN", "S", "Checkpoints", "part", "state", "told"]
+__all__ = [
+    "ALL", "BASE", "JOB_ID", "M0", "M1", "NOTHING_MEASURED", "PLAN", "Checkpoints", "S", "part", "state", "told",
+]  # fmt: skip

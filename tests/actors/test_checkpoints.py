@@ -77,5 +77,3 @@ def test_what_takes_too_long_is_given_up_and_what_comes_later_is_deleted() -> No
         DiscardFiles(BASE, ("shared/n",)),
     ]
     assert job.ack(M1, 1, StoredSnapshot({0: b"small"})) == []
-
-
