@@ -126,6 +126,18 @@ def checkpoint_folder(checkpoint_id: int) -> str:
     return f"chk-{checkpoint_id}"
 
 
+def savepoint_folder(job_id: str, random: str) -> str:
+    """The folder of a savepoint, which is its base, below the folder that is given for savepoints.
+
+    Args:
+        random: hex digits that nobody else chooses; 12 of them are taken.
+
+    >>> savepoint_folder("11bbc58e4f83b1e53bd0a8a3ff0a7ba4", "bd967f90709b5f7a")
+    'savepoint-11bbc5-bd967f90709b'
+    """
+    return f"savepoint-{job_id[:6]}-{random[:12]}"
+
+
 def metadata_path(checkpoint_id: int) -> str:
     """The file that makes a checkpoint exist, below the base."""
     return f"{checkpoint_folder(checkpoint_id)}/{METADATA}"
@@ -142,5 +154,5 @@ def is_shared(path: str) -> bool:
 
 __all__ = [
     "METADATA", "SHARED_FOLDER", "CheckpointManifest", "ManifestKind", "OperatorManifest", "StateSummary",
-    "checkpoint_folder", "is_shared", "metadata_path",
+    "checkpoint_folder", "is_shared", "metadata_path", "savepoint_folder",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from .storage import MissingFileError, StorageError, StorageNotSupported, checke
 S3_SCHEMES = ("s3", "s3a")
 SCHEMES = (*S3_SCHEMES, "gs", "az", "adl", "azure", "abfs", "abfss")
 _S3_OPTIONS = {"s3.endpoint": "endpoint", "s3.access-key": "access_key_id", "s3.secret-key": "secret_access_key"}
-_S3_OPTIONS["s3.region"] = "region"
+_S3_OPTIONS |= {"s3.endpoint.region": "region", "s3.region": "region"}
 _PATH_STYLE = "s3.path.style.access"
 _MOVED_AT_ONCE = 16 << 20
 _CLIENT = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)}

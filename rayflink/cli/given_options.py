@@ -13,7 +13,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.config_options import ConfigOption
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import Configuration, shown_value
 from rayflink.common.errors import ConfigError
 from rayflink.common.option_sources import COMMAND_LINE, FILE_VARIABLE, given_options
 
@@ -80,7 +80,7 @@ def show_options(chosen: argparse.Namespace) -> int:
 
 
 def _show_set(configuration: Configuration, as_json: bool) -> int:
-    given = configuration.to_dict()
+    given = {key: shown_value(key, value) for key, value in configuration.to_dict().items()}
     if as_json:
         rows = [{"key": key, "value": value, "origin": configuration.origin(key)} for key, value in given.items()]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -108,7 +108,8 @@ def _described(option: ConfigOption[Any], configuration: Configuration) -> dict[
         "not_heeded": f"this version {option.unheeded}" if option.unheeded else "",
     }
     if keys:
-        described["value"], described["origin"] = configuration.get_string(keys[0]), configuration.origin(keys[0])
+        described["value"] = shown_value(keys[0], configuration.get_string(keys[0], "") or "")
+        described["origin"] = configuration.origin(keys[0])
     return described
 
 

@@ -242,10 +242,21 @@ class Configuration:
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
-        return str(self.to_dict())
+        return str({key: shown_value(key, value) for key, value in self.to_dict().items()})
 
     def __repr__(self) -> str:
-        return f"Configuration({self.to_dict()})"
+        return f"Configuration({self})"
+
+
+def shown_value(key: str, value: str) -> str:
+    """The value of an option as people may see it: not where its key says that it is a secret.
+
+    Source: apache/flink GlobalConfiguration.isSensitive.
+
+    >>> shown_value("s3.secret-key", "abc"), shown_value("s3.region", "us-east-1")
+    ('******', 'us-east-1')
+    """
+    return "******" if any(word in key.lower() for word in _SECRETS) else value
 
 
 def _line_of_program() -> str:
@@ -254,6 +265,10 @@ def _line_of_program() -> str:
 
 
 _ABSENT = object()
+_SECRETS = (
+    "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token",
+    "basic-auth", "jaas.config", "http-headers",
+)  # fmt: skip
 _NEAR = 0.75
 """How much alike two texts are that may be meant for each other, in [0, 1]."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from rayflink.cli.main import main
 from rayflink.common import options
+from rayflink.common.configuration import Configuration
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,14 @@ def test_what_is_set_is_shown_with_its_place(capsys: Any, tmp_path: Path, monkey
 def test_nothing_set_is_said(capsys: Any) -> None:
     assert main(["config", "--set"]) == 0
     assert capsys.readouterr().out == "no option is set from outside\n"
+
+
+def test_secrets_are_not_shown(capsys: Any) -> None:
+    secret = ["-D", "s3.secret-key=abc123", "-D", "s3.region=us-east-1"]
+    for words in (["--set"], ["--set", "--json"], ["s3.secret-key"], ["s3.secret-key", "--json"], []):
+        assert main(["config", *words, *secret]) == 0
+        shown = capsys.readouterr().out
+        assert "abc123" not in shown and "******" in shown
+    configuration = Configuration().set_string("s3.secret-key", "abc123").set_string("s3.region", "us-east-1")
+    assert str(configuration) == "{'s3.secret-key': '******', 's3.region': 'us-east-1'}"
+    assert "abc123" not in repr(configuration) and configuration.to_dict()["s3.secret-key"] == "abc123"

@@ -7,7 +7,9 @@ import importlib
 
 import pytest
 
-MODULES = ("conformance", "elements", "faults", "hardships", "harness", "simulation", "sources", "story")
+MODULES = (
+    "conformance", "elements", "faults", "hardships", "harness", "simulation", "sources", "storage_laws", "story",
+)  # fmt: skip
 
 
 @pytest.mark.slow
