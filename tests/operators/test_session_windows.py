@@ -96,7 +96,7 @@ OUT_OF_ORDER = [
 
 
 @pytest.mark.spec("F25", "F34", "F37")
-@pytest.mark.parametrize("lateness", [0, 15])
+@pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
 @pytest.mark.parametrize("contents", [lambda: built_in("sum", 1), collecting, lambda: aggregating(Mean())])
 def test_sessions_are_the_same_under_every_hardship(contents: Any, lateness: int) -> None:
     verify(maker(contents, allowed_lateness_ms=lateness, late_tag_id="late"), OUT_OF_ORDER)
@@ -106,7 +106,7 @@ def test_sessions_are_the_same_under_every_hardship(contents: Any, lateness: int
     PurgingTrigger.of(EventTimeTrigger.create()), CountTrigger.of(2), PurgingTrigger.of(CountTrigger.of(2)),
     ContinuousEventTimeTrigger.of(Duration.of_millis(4)),
 ], ids=repr)  # fmt: skip
-@pytest.mark.parametrize("lateness", [0, 15])
+@pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
 def test_triggers_that_merge_give_the_same_under_every_hardship(trigger: Any, lateness: int) -> None:
     verify(maker(evaluation=Listed(), trigger=trigger, allowed_lateness_ms=lateness, late_tag_id="late"), OUT_OF_ORDER)
 

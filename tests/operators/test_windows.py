@@ -386,7 +386,7 @@ def test_default_triggers_follow_the_clock_of_the_assigner() -> None:
 
 
 @pytest.mark.parametrize("assigner", [TEN, SLIDING])
-@pytest.mark.parametrize("lateness", [0, 7])
+@pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 7])
 def test_lists_of_records_are_appended_to_where_the_backend_keeps_bytes(
     assigner: Any, lateness: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def test_state_that_fits_its_memory_never_touches_the_disk(tmp_path: Path) -> No
     state.close()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("G21")
 def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
