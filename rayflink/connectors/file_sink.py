@@ -22,7 +22,7 @@ BUCKET_CHECK_MS = 60_000
 
 
 class OutputFileConfig:
-    """What part files are called: `<prefix>-<job>-<subtask>-<number><suffix>`.
+    """What part files are called: `<prefix>-<job and sink>-<subtask>-<number><suffix>`.
 
     >>> OutputFileConfig.builder().with_part_suffix(".txt").build().get_part_suffix()
     '.txt'
@@ -81,7 +81,8 @@ class FileSinkSettings:
         rolling: when a file ends.
         names: of files.
         check_ms: pause between looks for files that are due to end.
-        names_bear_job: files of two jobs have different names; without, a later job replaces those of an earlier.
+        names_bear_job: files of two jobs, and of two sinks of one job, have different names; without, a later job
+            replaces those of an earlier.
     """
 
     buckets: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
@@ -94,9 +95,10 @@ class FileSinkSettings:
 class FileSink(Sink):
     """Writes records to part files in buckets; made by `for_row_format(...).build()` or `for_bulk_format(...).build()`.
 
-    A file is hidden (its name begins with a dot) until it is whole: at a checkpoint, or at the end of a job without
-    checkpoints. A cancelled or failed job leaves no half file that a reader of the folder would see, a sink without
-    records no folder.
+    A file is hidden (its name begins with a dot) until it has ended and a checkpoint after that is complete, or until
+    the end of a job without checkpoints. After a failure, of a file that was still written to at the checkpoint, what
+    the checkpoint had becomes visible. A cancelled or failed job leaves no half file that a reader of the folder would
+    see, a sink without records no folder.
 
     Args:
         base_path: the folder; made at the first record.
@@ -149,8 +151,9 @@ class FileSink(Sink):
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         chosen = self._settings
-        subtask = f"{ctx.job_id[:8]}-{ctx.subtask}" if chosen.names_bear_job else str(ctx.subtask)
-        beginning = f"{chosen.names.get_part_prefix()}-{subtask}-"
+        beginning = f"{chosen.names.get_part_prefix()}-"
+        if chosen.names_bear_job:
+            beginning += f"{int(ctx.job_id[:8], 16) ^ int(ctx.operator_id[:8], 16):08x}-"
         return FileWriter(ctx, self._folder, self._form, chosen, beginning)
 
     def create_committer(self) -> Committer:

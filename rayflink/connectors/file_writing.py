@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
 from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from ..common.sink import SinkWriter, WriterContext, all_or_named
 from .buckets import BucketContext
-from .part_files import PartFile, PendingFile, ensure_writable, remove_leftovers, writing_below
+from .part_files import (
+    PartFile,
+    PendingFile,
+    discard,
+    ensure_writable,
+    remove_leftovers,
+    sync_folder,
+    writing_below,
+)
 
 if TYPE_CHECKING:
     from .file_sink import FileSinkSettings
@@ -24,15 +33,20 @@ class _Open:
 
 
 class FileWriter(SinkWriter):
-    """Writes the records of one subtask; its state is the number of the next file.
+    """Writes the records of one subtask; its state is the number of its next file.
+
+    Every writer is restored from the numbers of all, goes on behind the largest, and so never gives a number twice. It
+    deletes the files that its subtask, or one that is no more, began after the checkpoint.
 
     Args:
         ctx: of the subtask.
         folder: of the sink.
         form: how records become bytes.
         settings: buckets and when files end.
-        beginning: of the names of this subtask's files.
+        beginning: of all names, up to the subtask.
     """
+
+    state_mode = "union"
 
     def __init__(
         self,
@@ -45,13 +59,27 @@ class FileWriter(SinkWriter):
         self._ctx, self._folder, self._form = ctx, folder, form
         self._buckets, self._rolling, self._check_ms = settings.buckets, settings.rolling, settings.check_ms
         self._beginning, self._suffix = beginning, settings.names.get_part_suffix()
-        self._number = max(ctx.restored, default=0)
+        self._ends_at_checkpoints = self._rolling.ends_at_checkpoints or isinstance(form, BulkWriterFactory)
+        self._number = max((number for _, number in ctx.restored), default=0)
         self._open: dict[str, _Open] = {}
         self._whole: list[PendingFile] = []
+        self._unfinished: list[PendingFile] = []
+        self._in_checkpoints: set[str] = set()
+        """Hidden names of files that were still open at a checkpoint, which may be restored from them."""
+        self._unsynced: set[str] = set()
+        """Folders with new names."""
         self._next_check_ms: int | None = None
         ensure_writable(folder)
-        if ctx.attempt > 0 or not settings.names_bear_job:
-            remove_leftovers(folder, beginning)
+        self._remove_leftovers(is_alone=not settings.names_bear_job)
+
+    def _remove_leftovers(self, is_alone: bool) -> None:
+        ctx, parallelism = self._ctx, self._ctx.parallelism
+        if ctx.restored:
+            for subtask, number in ctx.restored:
+                if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
+                    remove_leftovers(self._folder, f"{self._beginning}{subtask}-", number)
+        elif ctx.attempt > 0 or is_alone:
+            remove_leftovers(self._folder, f"{self._beginning}{ctx.subtask}-", 0)
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -109,9 +137,7 @@ class FileWriter(SinkWriter):
 
     def _opened(self, bucket: str, now_ms: int) -> _Open:
         if bucket not in self._open:
-            part = PartFile(self._path_of(bucket), f"{self._beginning}{self._number}{self._suffix}",
-                            self._ctx.attempt, now_ms)  # fmt: skip
-            self._number += 1
+            part = self._next_part(self._path_of(bucket), now_ms)
             self._open[bucket] = opened = _Open(part, None)
             if isinstance(self._form, BulkWriterFactory):
                 opened.bulk = self._form.create(part.file)
@@ -119,11 +145,22 @@ class FileWriter(SinkWriter):
                 self._next_check_ms = now_ms + self._check_ms
         return self._open[bucket]
 
+    def _next_part(self, folder: str, now_ms: int) -> PartFile:
+        """A file with the next number that nobody has."""
+        while True:
+            name = f"{self._beginning}{self._ctx.subtask}-{self._number}{self._suffix}"
+            self._number += 1
+            if self._ctx.restored and os.path.exists(os.path.join(folder, name)):
+                continue  # of a later checkpoint than the one that was restored
+            with suppress(FileExistsError):  # of an attempt that nobody could tell to stop
+                self._unsynced.add(folder)
+                return PartFile(folder, name, self._ctx.attempt, now_ms)
+
     def _path_of(self, bucket: str) -> str:
         parts = bucket.split("/")
         if not isinstance(bucket, str) or os.path.isabs(bucket) or ".." in parts:
             raise ValueError(f"bucket {bucket!r} leads out of {self._folder!r}; give a path below the sink's folder")
-        return os.path.join(self._folder, bucket)
+        return os.path.join(self._folder, bucket) if bucket else self._folder
 
     def _end_if_large(self, bucket: str) -> None:
         most = self._rolling.part_size
@@ -148,23 +185,43 @@ class FileWriter(SinkWriter):
         self._next_check_ms = now_ms + self._check_ms if self._open else None
 
     def flush(self, end_of_input: bool) -> None:
-        for bucket in list(self._open):
-            self._end(bucket)
-        self._next_check_ms = None
+        self._unfinished = []
+        for bucket, opened in list(self._open.items()):
+            if end_of_input or self._ends_at_checkpoints:
+                self._end(bucket)
+                continue
+            with writing_below(self._folder):
+                so_far = opened.part.sync()
+            if so_far.cut_at:
+                self._unfinished.append(so_far)
+        with writing_below(self._folder):
+            while self._unsynced:
+                sync_folder(folder := next(iter(self._unsynced)))
+                self._unsynced.remove(folder)
+        if not self._open:
+            self._next_check_ms = None
 
     def prepare_commit(self) -> Sequence[PendingFile]:
         whole, self._whole = self._whole, []
         return whole
 
-    def snapshot_state(self) -> int:
-        return self._number
+    def snapshot_unfinished(self) -> Sequence[PendingFile]:
+        self._in_checkpoints = {opened.part.hidden for opened in self._open.values()}
+        return self._unfinished
+
+    def snapshot_state(self) -> tuple[int, int]:
+        return self._ctx.subtask, self._number
 
     def close(self) -> None:
         opened, self._open = self._open, {}
         for one in opened.values():
             if one.bulk is not None:
                 one.bulk.abandon()
-            one.part.discard()
+            if one.part.hidden in self._in_checkpoints:
+                one.part.leave()
+            else:
+                one.part.discard()
         for pending in self._whole:
-            os.remove(pending.hidden)
+            if pending.hidden not in self._in_checkpoints:
+                discard(pending.hidden)
         self._whole = []

@@ -1,9 +1,10 @@
-"""Part files: files that are hidden while they are written and become visible when they are whole."""
+"""Part files: files that are hidden while they are written and become visible with their checkpoint."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,59 +14,157 @@ from ..common.commits import CommitRequest
 from ..common.sink import Committer
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
+"""What file systems say that cannot sync folders, such as some of networks."""
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class PendingFile:
-    """A whole file that waits to be made visible."""
+    """A file that waits to be made visible.
+
+    Args:
+        cut_at: so many bytes of its beginning are wanted, as it was still written to; None: it is whole.
+    """
 
     hidden: str
     visible: str
+    cut_at: int | None = None
 
 
 class Renamer(Committer):
-    """Makes whole files visible; one that is so already stays as it is."""
+    """Makes files visible, durably; one that is so already stays as it is."""
 
     def commit(self, requests: Sequence[CommitRequest[PendingFile]]) -> None:
+        renamed: dict[str, list[CommitRequest[PendingFile]]] = {}
         for request in requests:
             pending = request.get_committable()
-            if os.path.exists(pending.hidden):
-                os.replace(pending.hidden, pending.visible)
-            elif not os.path.exists(pending.visible):
-                raise FileNotFoundError(f"{pending.hidden!r} is gone before it became {pending.visible!r}")
+            try:
+                _show(pending)
+            except FileNotFoundError as error:
+                is_first = not request.restored and request.retries == 0
+                if is_first or not os.path.exists(pending.visible):
+                    request.signal_failed_with_unknown_reason(LostFile(pending, error))
+                    continue
+                request.signal_already_committed()
+            except OSError as error:
+                request.retry_later(error)
+                continue
+            renamed.setdefault(os.path.dirname(pending.visible), []).append(request)
+        for folder, those in renamed.items():
+            try:
+                sync_folder(folder)
+            except OSError as error:
+                for request in those:
+                    request.retry_later(error)
+
+
+def _show(pending: PendingFile) -> None:
+    if pending.cut_at is None:
+        os.replace(pending.hidden, pending.visible)
+        return
+    # A copy, for an attempt that is believed to be dead may still write to the hidden file.
+    copy = f"{pending.hidden}.cut"
+    with open(pending.hidden, "rb") as source, open(copy, "wb") as target:
+        left = pending.cut_at
+        while block := source.read(min(left, _BLOCK)):
+            target.write(block)
+            left -= len(block)
+        if left:
+            size = pending.cut_at - left
+            raise OSError(f"{pending.hidden!r} has {size} bytes, {pending.cut_at} were in the checkpoint")
+        target.flush()
+        os.fsync(target.fileno())
+    os.replace(copy, pending.visible)
+    sync_folder(os.path.dirname(pending.visible))  # before what it was made of goes
+    os.remove(pending.hidden)
+
+
+class LostFile(OSError):
+    """A file that was to be made visible is not there, hidden or visible."""
+
+    def __init__(self, pending: PendingFile, error: OSError) -> None:
+        super().__init__(pending, error)
+        self.pending = pending
+
+    def __str__(self) -> str:
+        hidden, visible = self.pending.hidden, self.pending.visible
+        return (
+            f"{hidden!r} is gone before it became {visible!r}; give the sink a folder that is the same on every node, "
+            f"and if the file was shown and then moved away, put an empty file in its place to go on"
+        )
 
 
 class PartFile:
-    """A file being written: `.<name>.inprogress.<attempt>`, then `.<name>.pending.<attempt>`, committed `<name>`.
+    """A file being written: `.<name>.inprogress.<attempt>`, committed `<name>`.
 
     Args:
         folder: made if it is not there.
         name: the visible one.
         attempt: of the subtask.
         now_ms: processing time.
+
+    Raises:
+        FileExistsError: another attempt of that number has this file.
     """
 
     def __init__(self, folder: str, name: str, attempt: int, now_ms: int) -> None:
-        os.makedirs(folder, exist_ok=True)
-        self._folder, self._name, self._attempt = folder, name, attempt
-        self._hidden = os.path.join(folder, f".{name}.inprogress.{attempt}")
-        self.file: IO[bytes] = open(self._hidden, "wb")
+        make_folder(folder)
+        self.folder, self.visible = folder, os.path.join(folder, name)
+        self.hidden = os.path.join(folder, f".{name}.inprogress.{attempt}")
+        self.file: IO[bytes] = open(self.hidden, "xb")
         self.begun_ms = self.touched_ms = now_ms
 
-    def end(self) -> PendingFile:
-        """Close the whole file, durably."""
+    def sync(self) -> PendingFile:
+        """Write all of it to the disk; gives what it is so far."""
         self.file.flush()
         os.fsync(self.file.fileno())
+        return PendingFile(self.hidden, self.visible, self.file.tell())
+
+    def end(self) -> PendingFile:
+        """Close the whole file, durably but for its name."""
+        self.sync()
         self.file.close()
-        pending = os.path.join(self._folder, f".{self._name}.pending.{self._attempt}")
-        os.replace(self._hidden, pending)
-        return PendingFile(pending, os.path.join(self._folder, self._name))
+        return PendingFile(self.hidden, self.visible)
+
+    def leave(self) -> None:
+        """Close it and leave it to the next attempt, which needs no more of it than was synced."""
+        with suppress(OSError):  # on a full disk, what is still to be written; it need not be
+            self.file.close()
 
     def discard(self) -> None:
         """Delete it."""
-        with suppress(OSError):  # on a full disk, what is still to be written; it need not be
-            self.file.close()
-        os.remove(self._hidden)
+        self.leave()
+        discard(self.hidden)
+
+
+def discard(path: str) -> None:
+    """Delete a file that nobody wants; the next attempt may have done so already."""
+    with suppress(FileNotFoundError):
+        os.remove(path)
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder and those above it, durably, where they are missing."""
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    make_folder(above)
+    with suppress(FileExistsError):  # another subtask was faster
+        os.mkdir(folder)
+    sync_folder(above)
+
+
+def sync_folder(folder: str) -> None:
+    """Write the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(descriptor)
 
 
 class CannotWrite(OSError):
@@ -111,13 +210,16 @@ def ensure_writable(folder: str) -> None:
         raise PermissionError(f"{there!r} must not be written to; choose another folder, or permit it on every node")
 
 
-def remove_leftovers(folder: str, beginning: str) -> None:
-    """Delete what earlier attempts of a subtask were writing when they failed, in `folder` and its buckets.
+def remove_leftovers(folder: str, beginning: str, first: int) -> None:
+    """Delete files that earlier attempts of a subtask were writing and no checkpoint knows, in all buckets.
 
     Args:
-        beginning: of the visible names of that subtask.
+        beginning: of the visible names of that subtask, up to the number.
+        first: the number of its first file after the checkpoint.
     """
+    ours = re.compile(re.escape(f".{beginning}") + r"(\d+).*\.inprogress\.\d+(\.cut)?")
     for where, _, names in os.walk(folder):
         for name in names:
-            if name.startswith(f".{beginning}") and ".inprogress." in name:
-                os.remove(os.path.join(where, name))
+            found = ours.fullmatch(name)
+            if found and int(found[1]) >= first:
+                discard(os.path.join(where, name))

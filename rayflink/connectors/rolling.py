@@ -10,7 +10,7 @@ PART_BYTES = 128 << 20
 
 
 class RollingPolicy:
-    """When a part file is followed by the next; at a checkpoint it always is.
+    """When a part file is followed by the next: by its size, age or rest, and at each checkpoint.
 
     Args:
         part_size: bytes above which it is; None: any size.
@@ -32,6 +32,9 @@ class RollingPolicy:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be >= 1, got {value}")
 
+    ends_at_checkpoints = True
+    """Whether a file ends at each checkpoint; else it goes on, and a restore takes what the checkpoint had of it."""
+
     def is_due(self, now_ms: int, begun_ms: int, touched_ms: int) -> bool:
         """Whether a part file is too old, or has rested too long."""
         too_old = self.rollover_ms is not None and now_ms - begun_ms >= self.rollover_ms
@@ -51,7 +54,9 @@ class RollingPolicy:
 
 
 class DefaultRollingPolicy(RollingPolicy):
-    """By size, age and rest."""
+    """By size, age and rest, over checkpoints; a file that has ended is seen after the next one."""
+
+    ends_at_checkpoints = False
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):

@@ -152,13 +152,14 @@ def test_a_file_ends_by_age_or_rest_at_the_next_check(tmp_path: Path) -> None:
         harness.set_processing_time(1_000)
         assert _parts(tmp_path) == ["0.inprogress.0"]
         harness.set_processing_time(2_000)  # rested for two seconds
-        assert _parts(tmp_path) == ["0.pending.0"]
+        harness.process("b")
+        assert _parts(tmp_path) == ["0.inprogress.0", "1.inprogress.0"]
         for now in range(3_000, 9_000, 1_000):  # written to each second, but too old after five
             harness.set_processing_time(now)
             harness.process("b")
-        assert _parts(tmp_path) == ["0.pending.0", "1.pending.0", "2.inprogress.0"]
+        assert _parts(tmp_path) == ["0.inprogress.0", "1.inprogress.0", "2.inprogress.0"]
         harness.end_input()
-    assert list(_content(tmp_path).values()) == ["a\n", "b\n" * 5, "b\n"]
+    assert list(_content(tmp_path).values()) == ["a\n", "b\n" * 5, "b\n" * 2]
 
 
 def test_no_check_is_asked_for_while_no_file_is_open(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_no_check_is_asked_for_while_no_file_is_open(tmp_path: Path) -> None:
     assert operator.next_processing_time() is None
     list(operator.process(RowBatch(["a"]), 0))
     assert operator.next_processing_time() == 60_000
-    list(operator.prepare_snapshot(1))
+    list(operator.finish())
     assert operator.next_processing_time() is None
     operator.close()
 
@@ -174,11 +175,11 @@ def test_no_check_is_asked_for_while_no_file_is_open(tmp_path: Path) -> None:
 def test_an_attempt_removes_what_its_predecessor_left_in_any_bucket_and_nothing_else(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).with_bucket_assigner(ByFirst()).build()
     (tmp_path / "kind=a").mkdir()
-    for name in ("part-00000000-0-0.inprogress.0", "part-00000000-1-0.inprogress.0", "part-00000000-0-0.pending.0"):
+    for name in ("part-00000000-0-0.inprogress.0", "part-00000000-1-0.inprogress.0", "part-00000000-0-0.other.0"):
         (tmp_path / "kind=a" / f".{name}").write_text("left")
     _write(sink, attempt=1)
     assert list(_content(tmp_path)) == [
-        "kind=a/.part-00000000-0-0.pending.0", "kind=a/.part-00000000-1-0.inprogress.0",
+        "kind=a/.part-00000000-0-0.other.0", "kind=a/.part-00000000-1-0.inprogress.0",
     ]  # fmt: skip
 
 
