@@ -7,7 +7,7 @@ seed says: a slot's process with all its tasks, the coordinator's process, or th
 place a new node comes. It is over when two more checkpoints are complete: the second began after the kill. After all
 rounds the source is released, the job must end by itself, and the verifier must find every line once.
 
-Ends with 0 when it did, else with 1 and the round that failed.
+Ends with 0 when it did and nothing is left on the machine, else with 1 and the round that failed.
 """
 
 from __future__ import annotations
@@ -136,17 +136,18 @@ def main(given: list[str]) -> int:
         asked.rounds, asked.seed, tuple(asked.victims), asked.records, asked.within, tuple(asked.option)
     )
     watch = Watch.start()
-    exact = False
+    is_well = False
     try:
         with two_nodes() as nodes:
-            exact = run(campaign, nodes, asked.folder or Path(tempfile.mkdtemp(prefix="ray-")), say)
+            is_well = run(campaign, nodes, asked.folder or Path(tempfile.mkdtemp(prefix="ray-")), say)
     except RoundFailed as failed:
         say(f"FAILED seed={asked.seed}: {failed}")
     finally:
         for line in watch.leftovers(deadline_s=15):
             say(f"left over: {line}")
+            is_well = False
         watch.close()
-    return 0 if exact else 1
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":
