@@ -20,6 +20,7 @@ PACKED_BYTES = 64 << 20
 """Parts are put into one file up to this size; a part that is larger has a file of its own."""
 _PACKED_FILE_BYTES = 1 << 20
 _READ_AT_ONCE = 16 << 20
+_READ_AHEAD = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +201,16 @@ class SnapshotFileWriter:
 class SnapshotFileReader:
     """A `SnapshotReader` of what a `SnapshotFileWriter` kept; may be used by several threads.
 
+    Where parts are read in their order it reads ahead, so that many key groups are few requests.
+
     Args:
         storage: at the base that the names of files begin at.
     """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._next = "", 0
+        self._ahead = "", 0, b""
 
     def read(self, blob: Blob) -> bytes:
         """The bytes.
@@ -216,7 +221,7 @@ class SnapshotFileReader:
         """
         if not isinstance(blob, FileSlice):
             return blob
-        data = self._storage.read(blob.path, blob.offset, blob.length)
+        data = self._part(blob)
         self._check(blob, len(data), zlib.crc32(data))
         return data
 
@@ -235,6 +240,19 @@ class SnapshotFileReader:
         except BaseException:
             local.unlink(missing_ok=True)
             raise
+
+    def _part(self, part: FileSlice) -> bytes:
+        """The bytes of a part. What is remembered is replaced as a whole, so threads need no lock."""
+        path, start, data = self._ahead
+        at, end = part.offset - start, part.offset + part.length - start
+        follows, self._next = self._next == (part.path, part.offset), (part.path, part.offset + part.length)
+        if path == part.path and 0 <= at and end <= len(data):
+            return data[at:end]
+        if not follows or part.length >= _READ_AHEAD:
+            return self._storage.read(part.path, part.offset, part.length)
+        data = self._storage.read(part.path, part.offset, _READ_AHEAD)
+        self._ahead = part.path, part.offset, data
+        return data[: part.length]
 
     def _copy(self, blob: Blob, target: BinaryIO) -> None:
         if not isinstance(blob, FileSlice):

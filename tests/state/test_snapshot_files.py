@@ -300,3 +300,44 @@ def test_a_copy_that_does_not_fit_leaves_no_file(monkeypatch, tmp_path: Path):
     with pytest.raises(StorageError, match="No space left"):
         reader.copy(b"data", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+class CountsReads(MemoryStorage):
+    reads = 0
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        self.reads += 1
+        return super().read(path, offset, length)
+
+
+def test_parts_that_follow_one_another_are_read_ahead(monkeypatch):
+    monkeypatch.setattr(snapshot_files, "_READ_AHEAD", 1_000)
+    storage = CountsReads()
+    writer = writer_to(storage)
+    parts = [bytes([number]) * (10 + number % 3) for number in range(250)]
+    blobs = [writer.put(part) for part in parts]
+    large = writer.put(bytes(2_000))
+    writer.finish()
+    reader = SnapshotFileReader(storage)
+    assert [reader.read(blob) for blob in blobs] == parts
+    assert storage.reads < 10
+    assert reader.read(large) == bytes(2_000)
+    assert [reader.read(blob) for blob in blobs[::-7]] == parts[::-7]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 3))))
+def test_parts_may_be_read_in_any_order(reads):
+    storage = MemoryStorage()
+    writers = {number: writer_to(storage, SnapshotPlace.of_checkpoint(number, 0), 0) for number in (1, 2, 3)}
+    blobs = {
+        number: [writer.put(b"%d:%d" % (number, part)) for part in range(21)] for number, writer in writers.items()
+    }
+    for writer in writers.values():
+        writer.finish()
+    reader = SnapshotFileReader(storage)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshot_files, "_READ_AHEAD", 13)
+        for part, number in reads:
+            for following in blobs[number][part : part + 3]:
+                place = blobs[number].index(following)
+                assert reader.read(following) == b"%d:%d" % (number, place)
