@@ -42,7 +42,7 @@ def sst_folder(directory: Path, keys: int) -> Path:
         partial = Path(mkdtemp(prefix=f"{folder.name}-partial-", dir=directory))
         store = RocksDBStore(partial / "unused", lambda: RocksDBMemory(64 << 20), options)
         for number, rows in enumerate(_sorted_rows(layout, keys)):
-            _write(partial / f"{number:04d}.sst", rows, store._settings())
+            _write(partial / f"{number:04d}.sst", rows, store.settings())
         partial.rename(folder)
     return folder
 

@@ -53,7 +53,8 @@ class GroupCapture:
         kept: dict[str, Callable[[Any], Any]],
         groups_of: Callable[[list[Any]], list[int]],
     ) -> None:
-        self._backend, self._groups_of, self._kept = backend, groups_of, dict(kept)
+        self._backend, self._groups_of = backend, groups_of
+        self.kept = dict(kept)
         self._tables: Mapping[str, tuple[str, Iterable[tuple[Any, Any, Any]]]] = tables
         self._timers = timers
         self.is_released = False
@@ -88,7 +89,7 @@ class GroupCapture:
         return contents
 
     def _filtered(self, name: str, entries: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-        kept = self._kept.get(name)
+        kept = self.kept.get(name)
         if kept is None:
             return iter(entries)
         held = ((key, namespace, kept(thawed(value))) for key, namespace, value in entries)

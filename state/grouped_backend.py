@@ -99,6 +99,7 @@ class GroupedBackend(Generic[T, Q]):
         return table
 
     def _remembered(self, capture: GroupCapture) -> GroupCapture:
+        self._captures = [known for known in self._captures if not known.is_released]
         self._captures.append(capture)
         return capture
 

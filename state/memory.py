@@ -10,7 +10,7 @@ from typing import Any
 from .backend import KeyedMapTable, KeyedTable
 from .descriptors import StateDescriptor
 from .group_capture import FrozenTable, GroupCapture
-from .group_content import Rows
+from .group_content import Content, Rows
 from .grouped_backend import GroupedBackend
 from .keys import canonical_key
 from .snapshots import DatabaseFiles, SnapshotReader
@@ -199,14 +199,19 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
     def restore_databases(
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
-        """Take the owned groups."""
-        assert not databases, "no backend writes any yet"
+        """Take the owned groups out of RocksDB's files."""
+        from .rocksdb_files import contents_of
+
+        self._take(contents_of(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups; entries and timers come back in the order they had in the subtask that wrote them."""
+        self._take(self._owned(parts))
+
+    def _take(self, contents: Iterable[Content]) -> None:
         tables: dict[str, Rows] = {}
         timers: dict[str, Rows] = {}
-        for content in self._owned(parts):
+        for content in contents:
             for name, (kind, rows) in content["tables"].items():
                 self._table(name, kind)
                 tables.setdefault(name, []).extend(rows)

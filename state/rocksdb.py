@@ -6,28 +6,41 @@ hashmap backend's format, so that each restores the other's.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .backend import KeyedMapTable, KeyedTable
+from .cache_budget import CacheBudget
 from .descriptors import StateDescriptor
 from .group_capture import GroupCapture
-from .group_content import Content, Rows, encode_group
+from .group_content import Rows
 from .grouped_backend import GroupedBackend
 from .keys import canonical_key
+from .rocksdb_capture import DatabaseCapture, Increments
+from .rocksdb_files import STATE, TIMERS, AboutDatabase, open_restored, owned_part, read_about
 from .rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
 from .rocksdb_tables import RocksDBListTable, RocksDBMapTable, RocksDBTable
 from .rocksdb_timers import RocksDBTimerQueue
-from .row_cache import CacheBudget
-from .row_layout import RowLayout
-from .snapshots import DatabaseFiles, KeyedCapture, KeyedParts, SnapshotReader, SnapshotWriter
+from .row_layout import RowLayout, dumped
+from .snapshots import DatabaseFiles, KeyedCapture, SnapshotReader
 
 _MOST_TIMERS = 50_000
 _TIMER_BYTES = 300
 READ_AHEAD = 4096
 """Keys whose values are read from disk in one go, at most."""
 _LEAST_NATIVE_BYTES = 4 << 20
+_SMALL_BYTES = 4 << 20
+"""State in memory up to which checkpoints are whole, and need no database."""
+_LEFT_CHANGED = 1000
+"""Entries of a state that may be left to be written while the task waits."""
+_WRITTEN_AT_ONCE = 500
+_FLUSHED_BYTES = 1 << 20
+"""Size of a memtable that is written to disk before a capture."""
+_PREPARED_AGAIN_MS = 20
+_NEVER = 1 << 63
 Table = RocksDBTable | RocksDBListTable | RocksDBMapTable
 
 
@@ -63,15 +76,19 @@ class StateMemory:
         self._read_threads = read_threads
         self._backends = 0
         self._native: RocksDBMemory | None = None
+        self._lock = threading.Lock()
 
     def enter(self) -> None:
         """One more backend shares the memory."""
-        self._backends += 1
+        with self._lock:
+            self._backends += 1
 
     def leave(self) -> None:
         """One backend is closed."""
-        self._backends -= 1
-        if not self._backends:
+        with self._lock:
+            self._backends -= 1
+            if self._backends:
+                return
             native, self._native = self._native, None
             if native is not None:
                 native.close()
@@ -84,23 +101,17 @@ class StateMemory:
 
     def native(self) -> RocksDBMemory:
         """What the databases share; made when it is first asked for."""
-        if self._native is None:
+        native = self._native
+        if native is not None:
+            return native
+        with self._lock:
+            if self._native is not None:
+                return self._native
             size = max(_LEAST_NATIVE_BYTES, self.total - int(self.total * self._cache_ratio))
             if self._on_open is not None:
                 self._on_open(size)
             self._native = RocksDBMemory(size, self._write_ratio, self._read_threads)
-        return self._native
-
-
-class _Written:
-    def __init__(self, groups: dict[int, bytes]) -> None:
-        self._groups = groups
-
-    def write(self, writer: SnapshotWriter) -> KeyedParts:
-        return KeyedParts({group: writer.put(data) for group, data in self._groups.items()})
-
-    def release(self) -> None:
-        self._groups = {}
+            return self._native
 
 
 class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
@@ -129,6 +140,9 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         self._layout = RowLayout(max_parallelism, self._check_groups)
         self.store = RocksDBStore(folder, memory.native, options)
         self._budget = CacheBudget(memory.cache_bytes)
+        self._increments = Increments()
+        self._announced = False
+        self._unfiltered: set[str] = set()
         self._closed = False
         memory.enter()
 
@@ -161,52 +175,98 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return (table for _, table in self._tables.values() if isinstance(table, RocksDBTable))
 
     def announce(self, checkpoint_id: int) -> None:
-        """Begin to write what changed."""
+        """A capture will come soon: `prepare` begins to write what changed."""
+        self._announced = True
 
     def prepare(self, may_continue: Callable[[], bool]) -> int | None:
-        """Nothing to do."""
-        return None
+        """Write some of what changed, and let memtables go to disk beside the work, again and again until the capture.
+
+        State that fits few megabytes stays in memory: it is written as a whole.
+        """
+        if not self._announced or not (self.store.is_open or self._weight > _SMALL_BYTES):
+            return None
+        for _, table in self._tables.values():
+            while table.cache.has_changed_more_than(_LEFT_CHANGED):
+                table.cache.write_some(_WRITTEN_AT_ONCE)
+                if not may_continue():
+                    return 0
+        for queue in self._timers.values():
+            queue.flush()
+        self.store.flush_beside(_FLUSHED_BYTES)
+        return _PREPARED_AGAIN_MS
 
     def capture(self, checkpoint_id: int) -> KeyedCapture:
-        """All tables and timers as they are now."""
+        """All tables and timers as they are now: in memory, or the database's files once there is one."""
+        self._announced = False
         if not self.store.is_open:
-            return self._captured_in_memory()
-        return _Written(self._snapshot())
+            return self._remembered(self._of_memory(self._tables))
+        for _, table in self._tables.values():
+            table.flush()
+        for queue in self._timers.values():
+            queue.flush()
+        far = {name: at for name, queue in self._timers.items() if (at := queue.far_from_ms) is not None}
+        lists = {name: table for name, (_, table) in self._tables.items() if isinstance(table, RocksDBListTable)}
+        about = AboutDatabase(
+            self._max_parallelism,
+            {name: kind for name, (kind, _) in self._tables.items()},
+            {name: table.next_part for name, table in lists.items()},
+            far,
+            self._layout.namespaces.classes,
+        )
+        folder = self.store.link()
+        increments = self._increments.begin(checkpoint_id), partial(self._increments.written, checkpoint_id)
+        near = self._remembered(self._of_memory({}))
+        return DatabaseCapture(folder, self.store.unlink, self._key_groups, about, near, increments)
 
-    def _captured_in_memory(self) -> GroupCapture:
-        tables = {name: (kind, table.frozen()) for name, (kind, table) in self._tables.items()}
+    def _of_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:
+        entries = {name: (kind, table.frozen()) for name, (kind, table) in tables.items()}
         timers = {name: queue.near.capture() for name, queue in self._timers.items()}
-        return self._remembered(GroupCapture("the RocksDB backend", tables, timers, self._kept, self._groups_of))
+        return GroupCapture("the RocksDB backend", entries, timers, self._kept, self._groups_of)
 
-    def _snapshot(self) -> dict[int, bytes]:
-        near = {name: self._near_timers(queue) for name, queue in self._timers.items()}
-        after = {name: len(queue.near) for name, queue in self._timers.items()}
-        if self.store.is_open:
-            for _, table in self._tables.values():
-                table.flush()
-        by_group = {name: dict(self._rows(name, table)) for name, (_, table) in self._tables.items()}
-        snapshot = {}
-        for group in self._key_groups:
-            content: Content = {"tables": {}, "timers": {}}
-            for name, groups in by_group.items():
-                entries = groups.get(group)
-                rows = [] if entries is None else list(entries)
-                if rows:
-                    content["tables"][name] = self._tables[name][0], rows
-            for name, queue in self._timers.items():
-                timers = near[name].get(group, [])
-                timers += [(after[name], ns, key, at) for at, key, ns in queue.far(group)]
-                if timers:
-                    content["timers"][name] = timers
-            if content["tables"] or content["timers"]:
-                snapshot[group] = encode_group(content, "the RocksDB backend")
-        return snapshot
+    @property
+    def _weight(self) -> float:
+        return sum(table.cache.weight for _, table in self._tables.values())
+
+    def confirm(self, checkpoint_id: int) -> None:
+        """That checkpoint is complete: later ones refer to its files."""
+        super().confirm(checkpoint_id)
+        self._increments.confirm(checkpoint_id)
+
+    def abort(self, checkpoint_id: int) -> None:
+        """That checkpoint will never be complete."""
+        super().abort(checkpoint_id)
+        self._increments.abort(checkpoint_id)
 
     def restore_databases(
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
-        """Take the owned groups."""
-        assert not databases, "no backend writes any yet"
+        """Open a database with the owned groups."""
+        held = [
+            (database, read_about(database, self._max_parallelism, self._operator_uid))
+            for database in databases
+            if owned_part(database, self._key_groups)
+        ]
+        if not held:
+            return
+        for _, about in held:
+            for name, kind in about.tables.items():
+                self._table(name, kind)
+        files = open_restored(self.store, self._layout, held, reader, self._key_groups)
+        if reusable:
+            self._increments.restored(files)
+        for _, about in held:
+            for name in about.tables:
+                self._tables[name][1].restored(about.next_parts.get(name, 0))
+                self._unfiltered.add(name)
+        for name in {name for _, about in held for name in about.far_from_ms}:
+            self.timers(name).restored(min(about.far_from_ms.get(name, _NEVER) for _, about in held))
+
+    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+        """As in `KeyedBackend`; files hold all there was, so what comes from them is filtered now."""
+        super().filter_snapshots(descriptor, kept)
+        if descriptor.name in self._unfiltered:
+            self._unfiltered.discard(descriptor.name)
+            _filter(self._tables[descriptor.name][1], self._key_groups, kept)
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups, one after the other."""
@@ -231,7 +291,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             self._memory.leave()
 
     def _new_table(self, name: str, kind: str) -> Table:
-        column = self.store.column(f"state/{name}")
+        column = self.store.column(STATE + name)
         make: Callable[..., Table] = RocksDBTable
         if kind.endswith("map"):
             make = RocksDBMapTable
@@ -240,24 +300,9 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return make(column, self._layout, self._budget, name)
 
     def _new_queue(self, name: str) -> RocksDBTimerQueue:
-        column = self.store.column(f"timers/{name}")
+        column = self.store.column(TIMERS + name)
         most = min(_MOST_TIMERS, max(1024, self._memory.cache_bytes() // 4 // _TIMER_BYTES))
         return RocksDBTimerQueue(column, self._layout, self._key_groups, most)
-
-    def _rows(self, name: str, table: Table) -> Iterator[tuple[int, Iterator[tuple[int, Any, Any, Any]]]]:
-        """For each key group what a snapshot holds of a table."""
-        kept = self._kept.get(name)
-        for group, entries in table.by_group(self._key_groups):
-            yield group, _numbered(entries, kept)
-
-    def _near_timers(self, queue: RocksDBTimerQueue) -> dict[int, Rows]:
-        """Key group -> the timers in memory, with their places in the order of firing."""
-        by_group: dict[int, Rows] = {}
-        timers = list(queue.near)
-        groups = self._layout.groups_of([key for _, key, _ in timers])
-        for position, (group, (timestamp, key, namespace)) in enumerate(zip(groups, timers, strict=True)):
-            by_group.setdefault(group, []).append((position, namespace, key, timestamp))
-        return by_group
 
     def _restore_timers(self, name: str, rows: Rows) -> None:
         queue = self.timers(name)
@@ -265,14 +310,21 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             queue.register(timestamp, canonical_key(key), namespace)
 
 
-def _numbered(
-    entries: Iterable[tuple[Any, Any, Any]], kept: Callable[[Any], Any] | None
-) -> Iterator[tuple[int, Any, Any, Any]]:
-    for position, (key, namespace, value) in enumerate(entries):
-        if kept is None:
-            yield position, namespace, key, value
-        elif (held := kept(value)) is not None:
-            yield position, namespace, key, held
+def _filter(table: Table, groups: range, kept: Callable[[Any], Any]) -> None:
+    """Leave of each entry what `kept` gives for it."""
+    for key, namespace, value in table.entries(groups):
+        held = kept(value)
+        if isinstance(table, RocksDBMapTable):
+            for map_key in value:
+                if held is None or map_key not in held:
+                    table.remove(key, map_key, namespace)
+            changed = {} if held is None else {k: v for k, v in held.items() if dumped(v) != dumped(value.get(k))}
+            for map_key, entry in changed.items():
+                table.put(key, map_key, entry, namespace)
+        elif held is None:
+            table.remove(key, namespace)
+        elif dumped(held) != dumped(value):
+            table.put(key, held, namespace)
 
 
 def _restore_table(table: Table, rows: Rows) -> None:
@@ -281,6 +333,8 @@ def _restore_table(table: Table, rows: Rows) -> None:
         if isinstance(table, RocksDBMapTable):
             for map_key, entry in value.items():
                 table.put(key, map_key, entry, namespace)
+        elif isinstance(table, RocksDBListTable):
+            table.take(key, value, namespace)
         else:
             table.put(key, value, namespace)
 

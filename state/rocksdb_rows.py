@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
-from .key_encoding import encode_key
+from .key_encoding import canonical_key, encode_key, read_key
 from .key_forms import INT64_MIN, INT64_STOP
 from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back
 
@@ -125,4 +127,82 @@ class ListRows(SpaceRows):
         return dumped(value if reads_back(space[1]) else Kept(space[1], value))
 
 
-__all__ = ["EXOTIC", "EXOTIC_ROW", "ListRows", "MapRows", "SpaceRows", "ValueRows", "value_of"]
+StoredRow = tuple[bytes, bytes]
+"""(row, what it holds)."""
+Entry = tuple[Any, Any, Any]
+"""(key, namespace, value)."""
+
+
+def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The entries in sorted rows of single values."""
+    for row, data in rows:
+        key, namespace, _ = layout.read(row)
+        value = pickle.loads(data)
+        if value.__class__ is Kept:
+            key, value = value.keys, value.value
+        yield key, namespace, value
+
+
+def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The maps in sorted rows."""
+    for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
+        named = list(part)
+        kept = pickle.loads(named[0][1])
+        if kept.__class__ is Kept:
+            key = kept.keys[0]
+        yield key, namespace, dict(expanded(named_value(row, data, end) for row, data in named))
+
+
+def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The lists in sorted rows, their parts joined."""
+    for row, part in groupby(rows, lambda pair: pair[0][:-8]):
+        key, namespace, _ = layout.read(row)
+        elements: list[Any] = []
+        for _, data in part:
+            value = pickle.loads(data)
+            if value.__class__ is Kept:
+                key, value = value.keys, value.value
+            elements += value
+        yield key, namespace, elements
+
+
+def entries_in(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], Iterator[Entry]]:
+    """How the rows of a state of this kind are read."""
+    if stored_kind.endswith("map"):
+        return map_entries
+    return list_entries if stored_kind.endswith("list") else value_entries
+
+
+def named_value(row: bytes, data: bytes, end: int) -> tuple[Any, Any]:
+    """Map key and value of a map's row, whose map key begins at `end`."""
+    value = pickle.loads(data)
+    if row[end:] == EXOTIC_ROW:
+        return EXOTIC, value.value if value.__class__ is Kept else value
+    if value.__class__ is Kept:
+        return value.keys[1], value.value
+    return read_key(row, end)[0], value
+
+
+def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """(map key, value) of all, those without canonical bytes included."""
+    for name, value in named:
+        if name is EXOTIC:
+            yield from value.items()
+        else:
+            yield name, value
+
+
+def timer_in(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
+    """(timestamp, key, namespace) of a timer's row."""
+    namespace, at = layout.namespaces.read(row, 10)
+    key = canonical_key(pickle.loads(data)) if data else read_key(row, at)[0]
+    return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
+
+
+TIME_BIAS = 1 << 63
+"""Added to times, so that they sort as bytes."""
+
+__all__ = [
+    "EXOTIC", "EXOTIC_ROW", "Entry", "ListRows", "MapRows", "SpaceRows", "StoredRow", "TIME_BIAS", "ValueRows",
+    "entries_in", "expanded", "list_entries", "map_entries", "named_value", "timer_in", "value_entries", "value_of",
+]  # fmt: skip

@@ -11,8 +11,9 @@ all databases of a slot).
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ class RocksDBMemory:
         self.readers = ThreadPoolExecutor(read_threads, "rocksdb-read") if read_threads > 1 else None
         """Read parts of a batch at the same time: RocksDB waits for one block after the other."""
         self.read_threads = read_threads
+        self.flushers = ThreadPoolExecutor(4, "rocksdb-flush")
+        """Write memtables to disk, of several columns at the same time."""
 
     @property
     def used(self) -> int:
@@ -83,7 +86,8 @@ class RocksDBMemory:
         return int(self.cache.get_usage())
 
     def close(self) -> None:
-        """End the threads that read."""
+        """End the threads."""
+        self.flushers.shutdown()
         if self.readers is not None:
             self.readers.shutdown()
 
@@ -179,14 +183,8 @@ class Column:
         """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
         if self._rows is None:
             return
-        import rocksdict
-
-        options = rocksdict.ReadOptions()
-        stop = beyond(prefix)
-        if stop is not None:
-            options.set_iterate_upper_bound(stop)
         try:
-            yield from self._rows.items(from_key=max(prefix, start), read_opt=options)
+            yield from scanned(self._rows, prefix, start)
         except Exception as error:
             raise self._refused("read", error) from error
 
@@ -197,6 +195,30 @@ class Column:
                 self._rows.flush()
             except Exception as error:
                 raise self._refused("flush", error) from error
+
+    @property
+    def unflushed_bytes(self) -> int:
+        """Size of what is in memtables; 0 for one that is empty."""
+        if self._rows is None or not self._rows.property_int_value("rocksdb.num-entries-active-mem-table"):
+            return 0
+        return int(self._rows.property_int_value("rocksdb.cur-size-active-mem-table"))
+
+    def ingest(self, files: list[Path]) -> None:
+        """Take in files of sorted rows, which go away."""
+        import rocksdict
+
+        options = rocksdict.IngestExternalFileOptions()
+        options.set_move_files(True)
+        try:
+            if self._rows is None:
+                self._rows, self._handle = self._store.open_column(self._name)
+            self._rows.ingest_external_file([str(file) for file in files], options)
+        except Exception as error:
+            raise self._refused("take in rows", error) from error
+
+    def bind(self, rows: Any, handle: Any) -> None:
+        """The database was opened with this column in it."""
+        self._rows, self._handle = rows, handle
 
     def release(self) -> None:
         """Let go of the database."""
@@ -248,6 +270,11 @@ class RocksDBStore:
         self._options = options or RocksDBOptions()
         self._columns: dict[str, Column] = {}
         self._opened: Any = None
+        self._flushing: dict[str, Future[None]] = {}
+        self._links: set[Path] = set()
+        self._links_made = 0
+        self._closed = False
+        self._lock = threading.Lock()
 
     @property
     def is_open(self) -> bool:
@@ -262,11 +289,44 @@ class RocksDBStore:
 
             try:
                 self.folder.mkdir(parents=True, exist_ok=False)
-                self._opened = rocksdict.Rdict(str(self.folder / "db"), self._settings())
+                self._opened = rocksdict.Rdict(str(self._files), self.settings())
             except Exception as error:
                 raise DatabaseError("open a database", str(self.folder), str(error)) from error
             self._opened.set_write_options(self._without_log())
         return self._opened
+
+    @property
+    def _files(self) -> Path:
+        return self.folder / "db"
+
+    def open_from(self, fetch: Callable[[Path], None]) -> list[str]:
+        """Open the database whose files `fetch` puts into a folder; the names of its columns.
+
+        Raises:
+            DatabaseError: it cannot be opened; what `fetch` raises is passed on.
+        """
+        import rocksdict
+
+        try:
+            self._files.mkdir(parents=True, exist_ok=False)
+        except OSError as error:
+            raise DatabaseError("restore a database", str(self.folder), str(error)) from error
+        fetch(self._files)
+        try:
+            stored = rocksdict.Rdict.list_cf(str(self._files), self.settings())
+            columns = {name: self.settings() for name in stored}
+            self._opened = rocksdict.Rdict(str(self._files), self.settings(), column_families=columns)
+            self._opened.set_write_options(self._without_log())
+            names = []
+            for name in stored:
+                if name != "default":
+                    rows = self._opened.get_column_family(name)
+                    rows.set_write_options(self._without_log())
+                    names.append(name_in(name))
+                    self.column(names[-1]).bind(rows, self._opened.get_column_family_handle(name))
+        except Exception as error:
+            raise DatabaseError("open a restored database", str(self.folder), str(error)) from error
+        return names
 
     @property
     def writes_are_full(self) -> bool:
@@ -291,28 +351,74 @@ class RocksDBStore:
 
     def open_column(self, name: str) -> tuple[Any, Any]:
         """Make the column in the database: its rows, and its handle for batches."""
-        name = name.encode("unicode_escape").decode()  # RocksDB's are C strings of UTF-8
-        rows = self.database.create_column_family(name, self._settings())
+        name = stored_name(name)
+        rows = self.database.create_column_family(name, self.settings())
         rows.set_write_options(self._without_log())
         return rows, self.database.get_column_family_handle(name)
+
+    def flush_beside(self, least_bytes: int) -> None:
+        """Let other threads write to disk the memtables of so many bytes, while rows are written to new ones."""
+        for name, column in self._columns.items():
+            if name not in self._flushing or self._flushing[name].done():
+                if column.unflushed_bytes >= least_bytes:
+                    self._flushing[name] = self._memory().flushers.submit(column.flush)
+
+    def link(self) -> Path:
+        """A folder with hard links to files that hold all rows as they are now; give it back to `unlink`.
+
+        Making the links holds the interpreter's lock, and would write memtables under it: they are written before.
+        """
+        import rocksdict
+
+        self.flush_beside(1)
+        flushing, self._flushing = self._flushing, {}
+        for flushed in flushing.values():
+            flushed.result()
+        for column in self._columns.values():
+            if column.unflushed_bytes:  # written after another flush of it had begun
+                column.flush()
+        self._links_made += 1
+        folder = self.folder / f"links-{self._links_made}"
+        try:
+            checkpoint = rocksdict.Checkpoint(self.database)
+            checkpoint.create_checkpoint(str(folder))
+            del checkpoint  # it keeps the database open
+        except Exception as error:
+            raise DatabaseError("make links to its files", str(folder), str(error)) from error
+        self._links.add(folder)
+        return folder
+
+    def unlink(self, folder: Path) -> None:
+        """Remove a folder with links; may be called by any thread, and after `close`."""
+        _remove(folder)
+        with self._lock:
+            self._links.discard(folder)
+            if self._closed and not self._links:
+                _remove(self.folder)
 
     def bytes_on_disk(self) -> int:
         """Size of all files; 0 where there are none."""
         if self._opened is None:
             return 0
-        return sum(file.stat().st_size for file in (self.folder / "db").glob("*.sst"))
+        return sum(file.stat().st_size for file in self._files.glob("*.sst"))
 
     def close(self) -> None:
-        """Close the database and remove its folder; a second call does nothing."""
+        """Close the database and remove its folder, but for links that are still read; a second call does nothing."""
+        for flushed in self._flushing.values():
+            flushed.exception()  # whoever needed the rows on disk would have been told
+        self._flushing.clear()
         for column in self._columns.values():
             column.release()
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
             del opened
-            shutil.rmtree(self.folder)
+        with self._lock:
+            self._closed = True
+            _remove(self._files if self._links else self.folder)
 
-    def _settings(self) -> Any:
+    def settings(self) -> Any:
+        """How a database and each of its columns is made."""
         import rocksdict
 
         given, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
@@ -348,6 +454,39 @@ class RocksDBStore:
         return options
 
 
+def scanned(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    """(row, value) of all rows of an open column with a prefix, in order, from `start` on."""
+    import rocksdict
+
+    options = rocksdict.ReadOptions()
+    stop = beyond(prefix)
+    if stop is not None:
+        options.set_iterate_upper_bound(stop)
+    yield from rows.items(from_key=max(prefix, start), read_opt=options)
+
+
+def stored_name(name: str) -> str:
+    r"""The name of a column in the database: RocksDB's are C strings of UTF-8.
+
+    >>> stored_name("a\tb") == "a\tb", name_in(stored_name("a\tb")) == "a\tb"
+    (False, True)
+    """
+    return name.encode("unicode_escape").decode()
+
+
+def name_in(stored: str) -> str:
+    """The name whose `stored_name` it is."""
+    return stored.encode().decode("unicode_escape")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; one that has gone with its parent already is no error."""
+    try:
+        shutil.rmtree(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
 def beyond(prefix: bytes) -> bytes | None:
     """The least bytes above all that begin with a prefix; None where there are none.
 
@@ -358,4 +497,7 @@ def beyond(prefix: bytes) -> bytes | None:
     return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
 
 
-__all__ = ["Column", "DatabaseError", "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "beyond"]
+__all__ = [
+    "Column", "DatabaseError", "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "beyond", "name_in", "scanned",
+    "stored_name",
+]  # fmt: skip

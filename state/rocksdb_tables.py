@@ -5,16 +5,28 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, groupby, islice
-from typing import Any
+from typing import Any, ClassVar
 
+from .cache_budget import CacheBudget
 from .errors import InvalidKeyError
 from .frozen import thawed
 from .group_capture import FrozenTable
-from .key_encoding import canonical_key, read_key
-from .rocksdb_rows import EXOTIC, EXOTIC_ROW, ListRows, MapRows, SpaceRows, ValueRows, value_of
+from .key_encoding import canonical_key
+from .rocksdb_rows import (
+    EXOTIC,
+    Entry,
+    ListRows,
+    MapRows,
+    SpaceRows,
+    ValueRows,
+    entries_in,
+    expanded,
+    named_value,
+    value_of,
+)
 from .rocksdb_store import Column, beyond
-from .row_cache import LIST_PART, CacheBudget, RowCache
-from .row_layout import Kept, RowLayout, is_kept, prefixes
+from .row_cache import LIST_PART, RowCache, is_hashable
+from .row_layout import RowLayout, is_kept, prefixes
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
@@ -22,22 +34,58 @@ _FEW = 16
 """Entries that are looked for one by one before a batch is read ahead."""
 _PART = 1024
 """Rows a walk reads at a time."""
-Entry = tuple[Any, Any, Any]
-"""(key, namespace, value)."""
 
 
 class _Table:
-    """What the tables share: the reading of all of it."""
+    """What the tables share: the writing and reading of all of it."""
 
+    cache: RowCache
     _column: Column
     _layout: RowLayout
+    _kind: ClassVar[str]
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        """The entries of (name, space, value) that lie together by space; values are `thawed`."""
+        raise NotImplementedError
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        raise NotImplementedError
+        """(key, namespace) of the entries in memory."""
+        return ((key, namespace) for namespace, key in self.cache.spaces())
 
     def _kept_key(self, data: bytes) -> Any:
         """The key that is stored in a row, since it cannot be read back from where the row lies."""
         return pickle.loads(data).keys
+
+    def restored(self, from_part: int) -> None:
+        """The column has come with rows, parts of lists with numbers below `from_part`."""
+        self.cache.forget_stored()
+
+    def frozen(self) -> Iterable[Entry]:
+        """All entries, which are in memory, as they are now."""
+        cache = self.cache
+        return self._joined(FrozenTable({space: cache.space(space) for space in cache.spaces()}))
+
+    def entries(self, groups: Collection[int]) -> Iterator[Entry]:
+        """(key, namespace, value) of all entries in these key groups, by group."""
+        cache = self.cache
+        if self._column.is_empty:
+            named = ((name, space, value) for space in cache.spaces() for name, value in cache.space(space).items())
+            held = list(self._joined(named))
+            of_groups = self._layout.groups_of([key for key, _, _ in held])
+            in_order = sorted(range(len(held)), key=of_groups.__getitem__)
+            yield from (held[at] for at in in_order if of_groups[at] in groups)
+            return
+        cache.flush()
+        for group in sorted(groups):
+            yield from entries_in(self._kind)(self._layout, self._column.scan(prefixes[group]))
+
+    def flush(self) -> None:
+        """Write back all that changed."""
+        self.cache.flush()
+
+    def clear_all(self) -> None:
+        """Delete all entries."""
+        self.cache.clear_all()
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
         """(key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
@@ -56,10 +104,16 @@ class RocksDBTable(RowCache, _Table):
     """Single values; a `KeyedTable`, which is its own cache."""
 
     tracks_changes = True
+    _kind = "value"
 
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         super().__init__(column, ValueRows(layout), budget, state)
         self._column, self._layout = column, layout
+
+    @property
+    def cache(self) -> RowCache:  # type: ignore[override]
+        """The table itself."""
+        return self
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
@@ -80,24 +134,10 @@ class RocksDBTable(RowCache, _Table):
         self.load(keys, namespace)
         self.lent = False
 
-    def frozen(self) -> Iterable[Entry]:
-        """All entries, which are in memory, as they are now."""
-        return FrozenTable({space: self.space(space) for space in self.spaces()})
-
-    def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
-        """For each key group its entries; what changed must have been flushed, if anything ever was written."""
-        if self._column.is_empty:
-            yield from _grouped(self._layout, groups, [(n, s, v) for s, n, v in self.in_memory()])
-            return
-        for group in groups:
-            yield group, self._scanned(group)
-
-    def entries(self, groups: Collection[int]) -> Iterator[Entry]:
-        """(key, namespace, value) of all entries in these key groups, by group."""
-        if not self._column.is_empty:
-            self.flush()
-        for _, entries in self.by_group(sorted(groups)):
-            yield from entries
+    def flush(self) -> None:
+        """Write back all that changed."""
+        super().flush()
+        self.recount()
 
     def __len__(self) -> int:
         if self._column.is_empty:
@@ -105,13 +145,8 @@ class RocksDBTable(RowCache, _Table):
         self.flush()
         return sum(1 for _ in self._column.scan(b""))
 
-    def _scanned(self, group: int) -> Iterator[Entry]:
-        for row, data in self._column.scan(prefixes[group]):
-            key, namespace, _ = self._layout.read(row)
-            value = pickle.loads(data)
-            if value.__class__ is Kept:
-                key, value = value.keys, value.value
-            yield key, namespace, value
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        return named
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
         for space in self.spaces():
@@ -121,6 +156,8 @@ class RocksDBTable(RowCache, _Table):
 
 class RocksDBMapTable(_Table):
     """Maps, each entry a row; a `KeyedMapTable`. Maps are read in the order of their keys' canonical bytes."""
+
+    _kind = "map"
 
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, MapRows(layout)
@@ -159,13 +196,13 @@ class RocksDBMapTable(_Table):
         """All (map key, value) of one key as of now; those of a large map are read as they are asked for."""
         space, cache = (namespace, key), self.cache
         if cache.is_only_here(space):
-            return _expanded(self._in_order(space))
+            return list(expanded(self._in_order(space)))
         cache.flush_space(space)
         prefix = self._rows.prefix(space)
-        rows = (self._named(row, data, len(prefix)) for row, data in self._column.scan(prefix))
+        rows = (named_value(row, data, len(prefix)) for row, data in self._column.scan(prefix))
         first = list(islice(rows, _SMALL_MAP))
         if len(first) == _SMALL_MAP:
-            return _each(chain(first, rows))
+            return expanded(chain(first, rows))
         here = cache.space(space)
         cache.lent = True  # nothing leaves the cache meanwhile
         for name, value in first:
@@ -174,70 +211,30 @@ class RocksDBMapTable(_Table):
         cache.gather(space)
         cache.lent = False
         cache.make_room()
-        return _expanded([(name, here.get(name, value)) for name, value in first])
+        return list(expanded([(name, here.get(name, value)) for name, value in first]))
 
     def clear(self, key: Any, namespace: Any = None) -> None:
         """Delete the whole map of one key."""
         _delete_space(self.cache, self._rows, (namespace, key))
 
-    def flush(self) -> None:
-        """Write back all that changed."""
-        self.cache.flush()
-
-    def clear_all(self) -> None:
-        """Delete all maps."""
-        self.cache.clear_all()
-
-    def frozen(self) -> Iterable[Entry]:
-        """All maps, which are in memory, as they are now."""
-        cache = self.cache
-        entries = FrozenTable({space: cache.space(space) for space in cache.spaces()})
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
         return (
-            (key, namespace, dict(_each((name, thawed(value)) for name, _, value in part)))
-            for (namespace, key), part in groupby(entries, _space)
+            (key, namespace, dict(expanded((name, thawed(value)) for name, _, value in part)))
+            for (namespace, key), part in groupby(named, _space)
         )
-
-    def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
-        """For each key group its maps; what changed must have been flushed, if anything ever was written."""
-        if self._column.is_empty:
-            maps = [(space[1], space[0], dict(_expanded(self._in_order(space)))) for space in self.cache.spaces()]
-            yield from _grouped(self._layout, groups, [entry for entry in maps if entry[2]])
-            return
-        for group in groups:
-            yield group, self._scanned(group)
-
-    def _scanned(self, group: int) -> Iterator[Entry]:
-        rows = self._column.scan(prefixes[group])
-        for (key, namespace, end), part in groupby(rows, lambda pair: self._layout.read(pair[0])):
-            named = list(part)
-            kept = pickle.loads(named[0][1])
-            if kept.__class__ is Kept:
-                key = kept.keys[0]
-            yield key, namespace, dict(_expanded([self._named(row, data, end) for row, data in named]))
 
     def _kept_key(self, data: bytes) -> Any:
         return pickle.loads(data).keys[0]
 
-    def _named(self, row: bytes, data: bytes, end: int) -> tuple[Any, Any]:
-        value = pickle.loads(data)
-        if row[end:] == EXOTIC_ROW:
-            return EXOTIC, value.value if value.__class__ is Kept else value
-        if value.__class__ is Kept:
-            return value.keys[1], value.value
-        return read_key(row, end)[0], value
-
     def _in_order(self, space: Any) -> list[tuple[Any, Any]]:
         return sorted(self.cache.space(space).items(), key=lambda pair: self._rows.name_bytes(pair[0]))
-
-    def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        for namespace, key in self.cache.spaces():
-            yield key, namespace
 
 
 class RocksDBListTable(_Table):
     """Lists; a `KeyedTable`. A list is stored in parts, and what is added goes to a new part: none is read for that."""
 
     tracks_changes = True
+    _kind = "list"
 
     def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, ListRows(layout)
@@ -252,7 +249,7 @@ class RocksDBListTable(_Table):
         if not self.cache.lent:
             self._lent = {}
         lists = self._lent.setdefault(namespace, {})
-        for given in dict.fromkeys(filter(_is_hashable, keys)):
+        for given in dict.fromkeys(filter(is_hashable, keys)):
             try:
                 key = canonical_key(given)
             except InvalidKeyError:
@@ -273,7 +270,7 @@ class RocksDBListTable(_Table):
         """The whole list, or `default`."""
         space, cache = (namespace, key), self.cache
         if cache.is_only_here(space):
-            return self._joined(space, default)
+            return self._whole(space, default)
         cache.flush_space(space)
         here, lent = cache.space(space), cache.lent
         cache.lent = True  # nothing leaves the cache meanwhile
@@ -284,16 +281,14 @@ class RocksDBListTable(_Table):
                 cache.admit(space, number, value_of(data))
         cache.gather(space)
         cache.lent = lent
-        found = self._joined(space, default)
+        found = self._whole(space, default)
         cache.make_room()
         return found
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the whole list."""
         self.remove(key, namespace)
-        elements, space = list(value), (namespace, key)
-        for at in range(0, len(elements), LIST_PART):
-            self._begin(space, elements[at : at + LIST_PART])
+        self.take(key, value, namespace)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
@@ -316,46 +311,33 @@ class RocksDBListTable(_Table):
         for key in keys:
             self.remove(key, namespace)
 
-    def frozen(self) -> Iterable[Entry]:
-        """All lists, which are in memory, as they are now."""
-        cache = self.cache
-        parts = FrozenTable({space: dict(sorted(cache.space(space).items())) for space in cache.spaces()})
-        return (
-            (key, namespace, list(chain.from_iterable(thawed(part) for _, _, part in of_key)))
-            for (namespace, key), of_key in groupby(parts, _space)
-        )
-
-    def by_group(self, groups: Collection[int]) -> Iterator[tuple[int, Iterator[Entry]]]:
-        """For each key group its lists; what changed must have been flushed, if anything ever was written."""
-        if self._column.is_empty:
-            spaces = self.cache.spaces()
-            yield from _grouped(self._layout, groups, [(key, ns, self.get(key, ns)) for ns, key in spaces])
-            return
-        for group in groups:
-            yield group, self._scanned(group)
-
-    def entries(self, groups: Collection[int]) -> Iterator[Entry]:
-        """(key, namespace, value) of all lists in these key groups, by group."""
-        if not self._column.is_empty:
-            self.flush()
-        for _, entries in self.by_group(sorted(groups)):
-            yield from entries
-
     def __len__(self) -> int:
         if self._column.is_empty:
             return len(self.cache.spaces())
         self.flush()
         return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
 
-    def flush(self) -> None:
-        """Write back all that changed."""
-        self.cache.flush()
+    def take(self, key: Any, value: Any, namespace: Any) -> None:
+        """Set the whole list of a key that has none."""
+        elements, space = list(value), (namespace, key)
+        for at in range(0, len(elements), LIST_PART):
+            self._begin(space, elements[at : at + LIST_PART])
 
-    def clear_all(self) -> None:
-        """Delete all lists."""
-        self.cache.clear_all()
+    @property
+    def next_part(self) -> int:
+        """A number above those of all parts."""
+        return self._next
 
-    def _joined(self, space: Any, default: Any) -> Any:
+    def restored(self, from_part: int) -> None:
+        super().restored(from_part)
+        self._next = max(self._next, from_part)
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        for (namespace, key), of_key in groupby(named, _space):
+            parts = sorted(((number, part) for number, _, part in of_key), key=_first)
+            yield key, namespace, [element for _, part in parts for element in thawed(part)]
+
+    def _whole(self, space: Any, default: Any) -> Any:
         parts = self.cache.space(space)
         return [element for number in sorted(parts) for element in parts[number]] if parts else default
 
@@ -363,21 +345,6 @@ class RocksDBListTable(_Table):
         self._open[space] = self._next, part
         self._next += 1
         self.cache.put(self._next - 1, part, space)
-
-    def _scanned(self, group: int) -> Iterator[Entry]:
-        for row, part in groupby(self._column.scan(prefixes[group]), lambda pair: pair[0][:-8]):
-            key, namespace, _ = self._layout.read(row)
-            elements: list[Any] = []
-            for _, data in part:
-                value = pickle.loads(data)
-                if value.__class__ is Kept:
-                    key, value = value.keys, value.value
-                elements += value
-            yield key, namespace, elements
-
-    def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        for namespace, key in self.cache.spaces():
-            yield key, namespace
 
 
 def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
@@ -391,16 +358,6 @@ def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
         cache.column.delete_range(prefix, stop)
     else:
         cache.column.write((), [prefix + rows.name_bytes(name) for name in known])
-
-
-def _grouped(layout: RowLayout, groups: Collection[int], entries: list[Entry]) -> Iterator[tuple[int, Iterator[Entry]]]:
-    """Entries by key group, in each in their order."""
-    by_group: dict[int, list[Entry]] = {}
-    for group, entry in zip(layout.groups_of([entry[0] for entry in entries]), entries, strict=True):
-        by_group.setdefault(group, []).append(entry)
-    for group in groups:
-        if group in by_group:
-            yield group, iter(by_group[group])
 
 
 def _name_of(map_key: Any) -> Any:
@@ -418,20 +375,8 @@ def _space(entry: Entry) -> Any:
     return entry[1]
 
 
-def _expanded(named: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    return list(_each(named))
-
-
-def _each(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    for name, value in named:
-        if name is EXOTIC:
-            yield from value.items()
-        else:
-            yield name, value
-
-
-def _is_hashable(name: Any) -> bool:
-    return type(name).__hash__ is not None
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
 
 
 __all__ = ["RocksDBListTable", "RocksDBMapTable", "RocksDBTable"]

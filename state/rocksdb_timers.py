@@ -13,19 +13,18 @@ store).
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
 from typing import Any
 
 from .clock import epoch_ms
-from .key_encoding import canonical_key, encode_key, read_key
+from .key_encoding import encode_key
+from .rocksdb_rows import TIME_BIAS, timer_in
 from .rocksdb_store import Column
 from .row_layout import RowLayout, dumped, prefixes, reads_back
 from .timers import TimerQueue
 
-_BIAS = 1 << 63
 _PENDING = 8192
 """Changes on their way to disk."""
 
@@ -146,33 +145,33 @@ class RocksDBTimerQueue:
         self._near_count, self._horizon, self._has_far = 0, None, False
         self._refuses, self.refused = False, 0
 
-    def far(self, group: int) -> Iterator[tuple[int, Any, Any]]:
-        """(timestamp, key, namespace) of the timers of a key group that are on disk, in the order of firing."""
-        self._flush()
-        return (self._timer(row, data) for row, data in self._column.scan(prefixes[group]))
+    @property
+    def far_from_ms(self) -> int | None:
+        """All timers before that time are in memory; None: all there are."""
+        return self._horizon[0] if self._horizon is not None and self._has_far else None
+
+    def restored(self, far_from_ms: int) -> None:
+        """The column has come with rows, none of them of a timer before that time."""
+        self._horizon = far_from_ms, (far_from_ms + TIME_BIAS).to_bytes(8, "big")
+        self._has_far = True
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
         yield from self.near
-        self._flush()
+        self.flush()
         for row, data in merge(*self._scans(), key=_after_group):
-            yield self._timer(row, data)
+            yield timer_in(self._layout, row, data)
 
     def __len__(self) -> int:
         """Number of timers set; the far ones are counted one by one."""
-        self._flush()
+        self.flush()
         return len(self.near) + sum(1 for scan in self._scans() for _ in scan)
 
     # rows
 
     def _tail(self, timestamp: int, namespace: Any, key: Any) -> bytes:
         """A row without its key group: sorts by time, namespace and key."""
-        return (timestamp + _BIAS).to_bytes(8, "big") + self._layout.namespaces.encode(namespace) + encode_key(key)
-
-    def _timer(self, row: bytes, data: bytes) -> tuple[int, Any, Any]:
-        namespace, at = self._layout.namespaces.read(row, 10)
-        key = canonical_key(pickle.loads(data)) if data else read_key(row, at)[0]
-        return int.from_bytes(row[2:10], "big") - _BIAS, key, namespace
+        return (timestamp + TIME_BIAS).to_bytes(8, "big") + self._layout.namespaces.encode(namespace) + encode_key(key)
 
     def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:
         assert self._horizon is not None
@@ -182,9 +181,10 @@ class RocksDBTimerQueue:
     def _write(self, timer: tuple[int, Any, Any], is_set: bool) -> None:
         self._pending[timer] = is_set
         if len(self._pending) >= _PENDING:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what is on its way to disk."""
         pending, self._pending = self._pending, {}
         if not pending:
             return
@@ -218,7 +218,7 @@ class RocksDBTimerQueue:
             self._horizon = edge, self._tail(edge, far[0][2], far[0][1])
         else:
             far = timers[half:]
-            self._horizon = edge, (edge + _BIAS).to_bytes(8, "big")
+            self._horizon = edge, (edge + TIME_BIAS).to_bytes(8, "big")
         for timestamp, key, namespace in far:
             self.near.delete(timestamp, key, namespace)
             self._write((timestamp, namespace, key), True)
@@ -230,7 +230,7 @@ class RocksDBTimerQueue:
 
         Of each key group so many are read; what comes no later than the last of any group is complete.
         """
-        self._flush()
+        self.flush()
         edge: bytes | None = None
         rows: list[tuple[bytes, bytes]] = []
         for scan in self._scans():
@@ -242,13 +242,13 @@ class RocksDBTimerQueue:
         complete = rows if edge is None else [pair for pair in rows if pair[0][2:] <= edge]
         complete.sort(key=_after_group)
         for row, data in complete:
-            self.near.register(*self._timer(row, data))
+            self.near.register(*timer_in(self._layout, row, data))
         self._near_count = len(complete)
         self._column.write((), sorted(row for row, _ in complete))
         if edge is None:
             self._has_far, self._horizon = False, None
         else:
-            self._horizon = int.from_bytes(edge[:8], "big") - _BIAS, edge + b"\0"
+            self._horizon = int.from_bytes(edge[:8], "big") - TIME_BIAS, edge + b"\0"
             if len(complete) < self._most // 8:
                 self._part *= 2
             elif len(complete) > self._most // 2:

@@ -16,17 +16,16 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
+from .cache_budget import CacheBudget
 from .errors import InvalidKeyError, SerializationError
 from .key_encoding import canonical_key
 from .rocksdb_store import Column
+from .weighing import weigh
 
 _ABSENT: Any = object()
 ENTRY_BYTES = 110
 """Memory of an entry beside its name and value: places in dicts and sets. Measured: 84 bytes, with whole numbers."""
 SPACE_BYTES = 400
-_SAMPLED = 64
-"""One of so many entries is weighed."""
-_SAMPLED_BYTES = 4096
 _LARGE_BYTES = 4096
 MAX_VALUE_BYTES = 2**31 - 1
 """Most bytes of one row."""
@@ -34,10 +33,6 @@ LIST_PART = 256
 """Elements of a list in one row."""
 _GONE_ROWS = 16384
 _EVICTED = 4096
-_GROWN = 1024
-"""Entries that come before cold ones are dropped."""
-_HOT_SHARE = 0.9
-"""Part of the budget that the hot generations fill before they become cold."""
 _PLAIN = frozenset({str, int, bytes})
 """Types of names that are canonical as they are."""
 MAX_STORED_SPACES = 100_000
@@ -63,44 +58,6 @@ class Rows(Protocol):
     def decode_all(self, found: list[bytes | None]) -> list[Any]: ...
 
     def key_of(self, space: Any, name: Any) -> Any: ...
-
-
-class CacheBudget:
-    """Bytes that several caches share.
-
-    Args:
-        limit: how many there are now; asked again and again.
-    """
-
-    def __init__(self, limit: Callable[[], int]) -> None:
-        self._limit = limit
-        self._caches: list[RowCache] = []
-
-    def add(self, cache: RowCache) -> None:
-        """Let one more cache take from the budget."""
-        self._caches.append(cache)
-
-    def entries_between_looks(self) -> int:
-        """After how many entries a cache should ask for room: fewer where there is hardly any."""
-        return max(1, min(_SAMPLED, self._limit() // _SAMPLED_BYTES))
-
-    def keep(self) -> None:
-        """Make room: the cold generations shrink as the hot ones grow, and change places with them in time.
-
-        For each byte that came in two cold ones go, so that both together never have more than at the last change of
-        places, and nothing is left of the cold ones at the next. A cache that has lent a dict is left alone.
-        """
-        caches = [cache for cache in self._caches if not cache.lent]
-        if sum(max(0, cache.grown) for cache in caches) >= _GROWN:
-            surplus = 0.0
-            for cache in caches:
-                surplus += 2 * max(0, cache.grown) * cache.entry_bytes
-                cache.grown = 0
-            for cache in caches:
-                surplus -= cache.shrink(surplus)
-        if sum(cache.weight for cache in self._caches) > self._limit() * _HOT_SHARE:
-            for cache in caches:
-                cache.rotate()
 
 
 class RowCache:
@@ -227,7 +184,7 @@ class RowCache:
         try:
             missing = set(names).difference(entries)
         except TypeError:  # one of them cannot be a key: whoever uses it says so
-            missing = {name for name in names if _is_hashable(name)}.difference(entries)
+            missing = {name for name in names if is_hashable(name)}.difference(entries)
         if missing:
             self._fetch(space, entries, missing)
         return entries
@@ -338,6 +295,44 @@ class RowCache:
         if surplus <= 0 or not self._cold:
             return 0.0
         return self._evict(int(surplus / self.entry_bytes) + 1) * self.entry_bytes
+
+    def has_changed_more_than(self, entries: int) -> bool:
+        """Whether more entries than that were changed and are not written yet."""
+        left = entries - self._gone_count
+        for changed in (self._cold_changed, self._changed):
+            for names in changed.values():
+                left -= len(names)
+                if left < 0:
+                    return True
+        return left < 0
+
+    def write_some(self, most: int) -> None:
+        """Write back so many of the entries that changed, at most, and delete what was deleted."""
+        self._delete_gone()
+        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
+            chosen: list[tuple[Any, set[Any]]] = []
+            for space, names in changed.items():
+                if most <= 0:
+                    break
+                chosen.append((space, set(islice(names, most))))
+                most -= len(chosen[-1][1])
+            self.column.write(
+                pair for space, names in chosen for pair in self._encoded(space, generation.get(space, {}), names)
+            )
+            for space, names in chosen:
+                changed[space] -= names
+                if not changed[space]:
+                    del changed[space]
+
+    def recount(self) -> None:
+        """Entries that are changed again after they were written were counted twice."""
+        counted = sum(map(len, self._hot.values())) + sum(map(len, self._absent.values()))
+        self._grown_from += counted - self._count
+        self._count = counted
+
+    def forget_stored(self) -> None:
+        """The column has come with rows: what is stored is not known."""
+        self._stored = None
 
     def flush(self) -> None:
         """Write back all that changed; nothing is dropped."""
@@ -548,35 +543,12 @@ class RowCache:
             self._average += (weight - self._average) / 8
 
 
-def weigh(value: Any, depth: int = 4) -> int:
-    """About how many bytes of memory a value takes; of long lists and maps only some parts are looked at.
-
-    >>> weigh("abc") < 100 < weigh(list(range(1000)))
-    True
-    """
-    size = sys.getsizeof(value, 64)
-    if depth == 0 or type(value) in (int, str, bytes, float, bool, type(None)):
-        return size
-    if isinstance(value, dict):
-        parts: Any = (part for pair in value.items() for part in pair)
-        count = 2 * len(value)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        parts, count = iter(value), len(value)
-    elif hasattr(value, "nbytes"):
-        return size + int(value.nbytes)
-    elif hasattr(value, "__dict__"):
-        return size + weigh(vars(value), depth - 1)
-    else:
-        return size
-    looked_at = [weigh(part, depth - 1) for part, _ in zip(parts, range(16), strict=False)]
-    return size + (sum(looked_at) * count // len(looked_at) if looked_at else 0)
-
-
 def _nothing() -> None:
     """What happens at a rotation where nobody asked for more."""
 
 
-def _is_hashable(name: Any) -> bool:
+def is_hashable(name: Any) -> bool:
+    """Whether it can be looked for in a dict."""
     try:
         hash(name)
     except TypeError:
@@ -584,4 +556,4 @@ def _is_hashable(name: Any) -> bool:
     return True
 
 
-__all__ = ["CacheBudget", "RowCache", "Rows", "weigh"]
+__all__ = ["RowCache", "Rows", "is_hashable"]

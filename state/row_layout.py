@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
@@ -87,11 +87,36 @@ class Namespaces:
 
     None is one byte. A tuple of whole numbers, such as a TimeWindow, is its class and its numbers, and sorts by them;
     anything else is pickled, without references inside the pickle, which would depend on how the object came about.
+
+    Args:
+        classes: of windows, by the number they have in the bytes.
     """
 
-    def __init__(self) -> None:
-        self._classes: list[type] = []
+    def __init__(self, classes: Iterable[type] = ()) -> None:
+        self._classes = list(classes)
         self._memo: dict[Any, bytes] = {}
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        """Classes of windows, by the number they have in the bytes; more may come, at the end."""
+        return tuple(self._classes)
+
+    def numbers_of(self, classes: Iterable[type]) -> dict[int, int]:
+        """Number of a class in the bytes of another instance -> its number here, where those differ.
+
+        Raises:
+            SerializationError: there are more than 256 together.
+        """
+        numbers = {}
+        for there, kind in enumerate(classes):
+            if kind not in self._classes:
+                self._classes.append(kind)
+            here = self._classes.index(kind)
+            if here != there:
+                numbers[there] = here
+        if len(self._classes) > 256:
+            raise SerializationError("keyed state", f"{len(self._classes)} classes of windows", "use 256 at most")
+        return numbers
 
     def encode(self, namespace: Any) -> bytes:
         """The bytes of a namespace.
@@ -154,10 +179,16 @@ class RowLayout:
     Args:
         max_parallelism: key groups in all.
         check_groups: is given keys and their groups, and raises where one is another subtask's.
+        classes: of windows, as in `Namespaces`.
     """
 
-    def __init__(self, max_parallelism: int, check_groups: Callable[[list[Any], list[int]], None]) -> None:
-        self.namespaces = Namespaces()
+    def __init__(
+        self,
+        max_parallelism: int,
+        check_groups: Callable[[list[Any], list[int]], None],
+        classes: Iterable[type] = (),
+    ) -> None:
+        self.namespaces = Namespaces(classes)
         self._max_parallelism = max_parallelism
         self._check_groups = check_groups
         if not prefixes:

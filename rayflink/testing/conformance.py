@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .backend_laws import captures, expiry, handles, histories, snapshots, tables, timers
+from .backend_laws import captures, checkpoints, expiry, handles, histories, snapshots, tables, timers
 from .backend_laws.subject import Law, MakeBackend, Subject
 
 LONG_BACKEND_LAWS: tuple[Law, ...] = (*tables.LONG_LAWS, *timers.LONG_LAWS, *histories.LONG_LAWS)
@@ -15,6 +15,7 @@ BACKEND_LAWS: tuple[Law, ...] = (
     *snapshots.LAWS,
     *timers.LAWS,
     *captures.LAWS,
+    *checkpoints.LAWS,
     *expiry.LAWS,
     *histories.LAWS,
     *LONG_BACKEND_LAWS,

@@ -71,6 +71,12 @@ def test_captures_keep_the_law(make: Any, law: Any) -> None:
 
 
 @BACKENDS
+@laws_of("checkpoints")
+def test_checkpoints_keep_the_law(make: Any, law: Any) -> None:
+    check_backend(make, [law])
+
+
+@BACKENDS
 @laws_of("timers")
 def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
@@ -90,5 +96,5 @@ def test_histories_keep_the_law(make: Any, law: Any) -> None:
 
 
 def test_all_laws_are_tried() -> None:
-    tried = ("tables", "handles", "snapshots", "captures", "timers", "expiry", "histories")
+    tried = ("tables", "handles", "snapshots", "captures", "checkpoints", "timers", "expiry", "histories")
     assert {law.__module__.rpartition(".")[2] for law in BACKEND_LAWS} == set(tried)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rayflink.common.state_ttl import StateTtlConfig
 from rayflink.common.time import Time
-from rayflink.state.backend import KeyContext
+from rayflink.state.backend import KeyContext, KeyedBackend
 from rayflink.state.clock import ManualClock
 from rayflink.state.descriptors import (
     AggregatingStateDescriptor,
@@ -20,6 +20,7 @@ from rayflink.state.descriptors import (
 )
 from rayflink.state.handles import StateStore
 
+from .checkpoints import Checkpoints, checkpoint_of, restore_into
 from .samples import Gather, add, namespaces
 from .subject import OPERATOR_UID, Law, Subject, maps_in, same, same_bag, snapshot_of
 
@@ -40,10 +41,11 @@ class World:
         config: StateTtlConfig,
         *snapshots: Mapping[int, bytes],
         clock: ManualClock | None = None,
+        backend: KeyedBackend | None = None,
     ) -> None:
         self.subject, self.config = subject, config
         self.clock = ManualClock(100) if clock is None else clock
-        self.backend = subject.backend(*snapshots)
+        self.backend = subject.backend(*snapshots) if backend is None else backend
         self.expired: Counter[str] = Counter()
         self.context = KeyContext(self.clock.now_ms, self._counter_of)
         self.context.key = "k"
@@ -97,6 +99,11 @@ class World:
 
     def restored(self) -> World:
         return World(self.subject, self.config, snapshot_of(self.backend), clock=self.clock)
+
+    def restored_from_checkpoint(self) -> World:
+        checkpoints, again = Checkpoints(), self.subject.backend()
+        restore_into(again, checkpoints, [checkpoint_of(checkpoints, self.backend)])
+        return World(self.subject, self.config, clock=self.clock, backend=again)
 
 
 def a_value_expires_after_its_time_and_a_read_removes_it(subject: Subject) -> None:
@@ -182,11 +189,13 @@ def a_restored_entry_is_as_old_as_it_was(subject: Subject) -> None:
     listed.add(1)
     mapped.put("x", 1)
     world.clock.advance(6)
-    again = world.restored()
-    value, listed, mapped = again.handles()
-    same("after 6 ms", (value.value(), list(listed), mapped.get("x")), (1, [1], 1))
-    again.clock.advance(4)
-    same("after 10 ms", (value.value(), list(listed), mapped.get("x")), (None, [], None))
+    restored = [world.restored(), world.restored_from_checkpoint()]
+    handles = [again.handles() for again in restored]
+    for value, listed, mapped in handles:
+        same("after 6 ms", (value.value(), list(listed), mapped.get("x")), (1, [1], 1))
+    world.clock.advance(4)
+    for value, listed, mapped in handles:
+        same("after 10 ms", (value.value(), list(listed), mapped.get("x")), (None, [], None))
 
 
 def a_full_snapshot_may_leave_out_what_expired(subject: Subject) -> None:
@@ -199,9 +208,9 @@ def a_full_snapshot_may_leave_out_what_expired(subject: Subject) -> None:
             listed.add(number)
             mapped.put(number, number)
             world.clock.advance(6)
-        again = world.restored()
-        found = [list(again.list()), again.value().value(), set(again.map().values())]
-        same("what is restored", found, left)
+        for again in (world.restored(), world.restored_from_checkpoint()):
+            found = [list(again.list()), again.value().value(), set(again.map().values())]
+            same("what is restored", found, left)
         same("the state itself", [list(listed), value.value(), set(mapped.values())], [[1, 2], 1, {1, 2}])
 
 

@@ -12,7 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.keys import canonical_key
+from rayflink.state.snapshots import KeyedCapture, KeyedParts
 
+from .checkpoints import Checkpoints, restore_into
 from .samples import namespaces
 from .subject import MakeBackend, Subject, content_of, maps_in, same, same_bag, snapshot_of
 
@@ -51,6 +53,10 @@ class History(RuleBasedStateMachine):
         self.subject, self.model = Subject(type(self).make_backend), Model()
         self.backend = self.subject.backend()
         self.saved: tuple[Any, Model] = (snapshot_of(self.backend), Model())
+        self.checkpoints = Checkpoints()
+        self.captures: list[tuple[int, KeyedCapture, Model]] = []
+        self.written: list[tuple[int, Model]] = []
+        self.complete: tuple[list[KeyedParts], Model] | None = None
         self._open()
 
     def _open(self) -> None:
@@ -62,6 +68,12 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.subject:
+            self.compare_all()
+            while self.captures:
+                self.write(0)
+            while self.written:
+                self.end_checkpoint(0, True)
+            self.restore_checkpoint(2, True)
             self.compare_all()
 
     @rule(key=keys, space=spaces, number=numbers)
@@ -205,8 +217,66 @@ class History(RuleBasedStateMachine):
         snapshot, model = self.saved
         if by_hashmap:
             snapshot = snapshot_of(self.subject.hashmap(snapshot))
+        for _, capture, _ in self.captures:
+            capture.release()
+        self.captures, self.written = [], []
         self.subject.close(self.backend)
         self.backend, self.model = self.subject.backend(snapshot), deepcopy_of(model)
+        self._open()
+
+    @rule(prepares=st.integers(0, 3))
+    def capture(self, prepares: int) -> None:
+        number = self.checkpoints.next_number()
+        if prepares:
+            self.backend.announce(number)
+        for _ in range(prepares):
+            self.backend.prepare(lambda: False)
+        self.captures.append((number, self.backend.capture(number), deepcopy_of(self.model)))
+
+    @precondition(lambda self: self.captures)
+    @rule(which=st.integers(0, 3))
+    def write(self, which: int) -> None:
+        number, capture, model = self.captures.pop(which % len(self.captures))
+        self.checkpoints.write(number, capture)
+        self.written.append((number, model))
+
+    @precondition(lambda self: self.written)
+    @rule(which=st.integers(0, 3), is_complete=st.booleans())
+    def end_checkpoint(self, which: int, is_complete: bool) -> None:
+        number, model = self.written.pop(which % len(self.written))
+        if not is_complete:
+            self.backend.abort(number)
+            return
+        self.complete = [self.checkpoints.complete(number)], model
+        self.backend.confirm(number)
+        self.written = [later for later in self.written if later[0] > number]
+        for earlier in [held for held in self.captures if held[0] < number]:
+            self.captures.remove(earlier)
+            earlier[1].release()
+
+    @precondition(lambda self: self.complete)
+    @rule(parallelism=st.integers(1, 3), is_same_job=st.booleans())
+    def restore_checkpoint(self, parallelism: int, is_same_job: bool) -> None:
+        if self.complete is None:
+            return
+        for _, capture, _ in self.captures:
+            capture.release()
+        self.captures, self.written = [], []
+        parts, model = self.complete
+        if parallelism > 1:
+            some = [self.subject.backend(subtask=i, parallelism=parallelism) for i in range(parallelism)]
+            numbers = [self.checkpoints.next_number() for _ in some]
+            captures = [
+                restore_into(one, self.checkpoints, parts).capture(n) for one, n in zip(some, numbers, strict=True)
+            ]
+            parts = [self.checkpoints.write(n, capture) for n, capture in zip(numbers, captures, strict=True)]
+            self.checkpoints.keep(max(numbers), *parts)
+            self.complete = parts, model
+            for one in some:
+                self.subject.close(one)
+        self.subject.close(self.backend)
+        self.backend = restore_into(self.subject.backend(), self.checkpoints, parts, is_same_job)
+        self.model = deepcopy_of(model)
         self._open()
 
     @precondition(lambda self: len(self.model.values) > 8)
