@@ -41,6 +41,7 @@ from .states import JobStatus
 log = get_logger(__name__)
 Decision = CheckpointCommand | FailJob
 """What follows from an event: what the shell carries out, or that the job fails."""
+_NOT_STOPPED = "the job did not stop with it: a task failed, and the job starts again"
 _REMEMBERED = 100
 """Checkpoints that are decided whose end is remembered, for what comes late."""
 _Retention = ExternalizedCheckpointRetention
@@ -88,7 +89,7 @@ class CheckpointCoordinator:
         self._completed = CompletedCheckpoints(self.base, settings.retained)
         self._pending: dict[int, PendingCheckpoint] = {}
         self._abandoned: dict[int, PendingCheckpoint] = {}
-        self._decided: dict[int, tuple[str, bool]] = {}
+        self._decided: dict[int, tuple[str, frozenset[TaskAddress]]] = {}
         self._next_id = 1
         self._suspended = True
         self._stopping: CheckpointProperties | None = None
@@ -164,7 +165,9 @@ class CheckpointCoordinator:
         self._suspended = True
         self._timing.stop()
         commands = self._abort_all(AbortCause.SUSPENDED, reason, now_ms)
-        return commands + self._answer_stop(f"the job did not stop: {reason or 'a task failed'}")
+        if any(pending.properties is self._stopping for pending in self._pending.values()):
+            return commands  # it is answered when it is decided
+        return commands + self._answer_stop(_NOT_STOPPED)
 
     def job_ended(self, status: JobStatus, now_ms: int) -> list[Decision]:
         """The job is over: answer who waits, and delete what is not to be kept.
@@ -282,7 +285,7 @@ class CheckpointCoordinator:
         """An attempt has written its part of a checkpoint: operator id -> state."""
         pending = self._pending.get(checkpoint_id)
         if pending is None:
-            return self._late(checkpoint_id, snapshots)
+            return self._late(attempt, checkpoint_id, snapshots)
         result = pending.acknowledge(attempt, snapshots)
         if result is Acknowledged.UNKNOWN:
             return self._discard_given(pending.base, snapshots)
@@ -294,11 +297,12 @@ class CheckpointCoordinator:
         self.history.under_way(checkpoint_id).acknowledged(*pending.plan.acknowledge[attempt], metrics, now_ms)
         return [] if pending.waits_for else self._publish(pending, now_ms)
 
-    def _late(self, checkpoint_id: int, snapshots: Mapping[str, StoredSnapshot]) -> list[Decision]:
-        """A part of a checkpoint that is decided; of one that was completed it can only be a repetition."""
-        kept = {known.checkpoint_id for known in self._completed.kept}
-        base, was_completed = self._decided.get(checkpoint_id, (self.base, checkpoint_id in kept))
-        return [] if was_completed else self._discard_given(base, snapshots)
+    def _late(
+        self, attempt: TaskAddress, checkpoint_id: int, snapshots: Mapping[str, StoredSnapshot]
+    ) -> list[Decision]:
+        """A part of a checkpoint that is decided; who has a part in a complete one can only have said it again."""
+        base, belonging = self._decided.get(checkpoint_id, (self.base, frozenset()))
+        return [] if attempt in belonging else self._discard_given(base, snapshots)
 
     def _discard_given(self, base: str, snapshots: Mapping[str, StoredSnapshot]) -> list[Decision]:
         """Delete what an attempt wrote for nothing, but not what others may refer to."""
@@ -388,6 +392,8 @@ class CheckpointCoordinator:
             commands += self._keep(completed, now_ms)
         if what.is_savepoint and what.stop is None:
             commands.append(AnswerSavepoint(what.request_id, what.location))
+        if what is self._stopping and self._suspended:
+            commands += self._answer_stop(_NOT_STOPPED)
         return commands + self._completed.sweep(self._pending) + self._begin_due(now_ms)
 
     def _keep(self, completed: CompletedCheckpoint, now_ms: int) -> list[Decision]:
@@ -447,7 +453,8 @@ class CheckpointCoordinator:
 
     def _decide(self, pending: PendingCheckpoint, was_completed: bool) -> None:
         del self._pending[pending.checkpoint_id]
-        self._decided[pending.checkpoint_id] = (pending.base, was_completed)
+        belonging = frozenset(pending.plan.acknowledge if was_completed else ())
+        self._decided[pending.checkpoint_id] = (pending.base, belonging)
         if len(self._decided) > _REMEMBERED:
             del self._decided[next(iter(self._decided))]
 

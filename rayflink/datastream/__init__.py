@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         ProcessJoinFunction as ProcessJoinFunction,
     )
     from rayflink.common.actor_pool import ActorPool as ActorPool
+    from rayflink.common.master_hook import MasterTriggerRestoreHook as MasterTriggerRestoreHook
     from rayflink.common.output_tag import OutputTag as OutputTag
     from rayflink.datastream.broadcast import (
         BroadcastConnectedStream as BroadcastConnectedStream,
@@ -129,6 +130,7 @@ else:
             ),
             "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
             "rayflink.common.actor_pool": "ActorPool",
+            "rayflink.common.master_hook": "MasterTriggerRestoreHook",
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.datastream.broadcast": "BroadcastConnectedStream BroadcastStream",
             "rayflink.datastream.async_data_stream": "AsyncDataStream",

@@ -14,6 +14,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, shorten
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions import SourceFunction
+from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.source import Source
@@ -90,6 +91,7 @@ class StreamExecutionEnvironment(FaultTolerance):
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
         self._slot_resources = {}
+        self._master_hooks: list[MasterTriggerRestoreHook] = []
         self._time_characteristic = TimeCharacteristic.EventTime
         self._cached_streams: list[graph.Cached] = []
 
@@ -211,6 +213,21 @@ class StreamExecutionEnvironment(FaultTolerance):
         """
         del executable  # files keep the mode they have
         self._cached_files.append((name, os.path.abspath(file_path)))
+
+    def add_master_hook(self, hook: MasterTriggerRestoreHook) -> None:
+        """Have a hook called in the job's coordinator at each checkpoint, and when the job starts from one.
+
+        Raises:
+            TypeError: it is no hook.
+            ValueError: another hook has its identifier.
+        """
+        if not isinstance(hook, MasterTriggerRestoreHook):
+            found = type(hook).__name__
+            raise TypeError(f"a MasterTriggerRestoreHook is wanted, found a {found}; derive from that class")
+        name = hook.get_identifier()
+        if any(known.get_identifier() == name for known in self._master_hooks):
+            raise ValueError(f"a master hook {name!r} is registered already; give each an identifier of its own")
+        self._master_hooks.append(hook)
 
     def get_config(self) -> ExecutionConfig:
         """The options of execution, as methods."""
@@ -399,6 +416,7 @@ class StreamExecutionEnvironment(FaultTolerance):
             configuration={**self._configuration.to_dict(), **self._chosen(mode)},
             user_artifacts=tuple(self._cached_files),
             slot_resources=tuple(sorted(self._slot_resources.items())),
+            master_hooks=tuple(self._master_hooks),
         )
         plan = stream_graph(self._sinks, settings)
         if not get(options.AUTO_GENERATED_UIDS):

@@ -73,6 +73,7 @@ def job_graph(graph: StreamGraph, job_id: JobID | None = None) -> JobGraph:
         configuration=dict(graph.configuration),
         user_artifacts=graph.user_artifacts,
         slot_resources=graph.slot_resources,
+        master_hooks=graph.master_hooks,
     )
 
 

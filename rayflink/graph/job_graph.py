@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from rayflink.common.ids import JobID, JobVertexID, OperatorID
+from rayflink.common.master_hook import MasterTriggerRestoreHook
 
 from .attributes import NodeKind, ResourceSpec, ResultPartitionType
 from .errors import JobGraphVersionMismatch
@@ -209,6 +210,7 @@ class JobGraph:
         configuration: option key -> value.
         user_artifacts: distributed cache, (name, path).
         slot_resources: what a slot of a slot sharing group has, (group, resources); others have the defaults.
+        master_hooks: called in the coordinator at checkpoints.
         version: of the format.
     """
 
@@ -219,6 +221,7 @@ class JobGraph:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
     slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
+    master_hooks: tuple[MasterTriggerRestoreHook, ...] = ()
     version: int = JOB_GRAPH_VERSION
 
     @cached_property

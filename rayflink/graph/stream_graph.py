@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.master_hook import MasterTriggerRestoreHook
+
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .partitioners import Partitioner
 from .transformations import KeySelector, OperatorFactory
@@ -107,6 +109,7 @@ class StreamGraph:
         configuration: option key -> value, for the tasks.
         user_artifacts: distributed cache, (name, path).
         slot_resources: what a slot of a slot sharing group has, (group, resources).
+        master_hooks: called in the coordinator at checkpoints.
     """
 
     name: str
@@ -118,6 +121,7 @@ class StreamGraph:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
     slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
+    master_hooks: tuple[MasterTriggerRestoreHook, ...] = ()
 
     @cached_property
     def _by_id(self) -> dict[int, StreamNode]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.operators.broadcast_first import BroadcastFirst
 from rayflink.operators.sorted_input import SortedInput
 
@@ -59,6 +60,7 @@ class PlanSettings:
         configuration: option key -> value, for the tasks.
         user_artifacts: distributed cache, (name, path).
         slot_resources: what a slot of a slot sharing group has, (group, resources).
+        master_hooks: called in the coordinator at checkpoints.
     """
 
     name: str = "Flink Streaming Job"
@@ -70,6 +72,7 @@ class PlanSettings:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     user_artifacts: tuple[tuple[str, str], ...] = ()
     slot_resources: tuple[tuple[str, ResourceSpec], ...] = ()
+    master_hooks: tuple[MasterTriggerRestoreHook, ...] = ()
 
 
 def stream_graph(transformations: Iterable[Transformation], settings: PlanSettings | None = None) -> StreamGraph:
@@ -148,6 +151,7 @@ class _Translation:
             configuration=dict(settings.configuration),
             user_artifacts=settings.user_artifacts,
             slot_resources=settings.slot_resources,
+            master_hooks=settings.master_hooks,
         )
 
     def _translate(self, transformation: Transformation) -> Steps:

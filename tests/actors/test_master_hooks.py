@@ -11,6 +11,9 @@ from rayflink.actors.messages import TriggerCheckpoint
 from rayflink.actors.states import JobStatus
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.graph.job_graph import JobGraph
 from tests.actors.checkpointed_job import Checkpoints, S, told
 
 
@@ -102,3 +105,15 @@ def test_a_hook_that_fails_to_restore_or_reset_is_named() -> None:
         hooks.restore(3, {}, allow_unclaimed=False)
     with pytest.raises(HookError, match="'topics' failed to reset: OSError: gone"):
         hooks.reset()
+
+
+def test_a_program_registers_its_hooks_and_they_are_part_of_its_job() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment({})
+    env.add_master_hook(Noted())
+    with pytest.raises(ValueError, match="'topics' is registered already"):
+        env.add_master_hook(Noted())
+    with pytest.raises(TypeError, match="found a str; derive from that class"):
+        env.add_master_hook("topics")  # type: ignore[arg-type]
+    env.from_collection([1]).sink_to(CollectSink("out"))
+    graph = JobGraph.from_bytes(env.get_job_graph("hooked").to_bytes())
+    assert [hook.get_identifier() for hook in graph.master_hooks] == ["topics"]

@@ -169,6 +169,16 @@ def test_who_stops_a_job_that_does_not_stop_learns_where_the_savepoint_is(how: s
     assert answer.failure.startswith(f"a savepoint has been created at {FIRST}, but the job did not")
 
 
+def test_who_stops_a_job_that_fails_while_the_savepoint_is_published_is_answered_when_that_is_decided() -> None:
+    job = Checkpoints().run()
+    asked(job, StopMode.SUSPEND)
+    job.ack_all(1)
+    assert job.it.suspend(9) == []
+    *complete, answer = job.it.published(1, 10)
+    assert complete == told(CheckpointComplete(1))
+    assert isinstance(answer, AnswerSavepoint) and "the job did not stop with it" in answer.failure
+
+
 def manifest(number: int, kind: str = "checkpoint", job_id: str = JOB_ID) -> CheckpointManifest:
     assert kind in ("checkpoint", "savepoint")
     what = "savepoint" if kind == "savepoint" else "checkpoint"
