@@ -25,7 +25,6 @@ from .checkpoint_timing import CheckpointTiming
 from .commands import (
     AnswerSavepoint,
     CheckpointCommand,
-    CheckpointNotPublished,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -343,20 +342,20 @@ class CheckpointCoordinator:
             return self._discard_abandoned(checkpoint_id)
         return self._complete(pending, now_ms)
 
-    def not_published(self, event: CheckpointNotPublished, now_ms: int) -> list[Decision]:
+    def not_published(self, checkpoint_id: int, reason: str, now_ms: int, exists: bool = False) -> list[Decision]:
         """The metadata could not be written.
 
-        Where another coordinator has written it, nothing of its checkpoint is touched, and the job fails here.
+        Where it `exists`, as another coordinator has written it, that checkpoint is not touched, and the job fails.
         """
-        pending = self._pending.get(event.checkpoint_id)
+        pending = self._pending.get(checkpoint_id)
         if pending is None or not pending.publishing:
-            return self._discard_abandoned(event.checkpoint_id, event.exists)
-        if event.exists:
-            commands = self._abort(pending, AbortCause.FENCED, event.reason, now_ms)
-            commands += self._discard_abandoned(event.checkpoint_id, True)
-            return [*commands, FailJob(AbortCause.FENCED.told(event.reason))]
+            return self._discard_abandoned(checkpoint_id, exists)
+        if exists:
+            commands = self._abort(pending, AbortCause.FENCED, reason, now_ms)
+            commands += self._discard_abandoned(checkpoint_id, True)
+            return [*commands, FailJob(AbortCause.FENCED.told(reason))]
         pending.publishing = False
-        return self._abort(pending, AbortCause.NOT_PUBLISHED, event.reason, now_ms)
+        return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
 
     def _discard_abandoned(self, checkpoint_id: int, is_anothers: bool = False) -> list[Decision]:
         """What was given up while it was published; of another's folder only what our tasks have put there."""

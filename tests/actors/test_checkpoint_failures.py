@@ -6,7 +6,7 @@ import pytest
 
 from rayflink.actors.checkpoint_failures import AbortCause, FailJob
 from rayflink.actors.checkpoints import Decision
-from rayflink.actors.commands import CheckpointNotPublished, DiscardFiles
+from rayflink.actors.commands import DiscardFiles
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages import CheckpointAborted, CheckpointComplete
 from rayflink.state.snapshots import StoredSnapshot
@@ -88,7 +88,7 @@ def test_metadata_that_can_not_be_written_fails_the_checkpoint() -> None:
     job = Checkpoints(tolerable_failures=0).run()
     job.at(100)
     job.ack_all(1)
-    commands = job.it.not_published(CheckpointNotPublished(1, "read-only"), 120)
+    commands = job.it.not_published(1, "read-only", 120)
     assert commands[:-1] == GIVEN_UP and len(fails(commands)) == 1
     assert job.it.latest is None
 
@@ -97,7 +97,7 @@ def test_what_another_coordinator_has_published_is_left_alone_and_the_job_fails(
     job = Checkpoints().run()
     job.at(100)
     job.ack_all(1)
-    commands = job.it.not_published(CheckpointNotPublished(1, "it is there", exists=True), 120)
+    commands = job.it.not_published(1, "it is there", 120, exists=True)
     ours = DiscardFiles(BASE, ("chk-1/m0", "chk-1/m1", "chk-1/s"))
     assert commands[:-1] == [*told(CheckpointAborted(1)), ours]
     assert fails(commands) == ["Another coordinator of this job has published a checkpoint of this number: it is there"]

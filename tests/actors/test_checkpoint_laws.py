@@ -10,7 +10,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from rayflink.actors.checkpoints import Decision
 from rayflink.actors.commands import (
     AnswerSavepoint,
-    CheckpointNotPublished,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -136,7 +135,7 @@ class Life(RuleBasedStateMachine):
         number = min(self.publishing) if first else max(self.publishing)
         command = self.publishing.pop(number)
         if not works:
-            self.carry_out(self.job.it.not_published(CheckpointNotPublished(number, "full"), self.job.now))
+            self.carry_out(self.job.it.not_published(number, "full", self.job.now))
             return
         self.published.add(number)
         self.files.add(f"{command.base}/{command.path}")

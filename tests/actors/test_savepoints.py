@@ -8,7 +8,6 @@ from rayflink.actors.checkpoint_failures import FailJob
 from rayflink.actors.checkpoint_plan import CheckpointProperties
 from rayflink.actors.commands import (
     AnswerSavepoint,
-    CheckpointNotPublished,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -84,7 +83,7 @@ def test_a_savepoint_that_fails_in_the_coordinator_is_no_failure_of_the_job() ->
     job = Checkpoints(tolerable_failures=0, interval_ms=None).run()
     asked(job)
     job.ack_all(1)
-    assert job.it.not_published(CheckpointNotPublished(1, "full"), 5) == [
+    assert job.it.not_published(1, "full", 5) == [
         *told(CheckpointAborted(1)),
         DiscardFiles(FIRST, (), ""),
         AnswerSavepoint("r", "", "Failure to write the checkpoint's metadata: full"),
