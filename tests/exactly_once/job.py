@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rayflink.common import Encoder, WatermarkStrategy
@@ -36,6 +37,8 @@ from rayflink.datastream.window import TumblingEventTimeWindows
 TICK_MS = 20
 CHUNK = 500
 """Records of a batch once nothing is held back."""
+LOOK_EVERY = 10
+"""Records between two looks for the file `--crash`."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +154,26 @@ class LaneCursor:
         """Nothing is open."""
 
 
+class AskedToFail(Exception):
+    """Somebody made the file `--crash`."""
+
+
 class Running(KeyedProcessFunction):
-    """Counts and sums the positions of each key."""
+    """Counts and sums the positions of each key; fails once each time there is a file `crash`."""
+
+    def __init__(self, crash: str) -> None:
+        self._crash = crash
+        self._seen = 0
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self._sums = runtime_context.get_state(ValueStateDescriptor("sums"))
 
     def process_element(self, value: tuple[int, int], ctx: KeyedProcessFunction.Context) -> Iterable[str]:
+        self._seen += 1
+        if self._seen % LOOK_EVERY == 0 and os.path.exists(self._crash):
+            with suppress(FileNotFoundError):  # another subtask was first
+                os.unlink(self._crash)
+                raise AskedToFail(f"at {value}")
         count, total = self._sums.value() or (0, 0)
         count, total = count + 1, total + value[1]
         self._sums.update((count, total))
@@ -179,6 +195,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="folder of the part files")
     parser.add_argument("--release", required=True, help="file that ends the gentle rate")
+    parser.add_argument("--crash", default="", help="file that makes a function raise; it is removed first")
     parser.add_argument("--lanes", type=int, default=4)
     parser.add_argument("--keys", type=int, default=10, help="of each lane")
     parser.add_argument("--records", type=int, default=10_000, help="of each lane")
@@ -195,7 +212,7 @@ def write(env: StreamExecutionEnvironment, asked: argparse.Namespace) -> None:
     lanes = Lanes(asked.lanes, asked.records, asked.rate, asked.release)
     numbers = env.from_source(lanes, time, "lanes").uid("lanes")
     keyed = numbers.key_by(lambda record: record[0] * keys + record[1] % keys)
-    running = keyed.process(Running()).uid("running")
+    running = keyed.process(Running(asked.crash)).uid("running")
     windows = keyed.window(TumblingEventTimeWindows.of(asked.window)).process(InWindow()).uid("windows")
     form = FileSink.for_row_format(asked.out, Encoder.simple_string_encoder())
     form = form.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())

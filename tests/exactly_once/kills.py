@@ -4,8 +4,9 @@
 
 A round waits until a checkpoint is complete, then for a random moment of the next one, and kills with signal 9 what the
 seed says: a slot's process with all its tasks, the coordinator's process, or the raylet of the worker node, in whose
-place a new node comes. It is over when two more checkpoints are complete: the second began after the kill. After all
-rounds the source is released, the job must end by itself, and the verifier must find every line once.
+place a new node comes; or a function of the program raises. The round is over when two more checkpoints are complete:
+the second began after the kill. After all rounds the source is released, the job must end by itself, and the verifier
+must find every line once.
 
 Ends with 0 when it did and nothing is left on the machine, else with 1 and the round that failed.
 """
@@ -30,17 +31,21 @@ from tests.cluster import watching
 from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, processes, two_nodes
 from tests.leftovers import Watch
 
-VICTIMS = ("task", "coordinator", "raylet")
+VICTIMS = ("task", "coordinator", "raylet", "function")
 RECORDS_A_ROUND = 4_000
 """Of a lane, so that the source does not end while there are rounds left: 40 s at its rate."""
 
 
-def kill(victim: str, nodes: TwoNodes, chance: random.Random) -> str:
-    """Kill one process of that kind; which it was.
+def kill(victim: str, job: RunningJob, nodes: TwoNodes | None, chance: random.Random) -> str:
+    """Kill one process of that kind, or have a function raise; which it was.
 
     Raises:
         RoundFailed: there is none, or it did not go.
     """
+    if victim == "function":
+        job.crash()
+        return "a function"
+    assert nodes is not None, "processes are killed on a cluster"
     if victim == "raylet":
         return nodes.kill_raylet()
     candidates = processes(victim)
@@ -80,8 +85,11 @@ class Campaign:
     options: tuple[str, ...] = ()
 
 
-def run(campaign: Campaign, nodes: TwoNodes, folder: Path, say: Callable[[str], None]) -> bool:
+def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[[str], None]) -> bool:
     """Run the job through all rounds to its end; whether its output is exact.
+
+    Args:
+        nodes: None where the job runs in a process of its own, of which only functions raise.
 
     Raises:
         RoundFailed: a round, or the end, did not go as it has to.
@@ -94,11 +102,12 @@ def run(campaign: Campaign, nodes: TwoNodes, folder: Path, say: Callable[[str], 
     job.start()
     try:
         for number, (victim, wait_s) in enumerate(plan(campaign.rounds, campaign.seed, campaign.victims), start=1):
-            job.await_tasks(campaign.within_s)
+            if nodes is not None:
+                job.await_tasks(campaign.within_s)
             job.await_checkpoint(job.newest_checkpoint() + 1, campaign.within_s)
             time.sleep(wait_s)
             began, newest = time.monotonic(), job.newest_checkpoint()
-            what = kill(victim, nodes, chance)
+            what = kill(victim, job, nodes, chance)
             job.await_checkpoint(newest + 2, campaign.within_s)
             took.append(time.monotonic() - began)
             killed[victim] += 1

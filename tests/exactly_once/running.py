@@ -80,6 +80,8 @@ class RunningJob:
     folder: Path
     records: int
     options: list[str] = field(default_factory=list)
+    newest: int = 0
+    """The highest number of a complete checkpoint that was seen; those of a job that finished are deleted."""
 
     @property
     def shape(self) -> list[str]:
@@ -99,15 +101,17 @@ class RunningJob:
         }
         given = [f"{key}={value}" for key, value in options.items()] + self.options
         command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(RATE)]
-        command += ["--out", str(self.folder / "out"), "--release", str(self.folder / "release")]
+        for name in ("out", "release", "crash"):
+            command += [f"--{name}", str(self.folder / name)]
         command += [part for option in given for part in ("--option", option)]
         with (self.folder / "job.log").open("wb") as log:
             self._driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def newest_checkpoint(self) -> int:
-        """The number of the last complete checkpoint, 0 where there is none."""
+        """The number of the last complete checkpoint, 0 where there was none."""
         published = self.folder.glob("checkpoints/*/chk-*/_metadata")
-        return max((int(path.parent.name.removeprefix("chk-")) for path in published), default=0)
+        self.newest = max([self.newest, *(int(path.parent.name.removeprefix("chk-")) for path in published)])
+        return self.newest
 
     def await_checkpoint(self, number: int, within_s: float) -> None:
         """Wait until that checkpoint or a later one is complete.
@@ -128,6 +132,17 @@ class RunningJob:
         """Wait until coordinator and slots have a process each."""
         if not watching.eventually(lambda: len(processes("task")) == 2 and processes("coordinator"), within_s):
             raise RoundFailed(f"no two slots and a coordinator within {within_s:.0f} s: {watching.actors()}")
+
+    def crash(self) -> None:
+        """Make a function of it raise.
+
+        Raises:
+            RoundFailed: none did within half a minute.
+        """
+        asked = self.folder / "crash"
+        asked.touch()
+        if not watching.eventually(lambda: not asked.exists(), within_s=30):
+            raise RoundFailed("no function has raised within 30 s")
 
     def finish(self, within_s: float) -> None:
         """Release the source and wait for the end.
