@@ -34,6 +34,7 @@ class OperatorPlace:
     name: str
     parallelism: int
     max_parallelism: int
+    vertex_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

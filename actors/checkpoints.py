@@ -20,7 +20,6 @@ from .checkpoint_failures import AbortCause, FailJob, FailureCounter
 from .checkpoint_history import CheckpointHistory, CheckpointRecord, RestoredRecord
 from .checkpoint_plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
 from .checkpoint_settings import CheckpointSettings
-from .checkpoint_statistics import CheckpointMetrics
 from .checkpoint_timing import CheckpointTiming
 from .commands import (
     AnswerSavepoint,
@@ -33,7 +32,13 @@ from .commands import (
 from .completed_checkpoints import CompletedCheckpoint, CompletedCheckpoints
 from .exchange.frames import TaskAddress
 from .master_hooks import MasterHooks
-from .messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from .messages import (
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointComplete,
+    CheckpointDeclined,
+    TriggerCheckpoint,
+)
 from .pending_checkpoint import Acknowledged, PendingCheckpoint, files_of
 from .states import JobStatus
 
@@ -273,27 +278,21 @@ class CheckpointCoordinator:
 
     # what tasks and the shell say
 
-    def acknowledge(
-        self,
-        attempt: TaskAddress,
-        checkpoint_id: int,
-        snapshots: Mapping[str, StoredSnapshot],
-        metrics: CheckpointMetrics,
-        now_ms: int,
-    ) -> list[Decision]:
-        """An attempt has written its part of a checkpoint: operator id -> state."""
-        pending = self._pending.get(checkpoint_id)
+    def acknowledge(self, part: CheckpointAcknowledged, now_ms: int) -> list[Decision]:
+        """An attempt has written its part of a checkpoint."""
+        number = part.checkpoint_id
+        pending = self._pending.get(number)
         if pending is None:
-            return self._late(attempt, checkpoint_id, snapshots)
-        result = pending.acknowledge(attempt, snapshots)
+            return self._late(part.attempt, number, part.snapshots)
+        result = pending.acknowledge(part.attempt, part.snapshots, part.data_is_over)
         if result is Acknowledged.UNKNOWN:
-            return self._discard_given(pending.base, snapshots)
+            return self._discard_given(pending.base, part.snapshots)
         if result is Acknowledged.DUPLICATE:
             return []
-        if pending.base == self.base and self._completed.is_outdated(files_of(snapshots.values())):
-            vertex, subtask = pending.plan.acknowledge[attempt]
+        if pending.base == self.base and self._completed.is_outdated(files_of(part.snapshots.values())):
+            vertex, subtask = pending.plan.acknowledge[part.attempt]
             return self._abort(pending, AbortCause.OUTDATED, f"subtask {subtask} of vertex {vertex}", now_ms)
-        self.history.under_way(checkpoint_id).acknowledged(*pending.plan.acknowledge[attempt], metrics, now_ms)
+        self.history.under_way(number).acknowledged(*pending.plan.acknowledge[part.attempt], part.metrics, now_ms)
         return [] if pending.waits_for else self._publish(pending, now_ms)
 
     def _late(
@@ -314,16 +313,14 @@ class CheckpointCoordinator:
         self._completed.dereference(filter(is_shared, paths), self._pending)
         return [*([DiscardFiles(base, own)] if own else []), *self._completed.sweep(self._pending)]
 
-    def decline(
-        self, attempt: TaskAddress, checkpoint_id: int, reason: str, is_failure: bool, now_ms: int
-    ) -> list[Decision]:
-        """An attempt takes no part; `is_failure` unless it only was not there yet, or has ended."""
-        pending = self._pending.get(checkpoint_id)
-        if pending is None or pending.publishing or attempt not in pending.plan.acknowledge:
+    def decline(self, answer: CheckpointDeclined, now_ms: int) -> list[Decision]:
+        """An attempt takes no part."""
+        pending = self._pending.get(answer.checkpoint_id)
+        if pending is None or pending.publishing or answer.attempt not in pending.plan.acknowledge:
             return []
-        vertex, subtask = pending.plan.acknowledge[attempt]
-        cause = AbortCause.DECLINED if is_failure else AbortCause.NOT_READY
-        return self._abort(pending, cause, f"{reason} (vertex {vertex}, subtask {subtask})", now_ms)
+        vertex, subtask = pending.plan.acknowledge[answer.attempt]
+        cause = AbortCause.DECLINED if answer.is_failure else AbortCause.NOT_READY
+        return self._abort(pending, cause, f"{answer.reason} (vertex {vertex}, subtask {subtask})", now_ms)
 
     def task_ended(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
         """An attempt has ended: what still waits for it is given up."""

@@ -111,10 +111,18 @@ class CheckpointNotPublished:
     exists: bool = False
 
 
-Signal = (
-    SlotsGranted | SlotsRefused | TaskGone | DeploymentFailed | CommandLost | CancelRequested | StopRequested | Tick
-)
 CheckpointSignal = SavepointRequested | CheckpointPublished | CheckpointNotPublished
+Signal = (
+    SlotsGranted
+    | SlotsRefused
+    | TaskGone
+    | DeploymentFailed
+    | CommandLost
+    | CancelRequested
+    | StopRequested
+    | CheckpointSignal
+    | Tick
+)
 
 # job -> shell
 
@@ -218,4 +226,4 @@ class AnswerSavepoint:
 
 
 CheckpointCommand = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
-Command = RequestSlots | DeployTask | SendToTask | KillTask | EndJob
+Command = RequestSlots | DeployTask | KillTask | CheckpointCommand | EndJob

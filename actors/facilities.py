@@ -28,6 +28,7 @@ class Facilities:
         open_worker: makes workers in processes of their own; see `rayflink.operators.workers`. None: in this process.
         background: runs what may take long and is not the task's own work; None: at once, within the step.
         open_storage: the checkpoint storage at an address; None: as the scheme of the address says.
+        uploads: files a task stores at the same time, by threads; 0: one after the other, by the thread that writes.
         new_name: a name nobody else has, for a file.
     """
 
@@ -37,6 +38,7 @@ class Facilities:
     open_worker: Callable[[Any], Any] | None = None
     background: Callable[[Callable[[], None]], None] | None = None
     open_storage: Callable[[str], Storage] | None = None
+    uploads: int = 0
     new_name: Callable[[], str] = _random_name
 
 

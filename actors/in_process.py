@@ -10,20 +10,27 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from rayflink.common.logs import spoken_by
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.storage import Storage
+from rayflink.state.storages import open_storage
 
+from .checkpoint_files import discard, publish
 from .commands import (
+    AnswerSavepoint,
     CancelRequested,
     Command,
     DeployTask,
+    DiscardFiles,
     EndJob,
     JobResult,
     KillTask,
+    PublishCheckpoint,
     RequestSlots,
+    SavepointRequested,
     SendToTask,
     Signal,
     SlotsGranted,
@@ -37,6 +44,7 @@ from .facilities import Facilities
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
 from .progress import Progress
+from .recovery_path import start_of, storage_options
 from .slot_memory import SlotMemory
 from .task import StreamTask
 from .wiring import spill_folder
@@ -56,6 +64,8 @@ class InProcessCluster:
         wake: ends a `wait`, called by other threads; None: there are none, and nothing happens beside the steps.
     """
 
+    open_storage: Callable[[str], Storage]
+
     def __init__(
         self,
         graph: JobGraph,
@@ -67,12 +77,24 @@ class InProcessCluster:
     ) -> None:
         self.clock = clock
         self._wake = wake
-        self.job = JobMaster(graph, new_id, cached_files or {})
+        self.open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+        self.job = self.make_job(graph, new_id, cached_files or {})
+        self.answers: dict[str, AnswerSavepoint] = {}
+        self._savepoints: set[str] = set()
         self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
         self._last_report_ms = 0
+        self._ticked_for: int | None = None
         self._started = False
+
+    def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
+        """What decides; it begins from the checkpoint that `execution.state-recovery.path` names.
+
+        Raises:
+            StateError: that cannot be read.
+        """
+        return JobMaster(graph, new_id, cached_files, start=start_of(graph.configuration))
 
     def start(self) -> None:
         """Schedule the job."""
@@ -85,6 +107,12 @@ class InProcessCluster:
     def stop(self) -> None:
         """Let the sources end."""
         self._events.append(StopRequested())
+
+    def request_savepoint(self, request: SavepointRequested) -> None:
+        """Ask for a savepoint, once; `answers` holds what became of it, by its request's id."""
+        if request.request_id not in self._savepoints:
+            self._savepoints.add(request.request_id)
+            self._events.append(request)
 
     @cached_property
     def memory(self) -> SlotMemory:
@@ -133,7 +161,17 @@ class InProcessCluster:
             for task in self.tasks.values():
                 self.post(task.report())
             self.post(Tick())
+        elif self.tick_is_due(now):
+            self.post(Tick())
         return active
+
+    def tick_is_due(self, now_ms: int) -> bool:
+        """Whether the job has something to do by the clock; asked again only when that has been done."""
+        due = self.job.next_tick_ms
+        if due is None or due > now_ms or due == self._ticked_for:
+            return False
+        self._ticked_for = due
+        return True
 
     def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
         """One step of one task, and what follows from it."""
@@ -209,6 +247,12 @@ class InProcessCluster:
                 self.tell(command.attempt, command.message)
             elif isinstance(command, KillTask):
                 self.kill(command.attempt, "it did not stop in time")
+            elif isinstance(command, PublishCheckpoint):
+                self.post(publish(command, self.open_storage))
+            elif isinstance(command, DiscardFiles):
+                discard(command, self.open_storage)
+            elif isinstance(command, AnswerSavepoint):
+                self.answers[command.request_id] = command
             elif isinstance(command, EndJob):
                 for attempt in list(self.tasks):  # finished and not fetched, or never heard of again
                     self._drop(attempt)
@@ -222,12 +266,15 @@ class InProcessCluster:
 
     def facilities(self) -> Facilities:
         """What this process lends its tasks."""
-        return Facilities(self.memory.manager, wake=self._wake)
+        return Facilities(self.memory.manager, wake=self._wake, open_storage=self.open_storage)
 
     def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""
         now = self.clock.now_ms()
         due = self._last_report_ms + REPORT_INTERVAL_MS
+        next_tick = self.job.next_tick_ms
+        if next_tick is not None and next_tick != self._ticked_for:
+            due = min(due, next_tick)
         for task in self.tasks.values():
             deadline = task.deadline_ms()
             if deadline is not None:

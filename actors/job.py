@@ -16,8 +16,12 @@ from rayflink.common.errors import JobExecutionError, NotSerializable, described
 from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
 from .accumulated import Accumulated, Owner
+from .checkpoint_failures import FailJob
+from .checkpoints import Decision
 from .commands import (
     CancelRequested,
+    CheckpointNotPublished,
+    CheckpointPublished,
     Command,
     CommandLost,
     DeploymentFailed,
@@ -26,6 +30,7 @@ from .commands import (
     JobResult,
     KillTask,
     RequestSlots,
+    SavepointRequested,
     SendToTask,
     Signal,
     SlotsGranted,
@@ -39,13 +44,16 @@ from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
 from .executions import ExceptionEntry, Execution
 from .failover import Place
+from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import vertex_summaries
 from .job_metrics import JobMetrics
 from .job_restarts import JobRestarts
 from .messages import (
     CancelTask,
     CheckpointAcknowledged,
+    CheckpointComplete,
     CheckpointDeclined,
+    LastCheckpointAwaited,
     SplitRequest,
     StopTask,
     TaskFailure,
@@ -72,6 +80,7 @@ class JobMaster:
         new_id: gives 32 fresh hex digits a call.
         cached_files: name -> path of the distributed cache.
         chance: for the jitter of restarts.
+        start: from which checkpoints the job begins; None: from nothing.
     """
 
     def __init__(
@@ -80,6 +89,7 @@ class JobMaster:
         new_id: Callable[[], str],
         cached_files: Mapping[str, str],
         chance: Random | None = None,
+        start: JobStart | None = None,
     ) -> None:
         self.graph = graph
         self.status = JobStatus.INITIALIZING
@@ -99,7 +109,10 @@ class JobMaster:
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._watermark_groups = WatermarkGroups()
-        self._restarts = JobRestarts(graph, graph.configuration, False, chance or Random())
+        self.checkpoints = JobCheckpoints(
+            graph, start or JobStart(), self._enumerators, lambda: self.executions.values(), new_id
+        )
+        self._restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
         self._accumulated = Accumulated(self._restarts.are_possible)
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self._now_ms = 0
@@ -128,6 +141,8 @@ class JobMaster:
             return self._stop_sources()
         if isinstance(event, Tick):
             return self._tick(now_ms)
+        if isinstance(event, CheckpointPublished | CheckpointNotPublished | SavepointRequested):
+            return self._checkpoint_signal(event, now_ms)
         execution = self.executions.get(event.attempt)
         if execution is None or execution.state.is_terminal:
             return [] if execution is None else self._after_its_end(execution, event, now_ms)
@@ -146,8 +161,40 @@ class JobMaster:
             return self._aligned(execution, event)
         if isinstance(event, TaskReport):
             execution.metrics = event.metrics
-        assert isinstance(event, TaskReport | CheckpointAcknowledged | CheckpointDeclined)
-        return []
+            return []
+        if isinstance(event, CheckpointAcknowledged):
+            return self._decided(self.checkpoints.coordinator.acknowledge(event, now_ms), now_ms)
+        if isinstance(event, CheckpointDeclined):
+            return self._decided(self.checkpoints.coordinator.decline(event, now_ms), now_ms)
+        assert isinstance(event, LastCheckpointAwaited)
+        return self._decided(self.checkpoints.at_the_end(event.attempt, now_ms), now_ms)
+
+    # checkpoints
+
+    def _checkpoint_signal(
+        self, event: CheckpointPublished | CheckpointNotPublished | SavepointRequested, now_ms: int
+    ) -> list[Command]:
+        coordinator = self.checkpoints.coordinator
+        if isinstance(event, SavepointRequested):
+            return self._decided(coordinator.savepoint(event, now_ms), now_ms)
+        if isinstance(event, CheckpointPublished):
+            commands = self._decided(coordinator.published(event.checkpoint_id, now_ms), now_ms)
+        else:
+            given = (event.checkpoint_id, event.reason)
+            commands = self._decided(coordinator.not_published(*given, now_ms, event.exists), now_ms)
+        return commands + self._settle(now_ms)
+
+    def _decided(self, decisions: Iterable[Decision], now_ms: int) -> list[Command]:
+        """What the coordinator of checkpoints wants done; enumerators hear of complete ones."""
+        commands: list[Command] = []
+        for decision in decisions:
+            if isinstance(decision, FailJob):
+                commands += self._fail(None, TaskFailure("CheckpointFailed", decision.reason, ""), now_ms)
+                continue
+            if isinstance(decision, SendToTask) and isinstance(decision.message, CheckpointComplete):
+                self._enumerators.complete(decision.message.checkpoint_id)
+            commands.append(decision)
+        return commands
 
     # slots and deployment
 
@@ -155,9 +202,33 @@ class JobMaster:
         if self.status is not JobStatus.CREATED:
             return []
         self._become(JobStatus.RUNNING, now_ms)
+        return self._begin(list(self.executions.values()), True, now_ms)
+
+    def _begin(self, attempts: Sequence[Execution], whole: bool, now_ms: int) -> list[Command]:
+        """Deploy attempts, from the newest checkpoint where there is one; `whole` where they are all of the job."""
+        try:
+            states, decisions = self.checkpoints.restore(now_ms)
+            if whole:
+                for failure in self._enumerators.restore(states):
+                    self._remember(failure.operator, failure, now_ms)
+            else:
+                self._take_back(attempts)
+        except (Exception, SystemExit) as error:  # it does not fit, or whatever a user's enumerator or hook raises
+            failure = TaskFailure(type(error).__name__, f"the job cannot start: {described(error)}", "")
+            self._note("coordinator", 0, failure, now_ms)
+            return self._cancel_tasks(now_ms) + self._settle(now_ms)
         eager = self.graph.schedule_mode is ScheduleMode.EAGER
-        first = [e for e in self.executions.values() if eager or e.vertex.is_input]
-        return self._deploy(first, now_ms) + (self._stop_sources() if self._stopped else [])
+        first = [e for e in attempts if eager or e.vertex.is_input]
+        commands = self._decided(decisions, now_ms)
+        commands += self._deploy(first, now_ms) + self._deploy_ready_consumers(now_ms)
+        commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
+        return commands + (self._stop_sources() if self._stopped else [])
+
+    def _take_back(self, attempts: Iterable[Execution]) -> None:
+        """Splits their readers got since the newest checkpoint go back to the enumerators."""
+        for execution in attempts:
+            if execution.vertex.is_input:
+                self._enumerators.take_back(execution.vertex.head.operator_id, execution.subtask)
 
     def _stop_sources(self) -> list[Command]:
         return [SendToTask(e.attempt, StopTask()) for e in self._live() if e.vertex.is_input]
@@ -171,7 +242,7 @@ class JobMaster:
             execution.last_seen_ms = now_ms
             slot = slot_of(execution.vertex, execution.subtask)
             deployment = self._deployer.deployment(execution.vertex, execution.subtask, execution.number)
-            commands.append(DeployTask(slot, deployment))
+            commands.append(DeployTask(slot, self.checkpoints.equipped(deployment, execution)))
         return commands
 
     def _deploy_ready_consumers(self, now_ms: int) -> list[Command]:
@@ -335,42 +406,22 @@ class JobMaster:
         """Cancel what has to restart; the others of a job run on."""
         if self.status is JobStatus.RUNNING:
             self._become(JobStatus.RESTARTING, now_ms)
-        return self._cancel_tasks(now_ms, set(self._restarts.places)) + self._settle(now_ms)
+        commands = self._decided(self.checkpoints.coordinator.suspend(now_ms, "a task failed"), now_ms)
+        return commands + self._cancel_tasks(now_ms, set(self._restarts.places)) + self._settle(now_ms)
 
     def _restart(self, now_ms: int) -> list[Command]:
         """New attempts in the place of those that have ended."""
         places, whole = self._restarts.places, self._restarts.is_whole
-        try:
-            self._reset_enumerators(places, whole)
-        except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
-            self._restarts.begun()
-            failure = TaskFailure(type(error).__name__, f"an enumerator cannot go back: {described(error)}", "")
-            return self._fail(None, failure, now_ms)
         self._restarts.begun()
         former = {(e.vertex.id, e.subtask): e for e in self.executions.values()}
-        fresh = []
         for place in places:
             ended = former[place]
             self._accumulated.forget(ended.name)
-            renewed = Execution(self._deployer.renew(*place), ended.vertex, ended.subtask, ended.number + 1)
-            former[place] = renewed
-            fresh.append(renewed)
+            renewed = self._deployer.renew(*place)
+            former[place] = Execution(renewed, ended.vertex, ended.subtask, ended.number + 1)
         self.executions = {execution.attempt: execution for execution in former.values()}
         self._become(JobStatus.RUNNING, now_ms)
-        eager = self.graph.schedule_mode is ScheduleMode.EAGER
-        first = [e for e in fresh if eager or e.vertex.is_input]
-        commands = self._deploy(first, now_ms) + self._deploy_ready_consumers(now_ms)
-        return commands + (self._stop_sources() if self._stopped else [])
-
-    def _reset_enumerators(self, places: Iterable[Place], whole: bool) -> None:
-        if whole:
-            for failure in self._enumerators.restore({}):
-                self._remember(failure.operator, failure, self._now_ms)
-            return
-        for vertex_id, subtask in places:
-            vertex = self.graph.vertex(vertex_id)
-            if vertex.is_input:
-                self._enumerators.take_back(vertex.head.operator_id, subtask)
+        return self._begin([former[place] for place in places], whole, now_ms)
 
     def _note(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
         """A failure goes into the history, and a job that runs begins to fail."""
@@ -411,6 +462,8 @@ class JobMaster:
 
         One that restarts goes on once all that restart have ended, and the delay is over.
         """
+        if self.checkpoints.coordinator.undecided:  # whether it exists decides what is restored, and what is deleted
+            return []
         if self.status is JobStatus.RESTARTING:
             return self._restart(now_ms) if self._restarts.is_due(self.executions.values(), now_ms) else []
         if any(not e.state.is_terminal for e in self.executions.values()):
@@ -424,8 +477,16 @@ class JobMaster:
             JobStatus.CANCELLING: JobStatus.CANCELED,
         }
         self._become(ends[self.status], now_ms)
+        commands = self._decided(self.checkpoints.coordinator.job_ended(self.status, now_ms), now_ms)
         self.result = self._result(totals, now_ms)
-        return [EndJob(self.result)]
+        return [*commands, EndJob(self.result)]
+
+    @property
+    def next_tick_ms(self) -> int | None:
+        """When a `Tick` has something to do besides looking after silent tasks; None: not by the clock."""
+        if self.status is JobStatus.RESTARTING:
+            return self._restarts.due_ms
+        return self.checkpoints.coordinator.next_tick_ms if self.status is JobStatus.RUNNING else None
 
     def _tick(self, now_ms: int) -> list[Command]:
         commands: list[Command] = []
@@ -441,7 +502,10 @@ class JobMaster:
                 commands += self._kill(execution)
                 commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
         if self.status is JobStatus.RESTARTING:
-            commands += self._settle(now_ms)
+            return commands + self._settle(now_ms)
+        if self.status is JobStatus.RUNNING:
+            commands += self._decided(self.checkpoints.coordinator.tick(now_ms), now_ms)
+            commands += self._decided(self.checkpoints.last_if_due(now_ms), now_ms)
         return commands
 
     def _live(self) -> list[Execution]:

@@ -31,7 +31,8 @@ class JobRestarts:
         )
         self.places: tuple[Place, ...] = ()
         """The subtasks that are to restart, in the order of vertices and indexes."""
-        self._due_ms = 0
+        self.due_ms = 0
+        """When they may."""
         self.count = 0
         """Restarts so far."""
 
@@ -58,22 +59,22 @@ class JobRestarts:
             involved = self._failover.restarting((failed.vertex.id, failed.subtask), lambda dataset, subtask: True)
         together = {*self.places, *involved}
         self.places = tuple(place for place in self._everything if place in together)
-        self._due_ms = max(self._due_ms, now_ms + delay)
+        self.due_ms = max(self.due_ms, now_ms + delay)
         return True
 
     def restart_whole(self, now_ms: int) -> None:
         """Restart everything at once, though nothing failed."""
-        self.places, self._due_ms = self._everything, now_ms
+        self.places, self.due_ms = self._everything, now_ms
 
     def is_due(self, executions: Iterable[Execution], now_ms: int) -> bool:
         """Whether all that restart have ended, and the time has come."""
         waiting = set(self.places)
         left = (e for e in executions if (e.vertex.id, e.subtask) in waiting and not e.state.is_terminal)
-        return bool(waiting) and now_ms >= self._due_ms and next(left, None) is None
+        return bool(waiting) and now_ms >= self.due_ms and next(left, None) is None
 
     def begun(self) -> None:
         """They are being deployed."""
-        self.places, self._due_ms = (), 0
+        self.places, self.due_ms = (), 0
         self.count += 1
 
     @property

@@ -11,24 +11,32 @@ class LastCheckpoint:
 
     Args:
         checkpointing: whether checkpoints are taken by the clock; only then one is awaited after the end of data.
+        finished: all its data was worked before it began.
 
     Source: apache/flink FLIP-147 (checkpoints after tasks finished), FLIP-34 (stop with savepoint).
     """
 
-    def __init__(self, checkpointing: bool) -> None:
+    def __init__(self, checkpointing: bool, finished: bool = False) -> None:
         self._checkpointing = checkpointing
-        self._data_is_over = False
-        self._first: int | None = None
+        self._data_is_over = self._is_cut_short = False
+        self._first: int | None = 0 if finished else None
         self._suspended_by: int | None = None
         self.awaited = False
         """Whether the task has to wait for a checkpoint before it ends."""
-        self.cut = False
-        """Whether it ends in the middle of its data: nothing of it is worked any more."""
+        self.cut = finished
+        """Whether nothing of its data is worked any more: it ends in the middle of it, or had ended before."""
 
     @property
     def is_suspended(self) -> bool:
         """Whether it waits, in the middle of its data, until the savepoint that stops it is complete."""
         return self._suspended_by is not None
+
+    def is_over_in(self, checkpoint_id: int) -> bool:
+        """Whether all data was worked when the task took its part of that checkpoint, and not only for this time."""
+        return self._comes_after(checkpoint_id) and not self._is_cut_short
+
+    def _comes_after(self, checkpoint_id: int) -> bool:
+        return self._first is not None and checkpoint_id >= self._first
 
     def data_over(self) -> bool:
         """All its data is worked; whether a checkpoint has to be asked for."""
@@ -41,13 +49,13 @@ class LastCheckpoint:
         if self._data_is_over and self._first is None:
             self._first = barrier.checkpoint_id
         if barrier.stop is not None:
-            self.awaited = True
+            self.awaited = self._is_cut_short = True
         if barrier.stop is StopMode.SUSPEND:
             self._suspended_by = barrier.checkpoint_id
 
     def complete(self, checkpoint_id: int) -> None:
         """A checkpoint is durable."""
-        if self._first is not None and checkpoint_id >= self._first:
+        if self._comes_after(checkpoint_id):
             self.awaited = False
         if checkpoint_id == self._suspended_by:
             self._suspended_by = None
@@ -57,6 +65,7 @@ class LastCheckpoint:
         """A checkpoint will never be complete: a task that was suspended for it goes on."""
         if checkpoint_id == self._suspended_by:
             self._suspended_by = None
+            self._is_cut_short = False
             self.awaited = self._data_is_over and self._checkpointing
 
 

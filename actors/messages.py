@@ -147,12 +147,17 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAcknowledged:
-    """A task's part of a checkpoint is written: operator id -> state, and how long it took."""
+    """A task's part of a checkpoint is written: operator id -> state, and how long it took.
+
+    Args:
+        data_is_over: all data of the task was worked, so that nothing is left to do for who starts from it.
+    """
 
     attempt: TaskAddress
     checkpoint_id: int
     snapshots: Mapping[str, StoredSnapshot]
     metrics: CheckpointMetrics = CheckpointMetrics()
+    data_is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

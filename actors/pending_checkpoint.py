@@ -50,6 +50,7 @@ class PendingCheckpoint:
     publishing: bool = False
     manifest: CheckpointManifest | None = None
     _given: dict[TaskAddress, Mapping[str, StoredSnapshot]] = field(default_factory=dict)
+    _over: set[tuple[str, int]] = field(default_factory=set)
 
     def barrier(self, unaligned: bool) -> CheckpointBarrier:
         """What divides its records from later ones; a savepoint's is always aligned."""
@@ -57,13 +58,17 @@ class PendingCheckpoint:
         what = self.properties
         return CheckpointBarrier(self.checkpoint_id, self.timestamp, aligned, what.location, what.stop)
 
-    def acknowledge(self, attempt: TaskAddress, snapshots: Mapping[str, StoredSnapshot]) -> Acknowledged:
+    def acknowledge(
+        self, attempt: TaskAddress, snapshots: Mapping[str, StoredSnapshot], data_is_over: bool = False
+    ) -> Acknowledged:
         """An attempt has written its part: operator id -> state."""
         if attempt in self._given:
             return Acknowledged.DUPLICATE
         if attempt not in self.plan.acknowledge:
             return Acknowledged.UNKNOWN
         self._given[attempt] = snapshots
+        if data_is_over:
+            self._over.add(self.plan.acknowledge[attempt])
         return Acknowledged.SUCCESS
 
     @property
@@ -113,7 +118,8 @@ class PendingCheckpoint:
             parallelism=place.parallelism,
             max_parallelism=place.max_parallelism,
             subtasks=tuple(map(given.get, range(place.parallelism))),
-            finished=self.plan.finished.get(place.operator_id, frozenset()),
+            finished=self.plan.finished.get(place.operator_id, frozenset())
+            | {subtask for vertex, subtask in self._over if vertex == place.vertex_id},
             coordinator=self.enumerators.get(place.operator_id),
         )
 

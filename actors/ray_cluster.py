@@ -14,9 +14,12 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
+from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.errors import StateError
 
+from .commands import SavepointRequested
 from .coordinator_actor import Submission, coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
@@ -67,6 +70,14 @@ class JobHandle:
         """Let the sources end, then the job finish."""
         self._ask(self._coordinator.stop.remote(), "stop")
 
+    def savepoint(
+        self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float
+    ) -> tuple[str, str] | None:
+        """Address of a savepoint, and why there is none; None where it is not known within `timeout_s`."""
+        asked = self._coordinator.savepoint.remote(SavepointRequested(request_id, directory, stop), timeout_s)
+        answer = self._ask(asked, "savepoint", timeout_s + self._ask_timeout_s)
+        return None if answer is None else (answer.location, answer.failure)
+
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""
         return dict(self._read(self._ask(self._coordinator.accumulators.remote(), "accumulators")))
@@ -112,6 +123,8 @@ class JobHandle:
         except RayTaskError as error:
             reason = f"could not answer {what!r}: {type(error.cause).__name__}: {error.cause}"
             remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
+            if what == "start" and isinstance(error.cause, StateError):
+                raise error.cause from None
             if what == "start":
                 reason = f"could not start: {type(error.cause).__name__}: {error.cause}"
                 remedy = "every module of the program must be importable on all nodes of the cluster"

@@ -12,7 +12,8 @@ import re
 import sys
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache, partial
 from typing import Any
 
 import ray
@@ -25,18 +26,24 @@ from rayflink.common.errors import described
 from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
+from rayflink.state.storages import open_storage
 
 from .acceptance import Appointment, TaskSubmissionError, without_code
+from .checkpoint_files import discard, publish
 from .commands import (
+    AnswerSavepoint,
     CancelRequested,
     Command,
     CommandLost,
     DeploymentFailed,
     DeployTask,
+    DiscardFiles,
     EndJob,
     JobResult,
     KillTask,
+    PublishCheckpoint,
     RequestSlots,
+    SavepointRequested,
     SendToTask,
     Signal,
     SlotsGranted,
@@ -57,6 +64,7 @@ from .ray_metrics import PrometheusReports
 from .ray_resources import cluster_has
 from .ray_spills import may_spill, remove_spills_of
 from .ray_task import Surroundings
+from .recovery_path import start_of, storage_options
 from .reports import read_reports
 from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
@@ -85,6 +93,12 @@ class Coordinator:
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._slots: dict[Slot, Any] = {}
+        self._dead: set[Any] = set()
+        self._made = 0
+        self._answers: dict[str, AnswerSavepoint] = {}
+        self._asked: set[str] = set()
+        self._answered = threading.Condition()
+        self._storage_work = ThreadPoolExecutor(1, "checkpoint-files")
         self._actors: dict[TaskAddress, Any] = {}
         self._nodes: dict[TaskAddress, str] = {}
         self._leader_id = os.urandom(16).hex()
@@ -117,7 +131,9 @@ class Coordinator:
         self._program = ray.put(submission.program)
         self._settings = JobSettings.of(graph.configuration)
         self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
-        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files)
+        self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+        start = start_of(graph.configuration)
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
         self._blueprint = actor_class(max(tenants(graph).values()))
@@ -136,6 +152,17 @@ class Coordinator:
     def stop(self) -> None:
         """Let the sources end."""
         self._events.put(StopRequested())
+
+    def savepoint(self, request: SavepointRequested, timeout_s: float) -> AnswerSavepoint | None:
+        """Take a savepoint, or wait on for one that was asked for; None when it takes longer than `timeout_s`."""
+        if request.request_id not in self._answers and request.request_id not in self._asked:
+            self._asked.add(request.request_id)
+            self._events.put(request)
+        with self._answered:
+            self._answered.wait_for(lambda: request.request_id in self._answers or self._ended.is_set(), timeout_s)
+        if request.request_id not in self._answers and self._ended.is_set():
+            return AnswerSavepoint(request.request_id, "", "the job has ended")
+        return self._answers.get(request.request_id)
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
@@ -254,6 +281,13 @@ class Coordinator:
             return
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
 
+    def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
+        """In order, beside the decisions: a slow storage holds up no heartbeat."""
+        if isinstance(command, PublishCheckpoint):
+            self._storage_work.submit(lambda: self._events.put(publish(command, self._open_storage)))
+        else:
+            self._storage_work.submit(discard, command, self._open_storage)
+
     def _tick(self, now: float) -> None:
         self._job.job_metrics()
         self._prometheus.report(self._job.metrics.group, now)
@@ -286,9 +320,17 @@ class Coordinator:
             elif isinstance(command, KillTask):
                 actor = self._actors.get(command.attempt)
                 if actor is not None:
+                    self._dead.add(actor)
                     ray.kill(actor)
+            elif isinstance(command, PublishCheckpoint | DiscardFiles):
+                self._work_on_files(command)
+            elif isinstance(command, AnswerSavepoint):
+                with self._answered:
+                    self._answers[command.request_id] = command
+                    self._answered.notify_all()
             elif isinstance(command, EndJob):
                 self._release()
+                self._storage_work.shutdown()
                 self._result = command.result
 
     def _send(self, attempt: TaskAddress, message: ToTask) -> None:
@@ -326,15 +368,17 @@ class Coordinator:
         """Make all processes first, so that each task can be told its peers."""
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
+        for attempt in self._actors.keys() - self._job.executions.keys():  # of attempts that others have followed
+            del self._actors[attempt], self._nodes[attempt]
         node_of = placement_group_table(group)["bundles_to_node_id"]
         host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
         made = []
         for command in deploys:
             slot, deployment = command.slot, command.deployment
             try:
-                node = node_of[self._bundles[slot]]
+                node = node_of.get(self._bundles[slot], "")  # of a bundle that is lost, none is known yet
                 announce(deployment, host_of.get(node, node))
-                if slot not in self._slots:
+                if slot not in self._slots or self._slots[slot] in self._dead:
                     self._slots[slot] = self._make_actor(slot, group)
             except Exception as error:  # whatever Ray refuses
                 self._events.put(could_not_deploy(deployment, error))
@@ -352,8 +396,9 @@ class Coordinator:
     def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
         job_id, submission = self._job.graph.id, self._submission
         bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
+        self._made += 1
         blueprint = self._blueprint.options(
-            name=f"{job_id}/{slot}",
+            name=f"{job_id}/{slot}/{self._leader_id[:6]}{self._made}",
             namespace=submission.namespace,
             num_cpus=bundle.pop("CPU"),
             num_gpus=bundle.pop("GPU", 0),
@@ -381,11 +426,13 @@ class Coordinator:
         actor.__ray_ready__.remote().future().add_done_callback(is_there)
         submission = actor.submit.remote(self._program, without_code(deployment), command.slot, around)
         submission.future().add_done_callback(submitted)
-        self._watch(actor.run.remote(attempt), attempt)
+        self._watch(actor.run.remote(attempt), attempt, actor)
 
-    def _watch(self, running: Any, attempt: TaskAddress) -> None:
+    def _watch(self, running: Any, attempt: TaskAddress, actor: Any) -> None:
         def ended(future: Any) -> None:
             error = future.exception()
+            if isinstance(error, RayActorError):
+                self._dead.add(actor)
             if error is not None:
                 self._events.put(TaskGone(attempt, cause_of_death(error)))
             else:

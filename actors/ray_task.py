@@ -7,9 +7,10 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import ray
@@ -20,6 +21,7 @@ from rayflink.common.logs import bind, get_logger, spoken_by
 from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
+from rayflink.state.storages import open_storage
 
 from .acceptance import LoadedProgram, TaskSubmissionError
 from .envelopes import split_envelope
@@ -31,6 +33,7 @@ from .progress import Mail, Progress
 from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
 from .ray_workers import RayWorker
+from .recovery_path import storage_options
 from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory
@@ -45,6 +48,8 @@ LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
 COLLECT_EVERY_S = 10.0
 """Cyclic garbage is looked for this often; reference counts do the rest at once."""
+SNAPSHOT_UPLOADS = 4
+"""Files of a snapshot that are stored at the same time."""
 YOUNG_OBJECTS = 100_000
 """Among objects that are there since the last look it is looked for once there are so many more than were then."""
 
@@ -83,6 +88,8 @@ class Premises:
         self.tasks: dict[TaskAddress, RayTask] = {}
         self.memory: SlotMemory | None = None
         self._early: dict[TaskAddress, list[Envelope]] = {}
+        self._ended: set[TaskAddress] = set()
+        self._background = ThreadPoolExecutor(2, "snapshots")
         self._changed = threading.Condition()
         self._collected_at = time.monotonic()
         self._frozen_garbage = False
@@ -106,9 +113,40 @@ class Premises:
             self._changed.wait_for(lambda: attempt in self.tasks)
             return self.tasks[attempt]
 
+    def let_go(self, attempt: TaskAddress) -> None:
+        """An attempt is over; what still comes for it is for nobody."""
+        with self._changed:
+            self.tasks.pop(attempt, None)
+            self._ended.add(attempt)
+
+    def has_ended_here(self, attempt: TaskAddress) -> bool:
+        """Whether an attempt was here and is over."""
+        return attempt in self._ended
+
+    def lent_to(self, deployment: TaskDeployment, wake: Callable[[], None]) -> Facilities:
+        """What the process lends one of its tasks.
+
+        Raises:
+            ConfigError: the parts of the slot's memory do not fit the whole.
+        """
+        return Facilities(
+            self.memory_of(deployment).manager,
+            halt_process,
+            wake,
+            RayWorker,
+            self._in_background,
+            lru_cache(partial(open_storage, options=storage_options(deployment.config))),
+            uploads=SNAPSHOT_UPLOADS,
+        )
+
+    def _in_background(self, work: Callable[[], None]) -> None:
+        self._background.submit(work)
+
     def deliver(self, envelope: Envelope) -> None:
         """Give an envelope to its receiver, which may not be here yet."""
         with self._changed:
+            if envelope.receiver in self._ended:
+                return
             task = self.tasks.get(envelope.receiver)
             if task is None:
                 self._early.setdefault(envelope.receiver, []).append(envelope)
@@ -252,8 +290,8 @@ class RayTask:
         try:
             whole = self._premises.program.whole(program, deployment)
             self._unseal()
+            lent = self._premises.lent_to(deployment, self._wake.set)
             memory = self._premises.memory_of(deployment)
-            lent = Facilities(memory.manager, halt_process, self._wake.set, RayWorker)
             task = StreamTask(whole, SystemClock(), self._mailbox, facilities=lent)
             task.metrics.located(self._premises.place["host"], self._premises.process_id)
             memory.report_in(task.metrics.group.group)
@@ -363,6 +401,7 @@ class RayTask:
         neighbour = self._premises.tasks.get(envelope.receiver)
         if neighbour is not None:
             neighbour.receive(envelope)
+        if neighbour is not None or self._premises.has_ended_here(envelope.receiver):
             self._returned.append(envelope.receiver)
             return
         header, bodies = split_envelope(envelope)

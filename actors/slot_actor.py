@@ -58,8 +58,9 @@ class SlotActor:
 
     @ray.method(concurrency_group="control")
     def command(self, attempt: TaskAddress, message: bytes) -> None:
-        """A command of the coordinator to one of the tasks."""
-        self._premises.tasks[attempt].command(message)
+        """A command of the coordinator to one of the tasks; one that has ended needs none."""
+        if not self._premises.has_ended_here(attempt):
+            self._premises.tasks[attempt].command(message)
 
     @ray.method(concurrency_group="control")
     def stack(self) -> str:
@@ -85,7 +86,10 @@ class SlotActor:
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
-        self._premises.task(attempt).run()
+        try:
+            self._premises.task(attempt).run()
+        finally:
+            self._premises.let_go(attempt)
 
     def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
         call = self._coordinator.printed.remote(texts)

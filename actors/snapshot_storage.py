@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from rayflink.common import options
 from rayflink.common.batches import CheckpointBarrier
-from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
+from rayflink.state.snapshots import Blob, InlineSnapshots, OperatorSnapshot, SnapshotReader, loaded
+from rayflink.state.storages import open_storage
 
 from .facilities import Facilities
 from .messages import TaskDeployment
@@ -13,25 +19,70 @@ from .snapshot_writing import FinishedWriter
 
 
 class InMessages(InlineSnapshots):
-    """Keeps all parts in the message to the coordinator."""
+    """Keeps all parts in the message to the coordinator, which keeps them in memory: for small state only.
 
-    written_bytes = 0
+    Args:
+        checkpoint_id: number of the checkpoint.
+        most_bytes: of all parts together.
+
+    Source: apache/flink MemCheckpointStreamFactory.
+    """
+
+    def __init__(self, checkpoint_id: int, most_bytes: int) -> None:
+        super().__init__(checkpoint_id, is_savepoint=True)
+        self._most_bytes = most_bytes
+        self.bytes_written = 0
+
+    def put(self, data: bytes) -> Blob:
+        """The bytes.
+
+        Raises:
+            ConfigError: they are too many.
+        """
+        self.bytes_written += len(data)
+        if self.bytes_written > self._most_bytes:
+            raise ConfigError(
+                options.MAX_INLINE_STATE.key,
+                f"a snapshot of more than {self._most_bytes} bytes",
+                f"{self._most_bytes} at most, since it is kept in the memory of the coordinator",
+                f"set {options.CHECKPOINT_DIRECTORY.key} to a directory that every node reaches",
+            )
+        return data
+
+    def put_file(self, local: Path, shared: bool) -> Blob:
+        """The bytes of the file; raises as `put`."""
+        return self.put(local.read_bytes())
 
     def finish(self) -> None:
         """Nothing to wait for."""
 
-    def abort(self) -> None:
+    def abort(self) -> tuple[str, ...]:
         """Nothing was written."""
+        return ()
 
 
 def snapshot_writer(deployment: TaskDeployment, lent: Facilities, barrier: CheckpointBarrier) -> FinishedWriter:
     """Of the parts of a checkpoint or savepoint."""
-    del deployment, lent
-    return InMessages(barrier.checkpoint_id, True)
+    get, number = Configuration.from_dict(deployment.config).get, barrier.checkpoint_id
+    base = barrier.savepoint or deployment.checkpoint_base
+    if not base:
+        return InMessages(number, get(options.MAX_INLINE_STATE).bytes)
+    inline = get(options.CHECKPOINT_INLINE_THRESHOLD).bytes
+    make = SnapshotPlace.of_savepoint if barrier.savepoint else SnapshotPlace.of_checkpoint
+    storage = (lent.open_storage or open_storage)(base)
+    return SnapshotFileWriter(storage, make(number, inline), lent.uploads, lent.new_name)
 
 
 def restored_snapshots(deployment: TaskDeployment, lent: Facilities) -> Mapping[str, tuple[OperatorSnapshot, ...]]:
-    """Operator id -> what it starts from."""
-    del lent
-    reader = InMessages()
+    """Operator id -> what it starts from.
+
+    Raises:
+        StorageError, DamagedFileError: it cannot be read.
+    """
+    reader: SnapshotReader = InlineSnapshots()
+    if deployment.restore_base:
+        reader = SnapshotFileReader((lent.open_storage or open_storage)(deployment.restore_base))
     return {name: tuple(loaded(part, reader) for part in parts) for name, parts in deployment.restore.items()}
+
+
+__all__ = ["InMessages", "restored_snapshots", "snapshot_writer"]

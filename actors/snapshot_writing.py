@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,16 +22,16 @@ class FinishedWriter(SnapshotWriter, Protocol):
     """A `SnapshotWriter` as the one who made it uses it."""
 
     @property
-    def written_bytes(self) -> int:
-        """Bytes stored in files."""
+    def bytes_written(self) -> int:
+        """Bytes of all parts that were put."""
         ...
 
     def finish(self) -> None:
         """Return when everything is durable; raises as `put`."""
         ...
 
-    def abort(self) -> None:
-        """Delete what was written."""
+    def abort(self) -> Sequence[str]:
+        """Delete what was written; the files that are left."""
         ...
 
 
@@ -116,11 +116,11 @@ class SnapshotWriting:
                     if not self._is_given_up(number):
                         snapshots[operator_id] = stored(snapshot, writer)
                 writer.finish()
-                size = writer.written_bytes
+                size = writer.bytes_written
                 if self._is_given_up(number):
-                    writer.abort()
+                    _abort(writer)
             except Exception:
-                writer.abort()
+                _abort(writer)
                 raise
         except Exception as error:  # a full storage, or whatever a user's class raises while it is pickled
             failure = str(error) if isinstance(error, RayflinkError) else described(error)
@@ -135,6 +135,12 @@ class SnapshotWriting:
         whole = sum(snapshot.size_bytes for snapshot in snapshots.values())
         measured = replace(metrics, async_ms=took, state_bytes=whole, written_bytes=size)
         return SnapshotWritten(number, {} if failure else snapshots, measured, failure)
+
+
+def _abort(writer: FinishedWriter) -> None:
+    left = writer.abort()
+    if left:
+        log.warning("files of checkpoint %d are left behind: %s", writer.checkpoint_id, ", ".join(left))
 
 
 __all__ = ["FinishedWriter", "SnapshotWriting", "SnapshotWritten"]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from rayflink.common.batches import (
+    MAX_TIMESTAMP,
     ArrowBatch,
     CancelCheckpointMarker,
     CheckpointBarrier,
@@ -67,6 +68,7 @@ from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
 from .task_checkpoints import TaskCheckpoints
 from .task_metrics import TaskMetrics
+from .waiting import reasons_to_wait
 from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
 from .worked_buffer import WorkedBuffer
 
@@ -160,8 +162,10 @@ class StreamTask:
                 self._peers.say(producer, frame)
             if self._cancel_waits():
                 self._cancel()
-            else:
-                self._become(ExecutionState.RUNNING)
+                return
+            self._become(ExecutionState.RUNNING)
+            if self.deployment.finished:
+                self._pass_end()
         except (Exception, SystemExit) as error:
             self._fail(error)
 
@@ -236,22 +240,14 @@ class StreamTask:
         """What keeps the task from going on, for people."""
         if self.state is not ExecutionState.RUNNING:
             return f"is {self.state.value}"
-        reasons = []
+        reasons = reasons_to_wait(self._chain, self._gate, self._checkpoints.last)
         if self._outputs_full():
-            reasons.append("outputs are full, waits for credit")
-        if not self._chain.takes_records():
-            reasons.append("waits for work that it has given out")
+            reasons.insert(0, "outputs are full, waits for credit")
         if self._closed:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
-            reasons.append(f"has finished, waits until {len(unsent)} partitions are fetched")
+            reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
         elif self._source is not None:
             reasons.append("waits for its source to give records")
-        elif self._chain.idle and self._buffer.empty:
-            missing = [c.index for c in self._gate.channels if not c.queue and c.state.value != "finished"]
-            held = [c.index for c in self._gate.channels if c.blocked]
-            reasons.append(f"waits for input on channels {missing}")
-            if held:
-                reasons.append(f"holds back channels {held} for a barrier")
         due = self.deadline_ms()
         return "; ".join(reasons) + (f"; has something to do at {due}" if due is not None else "")
 
@@ -375,6 +371,8 @@ class StreamTask:
         return fired
 
     def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:
+        if self._checkpoints.last.cut and not isinstance(event, CheckpointBarrier | EndOfPartition):
+            return
         if isinstance(event, Watermark):
             self._feed(self._valve.watermark(channel, event.timestamp))
         elif isinstance(event, WatermarkStatus):
@@ -410,6 +408,15 @@ class StreamTask:
         if ends and self._in_supersteps:
             self._gate.unblock()
         return ends
+
+    def _pass_end(self) -> None:
+        """All was done before the checkpoint that the task starts from: its consumers are told, and that is all."""
+        for writer in self._writers:
+            writer.broadcast(Watermark(MAX_TIMESTAMP))
+            writer.broadcast(EndOfData())
+        self._quiesced = True
+        if self._source is not None:
+            self._source.ended = self._ending = True
 
     def _input_ended(self, channel: int, input_index: int) -> None:
         ended = self._ended_inputs.setdefault(input_index, set())

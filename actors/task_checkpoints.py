@@ -55,7 +55,7 @@ class TaskCheckpoints:
         self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(len(gate.channels))
         self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
         self._writing = writing
-        self.last = LastCheckpoint(deployment.checkpointing)
+        self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
         """The coordinator begins a checkpoint here: at a source, or where every producer has finished.
@@ -137,7 +137,8 @@ class TaskCheckpoints:
         if written.failure:
             self.decline(number, f"its snapshot could not be written: {written.failure}")
         else:
-            self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics))
+            is_over = self.last.is_over_in(number)
+            self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics, is_over))
 
     def data_over(self) -> None:
         """All data of the task is worked; the coordinator is told where the task waits for a checkpoint."""

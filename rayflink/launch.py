@@ -25,6 +25,7 @@ from rayflink.common.job_execution_result import DetachedJobExecutionResult, Job
 from rayflink.common.job_status import JobStatus
 from rayflink.common.live_table import is_terminal, progress_shown
 from rayflink.common.python_files import check_python_file, put_on_path
+from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import rows_go_to
@@ -186,6 +187,26 @@ class LocalJobClient(SubmittedJob):
         self._unasked.detach()
         self._cluster.cancel()
 
+    def _ask_savepoint(
+        self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
+    ) -> tuple[str, str] | None:
+        from rayflink.actors.commands import SavepointRequested
+
+        cluster = self._cluster
+        self._unasked.detach()
+        cluster.request_savepoint(SavepointRequested(request_id, directory, stop))
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._turning, rows_go_to(self._rows):
+            while request_id not in cluster.answers:
+                if cluster.result is not None:
+                    return "", "the job has ended"
+                if until is not None and time.monotonic() >= until:
+                    return None
+                if not cluster.turn():
+                    cluster.pause()
+        answer = cluster.answers[request_id]
+        return answer.location, answer.failure
+
     def _accumulators(self) -> dict[str, Any]:
         return self._cluster.job.accumulators()
 
@@ -217,6 +238,15 @@ class _JobOnRay(SubmittedJob):
 
     def _cancel(self) -> None:
         self._job.cancel()
+
+    def _ask_savepoint(
+        self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
+    ) -> tuple[str, str] | None:
+        wait_s = 1.0 if timeout_s is None else timeout_s
+        while (answer := self._job.savepoint(request_id, directory, stop, wait_s)) is None:
+            if timeout_s is not None:
+                return None
+        return answer
 
     def _accumulators(self) -> dict[str, Any]:
         return self._job.accumulators()

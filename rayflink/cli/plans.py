@@ -45,6 +45,9 @@ class PlannedJob(JobClient):
     def _accumulators(self) -> dict[str, Any]:
         return {}
 
+    def _ask_savepoint(self, *asked: Any) -> tuple[str, str]:
+        return "", "the job is only planned, and does not run"
+
     def _ask_result(self, timeout_s: float | None, on_progress: Any = None) -> JobExecutionResult:
         return JobExecutionResult(self.job.id, 0)
 

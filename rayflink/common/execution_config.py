@@ -185,7 +185,7 @@ class ExecutionConfig:
         return self._configuration.get(options.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
-        """Kept, without effect: this version takes no checkpoints."""
+        """Kept, without effect: snapshots are not compressed."""
         self._configuration.set(options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
         return self
 

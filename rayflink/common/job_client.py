@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from .job_execution_result import JobExecutionResult
 from .job_id import JobID
 from .job_report import html_table
 from .job_status import JobStatus
+from .stop_mode import StopMode
 
 
 class JobClient(ABC):
@@ -48,20 +50,29 @@ class JobClient(ABC):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        """Stop the job and keep its state.
+        """Keep the state of the job and end it; the future gives the savepoint's address when the job has ended.
 
-        Raises:
-            JobExecutionError: always: this version takes no savepoints.
+        Args:
+            advance_to_end_of_event_time: fire all timers and windows first, as at the end of the input (drain); else
+                nothing fires, and a job that starts from the savepoint goes on where this one ended.
+            savepoint_directory: in which the savepoint gets a folder of its own; None: as
+                `execution.checkpointing.savepoint-dir` says.
+
+        The future's `result()` raises `JobExecutionError` where there is no savepoint.
         """
-        raise self._no_savepoint()
+        stop = StopMode.DRAIN if advance_to_end_of_event_time else StopMode.SUSPEND
+        return self._future_savepoint(savepoint_directory, stop)
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Keep the state of the job, which goes on.
+        """Keep the state of the job, which goes on; the future gives the savepoint's address when it is complete.
 
-        Raises:
-            JobExecutionError: always: this version takes no savepoints.
+        Args:
+            savepoint_directory: in which the savepoint gets a folder of its own; None: as
+                `execution.checkpointing.savepoint-dir` says.
+
+        The future's `result()` raises `JobExecutionError` where there is no savepoint.
         """
-        raise self._no_savepoint()
+        return self._future_savepoint(savepoint_directory, None)
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Name -> value, merged over the subtasks that have finished so far."""
@@ -100,9 +111,31 @@ class JobClient(ABC):
     ) -> JobExecutionResult:
         """The end of the job, or `CompletableFuture.PENDING` where it has not ended within `timeout_s`."""
 
-    def _no_savepoint(self) -> JobExecutionError:
-        remedy = "use cancel(); state is not kept"
-        return JobExecutionError(self._job_id, "cannot take a savepoint: this version has no savepoints", remedy)
+    @abstractmethod
+    def _ask_savepoint(
+        self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
+    ) -> tuple[str, str] | None:
+        """Address of the savepoint, and why there is none; None where it is not known within `timeout_s`.
+
+        Only the first call of a `request_id` asks for one; later calls wait for it.
+        """
+
+    def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
+        request_id = uuid.uuid4().hex
+
+        def ask(timeout_s: float | None) -> str:
+            answer = self._ask_savepoint(request_id, directory or "", stop, timeout_s)
+            if answer is None:
+                pending: str = CompletableFuture.PENDING
+                return pending
+            location, failure = answer
+            if failure:
+                raise JobExecutionError(self._job_id, f"has no savepoint: {failure}", "ask again when that is mended")
+            return location
+
+        future = CompletableFuture(ask)
+        future.done()  # so that it begins now
+        return future
 
     def _repr_html_(self) -> str:
         """For notebooks: the job's state and a row a vertex."""

@@ -39,8 +39,7 @@ _NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
 _PART: _Test = (lambda value: 0 < value < 1, "a number between 0 and 1")
 _FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
 _NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
-_NO_CHECKPOINTS = "takes no checkpoints"
-_NO_RESTARTS = "never restarts a job"
+_NO_UNALIGNED = "aligns all barriers"
 
 
 def _option(
@@ -210,12 +209,10 @@ SHUTDOWN_ON_ATTACHED_EXIT = _option(_E, "execution.shutdown-on-attached-exit", B
 TARGET = _option(_E, "execution.target", enum_type(Target), None,
                  "local runs in this process; ray runs on actors of the running cluster, else of a local Ray.")
 RESTORE_PATH = _option(_E, "execution.state-recovery.path", STRING, None,
-                       "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",),
-                       unheeded="cannot start from a snapshot, and refuses to start without it")
+                       "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",))
 IGNORE_UNCLAIMED_STATE = _option(_E, "execution.state-recovery.ignore-unclaimed-state", BOOLEAN, False,
                                  "Start although the snapshot holds state no operator claims (command line: -n).",
-                                 ("execution.savepoint.ignore-unclaimed-state",),
-                                 unheeded="cannot start from a snapshot")
+                                 ("execution.savepoint.ignore-unclaimed-state",))
 
 _T = "Tasks"
 SLOTS_PER_NODE = _option(_T, "taskmanager.numberOfTaskSlots", INT, 1, "Slots on one node; at least 1.", test=_POSITIVE,
@@ -281,99 +278,88 @@ ASK_TIMEOUT = _option(_C, "pekko.ask.timeout", DURATION, _ms(10_000),
 
 _F = "Failure and restart"
 FAILOVER_STRATEGY = _option(_F, "jobmanager.execution.failover-strategy", enum_type(FailoverStrategy),
-                            FailoverStrategy.REGION, "What restarts when a task fails.", unheeded=_NO_RESTARTS)
+                            FailoverStrategy.REGION, "What restarts when a task fails.")
 RESTART_STRATEGY = _option(_F, "restart-strategy.type", enum_type(RestartStrategyType), None,
                            "none, off and disable never restart; absent: exponential-delay with checkpoints on.",
-                           ("restart-strategy",), unheeded=_NO_RESTARTS)
+                           ("restart-strategy",))
 FIXED_DELAY_ATTEMPTS = _option(_F, "restart-strategy.fixed-delay.attempts", INT, 1,
-                               "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE, unheeded=_NO_RESTARTS)
+                               "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE)
 FIXED_DELAY_DELAY = _option(_F, "restart-strategy.fixed-delay.delay", DURATION, _ms(1000), "Time before a restart.",
-                            test=_NO_NEGATIVE_TIME, unheeded=_NO_RESTARTS)
+                            test=_NO_NEGATIVE_TIME)
 FAILURE_RATE_MAX = _option(_F, "restart-strategy.failure-rate.max-failures-per-interval", INT, 1,
-                           "Failures within the interval that still restart; at least 0.", test=_NOT_NEGATIVE,
-                           unheeded=_NO_RESTARTS)
+                           "Failures within the interval that still restart; at least 0.", test=_NOT_NEGATIVE)
 FAILURE_RATE_INTERVAL = _option(_F, "restart-strategy.failure-rate.failure-rate-interval", DURATION, _ms(60_000),
-                                "Interval in which failures are counted.", test=_LONGER_THAN_ZERO,
-                                unheeded=_NO_RESTARTS)
+                                "Interval in which failures are counted.", test=_LONGER_THAN_ZERO)
 FAILURE_RATE_DELAY = _option(_F, "restart-strategy.failure-rate.delay", DURATION, _ms(1000), "Time before a restart.",
-                            test=_NO_NEGATIVE_TIME, unheeded=_NO_RESTARTS)
+                            test=_NO_NEGATIVE_TIME)
 BACKOFF_INITIAL = _option(_F, "restart-strategy.exponential-delay.initial-backoff", DURATION, _ms(1000),
-                          "Time before the first restart.", test=_LONGER_THAN_ZERO, unheeded=_NO_RESTARTS)
+                          "Time before the first restart.", test=_LONGER_THAN_ZERO)
 BACKOFF_MAX = _option(_F, "restart-strategy.exponential-delay.max-backoff", DURATION, _ms(60_000),
-                      "Longest time before a restart.", test=_LONGER_THAN_ZERO, unheeded=_NO_RESTARTS)
+                      "Longest time before a restart.", test=_LONGER_THAN_ZERO)
 BACKOFF_MULTIPLIER = _option(_F, "restart-strategy.exponential-delay.backoff-multiplier", DOUBLE, 1.5,
                              "Factor between one wait and the next; at least 1.",
-                             test=(lambda value: value >= 1, "a number of at least 1"), unheeded=_NO_RESTARTS)
+                             test=(lambda value: value >= 1, "a number of at least 1"))
 BACKOFF_RESET = _option(_F, "restart-strategy.exponential-delay.reset-backoff-threshold", DURATION, _ms(3_600_000),
-                        "Time without failure after which waits begin anew.", test=_LONGER_THAN_ZERO,
-                        unheeded=_NO_RESTARTS)
+                        "Time without failure after which waits begin anew.", test=_LONGER_THAN_ZERO)
 BACKOFF_JITTER = _option(_F, "restart-strategy.exponential-delay.jitter-factor", DOUBLE, 0.1,
-                         "Share of a wait that is random, in [0, 1].", test=_FRACTION, unheeded=_NO_RESTARTS)
+                         "Share of a wait that is random, in [0, 1].", test=_FRACTION)
 BACKOFF_ATTEMPTS = _option(_F, "restart-strategy.exponential-delay.attempts-before-reset-backoff", INT, _MAX_INT,
-                           "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE,
-                           unheeded=_NO_RESTARTS)
+                           "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE)
 
 _K = "Checkpoints and state"
 CHECKPOINT_INTERVAL = _option(_K, "execution.checkpointing.interval", DURATION, None,
-                              "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO,
-                              unheeded=_NO_CHECKPOINTS)
+                              "Time between two checkpoints; absent: no periodic checkpoints.", test=_LONGER_THAN_ZERO)
 CHECKPOINT_INTERVAL_DURING_BACKLOG = _option(_K, "execution.checkpointing.interval-during-backlog", DURATION, None,
-                                             "Time between two while a source has a backlog.", unheeded=_NO_CHECKPOINTS)
+                                             "Time between two while a source has a backlog.",
+                                             unheeded="has one interval")
 CHECKPOINT_MODE = _option(_K, "execution.checkpointing.mode", enum_type(CheckpointingMode),
-                          CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.",
-                          unheeded=_NO_CHECKPOINTS)
+                          CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.")
 CHECKPOINT_TIMEOUT = _option(_K, "execution.checkpointing.timeout", DURATION, _ms(600_000),
-                             "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO,
-                             unheeded=_NO_CHECKPOINTS)
+                             "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO)
 CHECKPOINT_MIN_PAUSE = _option(_K, "execution.checkpointing.min-pause", DURATION, _ms(0),
                                "Least time from the end of one checkpoint to the start of the next.",
-                               test=_NO_NEGATIVE_TIME, unheeded=_NO_CHECKPOINTS)
+                               test=_NO_NEGATIVE_TIME)
 CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-checkpoints", INT, 1,
-                                    "Checkpoints under way at the same time; at least 1.", test=_POSITIVE,
-                                    unheeded=_NO_CHECKPOINTS)
+                                    "Checkpoints under way at the same time; at least 1.", test=_POSITIVE)
 CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
                                "Barriers overtake data, and the data becomes part of the checkpoint.",
-                               ("execution.checkpointing.unaligned",), unheeded=_NO_CHECKPOINTS)
+                               ("execution.checkpointing.unaligned",), unheeded=_NO_UNALIGNED)
 CHECKPOINT_FORCE_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.forced", BOOLEAN, False,
-                                     "Barriers overtake data in iterations too.", unheeded=_NO_CHECKPOINTS)
+                                     "Barriers overtake data in iterations too.", unheeded=_NO_UNALIGNED)
 CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
                                      "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
                                      ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME,
-                                     unheeded=_NO_CHECKPOINTS)
+                                     unheeded=_NO_UNALIGNED)
 CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
                                         "Checkpoint failures in a row before the job fails; at least 0.",
-                                        test=_NOT_NEGATIVE, unheeded=_NO_CHECKPOINTS)
+                                        test=_NOT_NEGATIVE)
 CHECKPOINTS_AFTER_TASKS_FINISH = _option(_K, "execution.checkpointing.checkpoints-after-tasks-finish", BOOLEAN, True,
                                          "Go on with checkpoints after some tasks have finished.",
-                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",),
-                                         unheeded=_NO_CHECKPOINTS)
+                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",))
 CHECKPOINTS_RETAINED = _option(_K, "execution.checkpointing.num-retained", INT, 1,
                                "Complete checkpoints to keep; at least 1.", ("state.checkpoints.num-retained",),
-                               test=_POSITIVE, unheeded=_NO_CHECKPOINTS)
+                               test=_POSITIVE)
 CHECKPOINT_RETENTION = _option(_K, "execution.checkpointing.externalized-checkpoint-retention",
                                enum_type(ExternalizedCheckpointRetention),
                                ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
-                               "What becomes of checkpoints when the job is cancelled.", unheeded=_NO_CHECKPOINTS)
+                               "What becomes of checkpoints when the job is cancelled.")
 CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOLEAN, False,
                                  "Store only what changed since the last checkpoint.", ("state.backend.incremental",),
-                                 unheeded=_NO_CHECKPOINTS)
+                                 unheeded="writes what suits the state backend")
 SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
-                               "Compress snapshots of keyed state.", unheeded=_NO_CHECKPOINTS)
+                               "Compress snapshots of keyed state.", unheeded="does not compress snapshots")
 CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
                                "Directory of checkpoints, a path or URL every node reaches.",
-                               ("state.checkpoints.dir",), unheeded=_NO_CHECKPOINTS)
+                               ("state.checkpoints.dir",))
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None,
-                              "Directory of savepoints that name none.", ("state.savepoints.dir",),
-                              unheeded="takes no savepoints")
+                              "Directory of savepoints that name none.", ("state.savepoints.dir",))
 S3_ENDPOINT = _option(_K, "s3.endpoint", STRING, None, "URL of the server of `s3://` directories. Default: the "
-                      "environment's, else Amazon's.", unheeded=_NO_CHECKPOINTS)
-S3_ACCESS_KEY = _option(_K, "s3.access-key", STRING, None, "Access key for it. Default: the environment's credentials.",
-                        unheeded=_NO_CHECKPOINTS)
-S3_SECRET_KEY = _option(_K, "s3.secret-key", STRING, None, "Secret of that key.", unheeded=_NO_CHECKPOINTS)
-S3_PATH_STYLE = _option(_K, "s3.path.style.access", BOOLEAN, True, "Name the bucket in the path, not in the host.",
-                        unheeded=_NO_CHECKPOINTS)
+                      "environment's, else Amazon's.")
+S3_ACCESS_KEY = _option(_K, "s3.access-key", STRING, None, "Access key for it. Default: the environment's credentials.")
+S3_SECRET_KEY = _option(_K, "s3.secret-key", STRING, None, "Secret of that key.")
+S3_PATH_STYLE = _option(_K, "s3.path.style.access", BOOLEAN, True, "Name the bucket in the path, not in the host.")
 S3_REGION = _option(_K, "s3.region", STRING, None, "Region of the bucket. Default: that of the environment.",
-                    ("s3.endpoint.region",), unheeded=_NO_CHECKPOINTS)
+                    ("s3.endpoint.region",))
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
                         "Where keyed state lives between records: as objects in memory, or in RocksDB behind a cache, "
                         "which writes nothing to disk before the cache is full. Batch jobs keep one key's state, in "
@@ -419,12 +405,12 @@ TTL_SWEEP_RATE = _option(_K, "rayflink.state.ttl.sweep-rate", INT, 5_000,
                          test=_NOT_NEGATIVE)
 CHECKPOINT_INLINE_THRESHOLD = _option(_K, "execution.checkpointing.data-inline-threshold", MEMORY, _kb(20),
                                       "Parts of a snapshot up to this size are in its metadata and not in files.",
-                                      ("state.storage.fs.memory-threshold",), unheeded=_NO_CHECKPOINTS)
+                                      ("state.storage.fs.memory-threshold",))
 CHECKPOINT_HISTORY = _option(_K, "web.checkpoints.history", INT, 10, "Checkpoints the statistics remember; at least 0.",
-                             test=_NOT_NEGATIVE, unheeded=_NO_CHECKPOINTS)
+                             test=_NOT_NEGATIVE)
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
                            "Most bytes of one state the coordinator keeps in memory where no directory is set.",
-                           test=_NOT_EMPTY, unheeded=_NO_CHECKPOINTS)
+                           test=_NOT_EMPTY)
 
 COMMITTER_RETRIES = _option(_K, "sink.committer.retries", INT, 10,
                             "How often a sink tries again to commit what cannot be committed, after pauses of 0.1 to "

@@ -11,16 +11,13 @@ from . import options
 from .call_sites import warn_user
 from .config_options import ConfigOption
 from .configuration import Configuration
-from .errors import ConfigError
 from .option_types import MAP
 
 _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.CHAIN_DIFFERENT_MAX_PARALLELISM.key: (True,),
-    options.IGNORE_UNCLAIMED_STATE.key: (False,),
-    options.RESTART_STRATEGY.key: tuple(options.RestartStrategyType(name) for name in ("none", "off", "disable")),
     options.CHECKPOINT_UNALIGNED.key: (False,),
     options.CHECKPOINT_FORCE_UNALIGNED.key: (False,),
-    options.CHECKPOINT_INCREMENTAL.key: (False,),
+    options.CHECKPOINT_INCREMENTAL.key: (True, False),
     options.CHANGELOG_STATE_BACKEND.key: (False,),
     options.GENERIC_TYPES.key: (True,),
     options.FORCE_KRYO.key: (False,),
@@ -33,15 +30,7 @@ _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
 
 
 def warn_of_unheeded(configuration: Configuration) -> None:
-    """Warn once of everything set that has no effect.
-
-    Raises:
-        ConfigError: a snapshot to start from is set; to start from nothing instead would be wrong.
-    """
-    path = configuration.get(options.RESTORE_PATH)
-    if path is not None:
-        remedy = "this version cannot start from a snapshot; leave the option out to start without state"
-        raise ConfigError(options.RESTORE_PATH.key, repr(path), "no value", remedy)
+    """Warn once of everything set that has no effect."""
     said = [
         f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} no effect: this version {what}"
         for what, keys in _without_effect(configuration).items()

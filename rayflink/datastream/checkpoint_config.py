@@ -1,8 +1,4 @@
-"""Settings of checkpoints, under PyFlink's module path: a view of the options `execution.checkpointing.*`.
-
-This version takes no checkpoints: what is set here is kept, and a job that asks for checkpoints is submitted with a
-warning.
-"""
+"""Settings of checkpoints, under PyFlink's module path: a view of the options `execution.checkpointing.*`."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ from rayflink.common import options
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import ManualClock
+from rayflink.state.memory_storage import MemoryStorage
+from rayflink.state.storage import Storage
 
 from .faults import Call, Fault
 from .story import Happening, Story
@@ -64,14 +66,23 @@ class SimulatedCluster(InProcessCluster):
         graph: the job.
         seed: of all choices.
         faults: what goes wrong.
+        storages: what is at the addresses of checkpoint storages; None: nothing yet.
     """
 
-    def __init__(self, graph: JobGraph, seed: int, faults: Sequence[Fault] = ()) -> None:
+    def __init__(
+        self,
+        graph: JobGraph,
+        seed: int,
+        faults: Sequence[Fault] = (),
+        storages: dict[str, Storage] | None = None,
+    ) -> None:
         self.draw = random.Random(seed)
         self.story = Story(seed)
         clock = ManualClock(1_000_000)
         super().__init__(graph, clock, lambda ms: None, dict(graph.user_artifacts), self._id)
         self.clock: ManualClock = clock
+        self.storages = {} if storages is None else storages
+        self.open_storage = self._storage
         self._faults = list(faults)
         self._waiting_faults = list(faults)
         self._counts: Counter[int] = Counter()
@@ -81,6 +92,7 @@ class SimulatedCluster(InProcessCluster):
         self._commands: dict[TaskAddress, deque[ToTask]] = {}
         self._mailroom: dict[str, deque[ToCoordinator | Signal]] = {}
         self._names: dict[TaskAddress, str] = {}
+        self._writes: list[tuple[str, Callable[[], None]]] = []
         self._awake: dict[TaskAddress, bool] = {}
         self._busy_until: dict[TaskAddress, int] = {}
         self._frozen: set[TaskAddress] = set()
@@ -126,6 +138,7 @@ class SimulatedCluster(InProcessCluster):
         moves += [partial(self._return, *pair) for pair in self._returns]
         moves += [partial(self._command, attempt) for attempt, commands in self._commands.items() if commands]
         moves += [partial(self._event, source) for source, events in self._mailroom.items() if events]
+        moves += [partial(self._write, place) for place in range(len(self._writes))]
         return moves
 
     def _may_step(self, attempt: TaskAddress, task: StreamTask, now: int) -> bool:
@@ -193,6 +206,11 @@ class SimulatedCluster(InProcessCluster):
         self._events.append(event)
         self._handle_events()
 
+    def _write(self, place: int) -> None:
+        name, write = self._writes.pop(place)
+        self._tell_story("write", name)
+        write()
+
     # what the runner hands over waits here until its move comes
 
     def deliver(self, envelope: Envelope) -> None:
@@ -241,7 +259,10 @@ class SimulatedCluster(InProcessCluster):
         }
         deployment = replace(deployment, config={**drawn, **deployment.config})
         slicer = RandomSlicer(self.clock, self.draw)
-        return StreamTask(deployment, self.clock, slicer=slicer, facilities=self.facilities())
+        lent = replace(
+            self.facilities(), background=lambda write: self._writes.append((deployment.name, write)), new_name=self._id
+        )
+        return StreamTask(deployment, self.clock, slicer=slicer, facilities=lent)
 
     # what faults do
 
@@ -295,6 +316,8 @@ class SimulatedCluster(InProcessCluster):
     def _report_in_time(self) -> None:
         now = self.clock.now_ms()
         if now - self._last_report_ms < REPORT_INTERVAL_MS:
+            if self.tick_is_due(now):
+                self.post(Tick())
             return
         self._last_report_ms = now
         for attempt, task in self.tasks.items():
@@ -307,6 +330,9 @@ class SimulatedCluster(InProcessCluster):
         """Nobody can move now: go to the next moment at which somebody can."""
         now = self.clock.now_ms()
         times = [call.due_ms for call in self._calls] + [self._last_report_ms + REPORT_INTERVAL_MS]
+        next_tick = self.job.next_tick_ms
+        if next_tick is not None and next_tick > now:
+            times.append(next_tick)
         for attempt, task in self.tasks.items():
             if attempt in self._frozen:
                 continue
@@ -348,6 +374,10 @@ class SimulatedCluster(InProcessCluster):
             parts[self._names[event.attempt]] = event
         elif isinstance(event, CheckpointDeclined):
             self.story.declined.append(event)
+
+    def _storage(self, url: str) -> Storage:
+        """What is at an address; every address is one of its own."""
+        return self.storages.setdefault(url, MemoryStorage(url))
 
     def _id(self) -> str:
         return f"{self.draw.getrandbits(128):032x}"

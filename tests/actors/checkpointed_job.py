@@ -14,6 +14,7 @@ from rayflink.actors.checkpoints import CheckpointCoordinator, Decision
 from rayflink.actors.commands import SendToTask
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.master_hooks import MasterHooks
+from rayflink.actors.messages import CheckpointAcknowledged
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
 
@@ -83,7 +84,7 @@ class Checkpoints:
         metrics: CheckpointMetrics = NOTHING_MEASURED,
     ) -> list[Decision]:
         given = {OPERATOR[attempt]: snapshot or StoredSnapshot()}
-        return self.it.acknowledge(attempt, number, given, metrics, self.now)
+        return self.it.acknowledge(CheckpointAcknowledged(attempt, number, given, metrics), self.now)
 
     def ack_all(self, number: int, *shared: str) -> list[Decision]:
         """The commands after the last acknowledgement."""

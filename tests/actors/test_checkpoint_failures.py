@@ -8,9 +8,9 @@ from rayflink.actors.checkpoint_failures import AbortCause, FailJob
 from rayflink.actors.checkpoints import Decision
 from rayflink.actors.commands import DiscardFiles
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete
+from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointComplete, CheckpointDeclined
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpointed_job import BASE, M0, M1, NOTHING_MEASURED, Checkpoints, S, state, told
+from tests.actors.checkpointed_job import BASE, M0, M1, Checkpoints, S, state, told
 
 GIVEN_UP = [*told(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
 
@@ -25,7 +25,7 @@ def said(job: Checkpoints) -> str:
 
 
 def declined(job: Checkpoints, number: int, is_failure: bool = True) -> list[Decision]:
-    return job.it.decline(M1, number, "disk full", is_failure, job.now)
+    return job.it.decline(CheckpointDeclined(M1, number, "disk full", is_failure), job.now)
 
 
 def test_one_that_a_task_declines_is_given_up_everywhere() -> None:
@@ -121,13 +121,13 @@ def test_parts_of_strangers_and_of_what_is_decided_are_deleted() -> None:
     job.at(200)
     stranger = {"om": state("chk-2/q", "shared/x", "shared/q")}
     ours = [DiscardFiles(BASE, ("chk-2/q",))]
-    assert job.it.acknowledge(TaskAddress("old"), 2, stranger, NOTHING_MEASURED, 201) == ours, (
+    assert job.it.acknowledge(CheckpointAcknowledged(TaskAddress("old"), 2, stranger), 201) == ours, (
         "shared/q waits for number 2"
     )
     assert job.it.history.under_way(2).subtasks == {}
     assert job.complete(2, "shared/x")[-1] == DiscardFiles(BASE, ("shared/q",)), "it waited for number 2"
     unknown = {"om": state("chk-77/q", "shared/x")}
-    assert job.it.acknowledge(S, 77, unknown, NOTHING_MEASURED, 202) == [DiscardFiles(BASE, ("chk-77/q",))]
+    assert job.it.acknowledge(CheckpointAcknowledged(S, 77, unknown), 202) == [DiscardFiles(BASE, ("chk-77/q",))]
 
 
 def test_a_part_that_is_built_on_what_is_deleted_fails_its_checkpoint() -> None:

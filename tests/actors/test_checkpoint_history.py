@@ -6,6 +6,7 @@ import json
 
 from rayflink.actors.checkpoint_statistics import CheckpointMetrics
 from rayflink.actors.commands import SavepointRequested
+from rayflink.actors.messages import CheckpointDeclined
 from rayflink.common.metrics import MetricGroup
 from tests.actors.checkpointed_job import BASE, M0, M1, Checkpoints, S
 
@@ -49,7 +50,7 @@ COMPLETED = {
 def test_the_overview_counts_and_shows_the_newest_first() -> None:
     job = one_complete()
     job.at(200)
-    job.it.decline(S, 2, "full", True, 210)
+    job.it.decline(CheckpointDeclined(S, 2, "full", True), 210)
     job.at(300)
     job.ack(S, 3, metrics=MEASURED[S])
     overview = job.it.history.overview()
@@ -129,7 +130,7 @@ def test_as_many_are_remembered_as_the_option_says_besides_the_latest_of_each_ki
         if number == 1:
             job.complete(1)
         else:
-            job.it.decline(S, number, "full", True, job.now)
+            job.it.decline(CheckpointDeclined(S, number, "full", True), job.now)
     history = job.it.history
     assert [entry["id"] for entry in history.overview()["history"]] == [4, 3]
     assert history.overview()["latest"]["completed"]["id"] == 1

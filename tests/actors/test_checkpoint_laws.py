@@ -16,11 +16,17 @@ from rayflink.actors.commands import (
     SendToTask,
 )
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from rayflink.actors.messages import (
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointComplete,
+    CheckpointDeclined,
+    TriggerCheckpoint,
+)
 from rayflink.actors.states import JobStatus
 from rayflink.common.stop_mode import StopMode
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpointed_job import ALL, BASE, NOTHING_MEASURED, OPERATOR, Checkpoints, state
+from tests.actors.checkpointed_job import ALL, BASE, OPERATOR, Checkpoints, state
 
 STRANGER = TaskAddress("stranger")
 STOPS = st.sampled_from([None, None, StopMode.DRAIN, StopMode.SUSPEND])
@@ -118,12 +124,12 @@ class Life(RuleBasedStateMachine):
             self.given[attempt, number] = state(own, *shares, *new)
             self.files |= {f"{where}/{path}" for path in (own, *new)}
         given = {OPERATOR.get(attempt, "om"): self.given[attempt, number]}
-        self.carry_out(self.job.it.acknowledge(attempt, number, given, NOTHING_MEASURED, self.job.now))
+        self.carry_out(self.job.it.acknowledge(CheckpointAcknowledged(attempt, number, given), self.job.now))
 
     @precondition(lambda self: self.begun)
     @rule(attempt=st.sampled_from([*ALL, STRANGER]), nth=st.integers(0, 3), failure=st.booleans())
     def a_task_declines(self, attempt: TaskAddress, nth: int, failure: bool) -> None:
-        self.carry_out(self.job.it.decline(attempt, self.newest(nth), "no", failure, self.job.now))
+        self.carry_out(self.job.it.decline(CheckpointDeclined(attempt, self.newest(nth), "no", failure), self.job.now))
 
     @rule(attempt=st.sampled_from(ALL))
     def a_task_ends(self, attempt: TaskAddress) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rayflink.actors.checkpoint_settings import CheckpointSettings
 from rayflink.actors.checkpoints import Decision
 from rayflink.actors.commands import DiscardFiles, SendToTask
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.errors import ConfigError
 from tests.actors.checkpointed_job import BASE, PLAN, Checkpoints, S, told
@@ -99,7 +99,7 @@ def test_one_that_is_wanted_is_tried_again_until_it_is_complete() -> None:
     assert job.it.trigger_now(5) == []
     job.plan = PLAN
     assert begun(job.at(6)) == [1]
-    job.it.decline(S, 1, "no", True, 7)
+    job.it.decline(CheckpointDeclined(S, 1, "no", True), 7)
     assert begun(job.at(8)) == [2]
     job.complete(2)
     assert begun(job.at(9)) == []

@@ -13,7 +13,7 @@ from rayflink.actors.commands import (
     SavepointRequested,
 )
 from rayflink.actors.completed_checkpoints import CompletedCheckpoint
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
 from rayflink.actors.states import JobStatus
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.options import ExternalizedCheckpointRetention
@@ -93,7 +93,7 @@ def test_a_savepoint_that_fails_in_the_coordinator_is_no_failure_of_the_job() ->
 def test_a_savepoint_a_task_declines_counts() -> None:
     job = Checkpoints(tolerable_failures=0).run()
     asked(job)
-    assert isinstance(job.it.decline(S, 1, "full", True, 5)[-1], FailJob)
+    assert isinstance(job.it.decline(CheckpointDeclined(S, 1, "full", True), 5)[-1], FailJob)
 
 
 def test_late_parts_of_a_savepoint_are_deleted_in_its_own_folder() -> None:
@@ -153,7 +153,7 @@ def test_a_savepoint_that_was_to_stop_the_job_and_takes_too_long_lets_it_go_on_u
 def test_a_task_that_declines_to_stop_fails_the_job() -> None:
     job = Checkpoints().run()
     asked(job, StopMode.SUSPEND)
-    assert isinstance(job.it.decline(S, 1, "full", True, 5)[-1], FailJob)
+    assert isinstance(job.it.decline(CheckpointDeclined(S, 1, "full", True), 5)[-1], FailJob)
 
 
 @pytest.mark.parametrize("how", ["starts again", "fails"])

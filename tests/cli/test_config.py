@@ -35,7 +35,6 @@ def test_one_option(capsys: Any) -> None:
         "  one of none, off, disable, fixed-delay, failure-rate, exponential-delay, default (none)\n"
         "  none, off and disable never restart; absent: exponential-delay with checkpoints on.\n"
         "  Also read: restart-strategy\n"
-        "  Not heeded yet: this version never restarts a job\n"
     )
     assert main(["config", "restart-strategy"]) == 0
     assert capsys.readouterr().out.startswith("restart-strategy.type\n")

@@ -10,8 +10,8 @@ import pytest
 
 from rayflink.common import options
 from rayflink.common.config_options import ConfigOption
-from rayflink.common.errors import ConfigError
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.state.stored_checkpoints import NoCheckpointError
 from tests.source_files import PRODUCT, imports_of, source_files
 
 
@@ -25,15 +25,20 @@ def run(**given: Any) -> list[int]:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"execution_checkpointing_interval": "1 s"}, "'execution.checkpointing.interval' .*has no effect: .*takes no"),
-        ({"restart__strategy_type": "fixed-delay"}, "'restart-strategy.type' .*has no effect: .*never restarts"),
+        ({"execution_checkpointing_unaligned_enabled": True}, "unaligned.enabled' .*has no effect: .*aligns all"),
         ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' .*has no effect"),
         ({"state_changelog_enabled": True}, "'state.changelog.enabled' .*has no effect: .*writes no log of changes"),
-        ({"execution_checkpointing_dir": "/tmp/x"}, "'execution.checkpointing.dir' .*has no effect: .*takes no"),
+        (
+            {"execution_checkpointing_snapshot__compression": True},
+            "'execution.checkpointing.snapshot-compression' .*has no effect: .*does not compress",
+        ),
         ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' .*has no effect: .*has no Kryo"),
         (
-            {"execution_checkpointing_interval": "1 s", "execution_checkpointing_timeout": "1 s"},
-            "'execution.checkpointing.interval' .*, 'execution.checkpointing.timeout' .*have no effect: .*takes no",
+            {
+                "execution_checkpointing_unaligned_enabled": True,
+                "execution_checkpointing_aligned__checkpoint__timeout": "1 s",
+            },
+            "'execution.checkpointing.unaligned.enabled' .*, .*checkpoint-timeout' .*have no effect: .*aligns all",
         ),
         ({"paralellism_default": 4}, "'paralellism.default' .*is no option; did you mean 'parallelism.default'"),
     ],
@@ -50,8 +55,8 @@ def test_options_with_effect_give_no_warning() -> None:
         assert run(execution_attached=True, execution_checkpointing_incremental=False) == [1]
 
 
-def test_a_snapshot_to_start_from_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'execution.state-recovery.path': found '/no/such'.*cannot start"):
+def test_a_snapshot_to_start_from_that_is_not_there_is_refused() -> None:
+    with pytest.raises(NoCheckpointError, match="no checkpoint or savepoint at /no/such"):
         run(execution_state__recovery_path="/no/such")
 
 
@@ -89,9 +94,8 @@ def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
     unread = {option.key for option in options.all_options() if named[option.key] not in read and not option.refused}
     marked = {option.key for option in options.all_options() if option.unheeded}
     takes_one_value = {options.CREDIT_MODEL.key}
-    tasks_are_ready_for_it = {options.CHECKPOINT_MODE.key}
-    restarts_are_decided = {key for key in marked if key.startswith(("restart-strategy.", "jobmanager.execution."))}
-    assert marked == (unread - takes_one_value) | tasks_are_ready_for_it | restarts_are_decided
+    read_and_not_heeded = {options.CHECKPOINT_UNALIGNED.key, options.CHECKPOINT_ALIGNED_TIMEOUT.key}
+    assert marked == (unread - takes_one_value) | read_and_not_heeded
 
 
 def test_the_page_of_options_marks_what_is_not_heeded() -> None:

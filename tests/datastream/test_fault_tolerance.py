@@ -43,7 +43,7 @@ def warned(env) -> str:
     return text
 
 
-def test_enabling_checkpoints_sets_options_and_a_job_says_that_it_takes_none(env):
+def test_enabling_checkpoints_sets_options(env):
     assert env.get_checkpoint_interval() == -1 and not env.get_checkpoint_config().is_checkpointing_enabled()
     assert env.enable_checkpointing(3_000, CheckpointingMode.AT_LEAST_ONCE) is env
     assert env.get_checkpoint_interval() == 3_000
@@ -51,7 +51,6 @@ def test_enabling_checkpoints_sets_options_and_a_job_says_that_it_takes_none(env
     assert env.get_checkpointing_consistency_mode() is CheckpointingMode.AT_LEAST_ONCE
     assert env.get_configuration().get(options.CHECKPOINT_INTERVAL) == Duration.of_millis(3_000)
     assert env.get_configuration().get_string("execution.checkpointing.mode") == "AT_LEAST_ONCE"
-    assert "'execution.checkpointing.interval', 'execution.checkpointing.mode' have no effect" in warned(env)
     for given in (Duration.of_seconds(2), Time.seconds(2), timedelta(seconds=2)):
         assert env.enable_checkpointing(given).get_checkpoint_interval() == 2_000
     assert env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE, "the mode is kept where none is given"
@@ -78,7 +77,6 @@ def test_each_setting_of_checkpoints_is_an_option(env, name, default, value):
     assert getattr(config, f"get_{name}")() == default
     assert getattr(config, f"set_{name}")(value) is config
     assert getattr(env.get_checkpoint_config(), f"get_{name}")() == value
-    assert "takes no checkpoints" in warned(env)
 
 
 def test_checkpoint_settings_that_are_on_or_off(env):
@@ -214,7 +212,6 @@ def test_restart_strategies_are_options_and_come_back_from_them(env):
     assert isinstance(fixed, RestartStrategyConfiguration)
     assert fixed.get_restart_attempts() == 3
     assert fixed.get_delay_between_attempts_interval() == timedelta(milliseconds=500)
-    assert "'restart-strategy.type'" in warned(env) and "never restarts a job" in warned(env)
     env.set_restart_strategy(RestartStrategies.failure_rate_restart(2, timedelta(seconds=60), Time.seconds(1)))
     rated = env.get_restart_strategy()
     assert rated == RestartStrategies.failure_rate_restart(2, 60_000, 1_000) != fixed
@@ -234,9 +231,9 @@ def test_restart_strategies_are_options_and_come_back_from_them(env):
         env.set_restart_strategy(3)
 
 
-def test_a_program_that_enables_checkpoints_runs_with_a_warning():
+@pytest.mark.filterwarnings("error")
+def test_a_program_that_enables_checkpoints_takes_the_last_one_at_its_end_without_waiting_for_its_time():
     env = StreamExecutionEnvironment({"execution.target": "local"})
-    env.enable_checkpointing(1_000)
+    env.enable_checkpointing(3_600_000)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(1, 10))
-    with pytest.warns(UserWarning, match="takes no checkpoints"):
-        assert list(env.from_collection([1, 2]).map(lambda n: n + 1).execute_and_collect()) == [2, 3]
+    assert list(env.from_collection([1, 2]).map(lambda n: n + 1).execute_and_collect()) == [2, 3]

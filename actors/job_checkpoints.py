@@ -1,0 +1,172 @@
+"""What a job's checkpoints need to know of its attempts, and what attempts start from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.graph.attributes import NodeKind
+from rayflink.graph.job_graph import JobGraph
+
+from .checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
+from .checkpoint_settings import CheckpointSettings
+from .checkpoints import CheckpointCoordinator, Decision
+from .completed_checkpoints import CompletedCheckpoint
+from .enumeration import Enumerators
+from .exchange.frames import TaskAddress
+from .executions import Execution
+from .master_hooks import MasterHooks
+from .messages import TaskDeployment
+from .restoring import Restoring
+from .states import ExecutionState
+
+
+@dataclass(frozen=True, slots=True)
+class JobStart:
+    """How a job begins that does not begin from nothing.
+
+    Args:
+        epoch: of its coordinator, one more with each that takes over.
+        completed: the checkpoints an earlier coordinator left, or the one the user named.
+    """
+
+    epoch: int = 0
+    completed: Sequence[CompletedCheckpoint] = ()
+
+
+class JobCheckpoints:
+    """The checkpoints of one job beside its executions.
+
+    Args:
+        graph: the job.
+        start: from which checkpoints it begins.
+        enumerators: of its sources; their state is part of checkpoints.
+        executions: the present attempts.
+        new_id: gives 32 fresh hex digits a call.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        start: JobStart,
+        enumerators: Enumerators,
+        executions: Callable[[], Iterable[Execution]],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._graph, self._executions, self._enumerators = graph, executions, enumerators
+        config = Configuration.from_dict(graph.configuration)
+        settings = CheckpointSettings.of(graph.configuration)
+        self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
+        loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)
+        self._refused = "a job in batch mode has none" if self._in_batches else ""
+        if loops:
+            self._refused = "the job has a loop"
+        if self._refused:
+            settings = replace(settings, interval_ms=None)
+        self._settings = settings
+        self._ignore_unclaimed = config.get(options.IGNORE_UNCLAIMED_STATE)
+        job = CheckpointedJob(graph.id, graph.name, start.epoch)
+        hooks = MasterHooks(graph.master_hooks)
+        self.coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
+        self.coordinator.restored(start.completed)
+        self._restoring: Restoring | None = None
+        self._at_the_end: set[TaskAddress] = set()
+        self._told_complete = 0
+
+    @property
+    def are_periodic(self) -> bool:
+        """Whether checkpoints are taken by the clock."""
+        return self._settings.interval_ms is not None
+
+    def plan(self) -> CheckpointPlan | str:
+        """Who takes part in a checkpoint now, or why there can be none."""
+        if self._refused:
+            return self._refused
+        executions = list(self._executions())
+        live = [e for e in executions if e.state is not ExecutionState.FINISHED]
+        if not live:
+            return "all tasks have finished"
+        waiting = [e for e in live if e.state is not ExecutionState.RUNNING]
+        if waiting:
+            return f"not all required tasks are running: {waiting[0].name} is {waiting[0].state.value}"
+        if len(live) < len(executions) and not self._settings.after_tasks_finish:
+            return "some tasks have finished, and execution.checkpointing.checkpoints-after-tasks-finish is off"
+        over = {e.vertex.id for e in live}
+        begin = [e for e in live if not any(edge.source in over for edge in e.vertex.inputs)]
+        finished: dict[str, set[int]] = {}
+        for execution in executions:
+            if execution.state is ExecutionState.FINISHED:
+                for node in execution.vertex.operators:
+                    finished.setdefault(node.operator_id, set()).add(execution.subtask)
+        everybody = tuple(e.attempt for e in live)
+        return CheckpointPlan(
+            tuple(e.attempt for e in begin),
+            {e.attempt: (e.vertex.id, e.subtask) for e in live},
+            everybody,
+            {operator: frozenset(subtasks) for operator, subtasks in finished.items()},
+            self._places,
+        )
+
+    @property
+    def _places(self) -> tuple[OperatorPlace, ...]:
+        return tuple(
+            OperatorPlace(
+                node.operator_id, node.uid or "", node.name, vertex.parallelism, vertex.max_parallelism, vertex.id
+            )
+            for vertex in self._graph.vertices
+            for node in vertex.operators
+        )
+
+    # restart
+
+    def restore(self, now_ms: int) -> tuple[Mapping[str, bytes], list[Decision]]:
+        """The job starts from its newest checkpoint, if it has one; the states of its enumerators.
+
+        Raises:
+            RestoreError: it does not fit the job.
+            HookError: a hook of the program fails.
+        """
+        self._at_the_end.clear()
+        found, commands = self.coordinator.restore(now_ms)
+        self._restoring = None
+        if found is None:
+            return {}, commands
+        self._restoring = Restoring(found.manifest, found.base, self._graph, self._ignore_unclaimed)
+        return self._restoring.enumerators, commands
+
+    def equipped(self, deployment: TaskDeployment, execution: Execution) -> TaskDeployment:
+        """The deployment with what the attempt starts from."""
+        deployment = replace(
+            deployment,
+            checkpoint_base=self.coordinator.base,
+            checkpointing=self.are_periodic and self._settings.after_tasks_finish,
+        )
+        if self._restoring is None:
+            return deployment
+        return replace(
+            deployment,
+            restore=self._restoring.snapshots_of(execution.vertex, execution.subtask),
+            restore_base=self._restoring.base,
+            finished=self._restoring.is_finished(execution.vertex, execution.subtask),
+        )
+
+    # the end of the data
+
+    def at_the_end(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
+        """A task has worked all its data, and waits for the last checkpoint."""
+        self._at_the_end.add(attempt)
+        return self.last_if_due(now_ms)
+
+    def last_if_due(self, now_ms: int) -> list[Decision]:
+        """Where no source gives data any more, the last checkpoint does not wait for its time."""
+        if not self._at_the_end or self.coordinator.pending:
+            return []
+        plan = self.plan()
+        if isinstance(plan, str) or not self._at_the_end.issuperset(plan.trigger):
+            return []
+        return self.coordinator.trigger_now(now_ms)
+
+
+__all__ = ["JobCheckpoints", "JobStart"]
