@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from rayflink.datastream.window import TumblingEventTimeWindows
 TICK_MS = 20
 CHUNK = 500
 """Records of a batch once nothing is held back."""
+SAVEPOINT = "stopped with savepoint"
 LOOK_EVERY = 10
 """Records between two looks for the file `--crash`."""
 
@@ -196,6 +198,8 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--out", required=True, help="folder of the part files")
     parser.add_argument("--release", required=True, help="file that ends the gentle rate")
     parser.add_argument("--crash", default="", help="file that makes a function raise; it is removed first")
+    parser.add_argument("--stop", default="", help="file that stops the job with a savepoint, whose address it prints")
+    parser.add_argument("--savepoints", help="folder of savepoints")
     parser.add_argument("--lanes", type=int, default=4)
     parser.add_argument("--keys", type=int, default=10, help="of each lane")
     parser.add_argument("--records", type=int, default=10_000, help="of each lane")
@@ -208,9 +212,9 @@ def arguments(given: list[str]) -> argparse.Namespace:
 def write(env: StreamExecutionEnvironment, asked: argparse.Namespace) -> None:
     """Put the program into an environment."""
     keys = asked.keys
-    time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda record, _: record[1])
+    times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda record, _: record[1])
     lanes = Lanes(asked.lanes, asked.records, asked.rate, asked.release)
-    numbers = env.from_source(lanes, time, "lanes").uid("lanes")
+    numbers = env.from_source(lanes, times, "lanes").uid("lanes")
     keyed = numbers.key_by(lambda record: record[0] * keys + record[1] % keys)
     running = keyed.process(Running(asked.crash)).uid("running")
     windows = keyed.window(TumblingEventTimeWindows.of(asked.window)).process(InWindow()).uid("windows")
@@ -221,11 +225,18 @@ def write(env: StreamExecutionEnvironment, asked: argparse.Namespace) -> None:
 
 
 def main(given: list[str]) -> None:
-    """Run it to its end."""
+    """Run it to its end, or until it is stopped."""
     asked = arguments(given)
     env = StreamExecutionEnvironment(dict(option.split("=", 1) for option in asked.option))
     write(env, asked)
-    env.execute("exactly once")
+    job = env.execute_async("exactly once")
+    ended = job.get_job_execution_result()
+    while not ended.done():
+        if os.path.exists(asked.stop):
+            print(SAVEPOINT, job.stop_with_savepoint(False, asked.savepoints).result())
+            return
+        time.sleep(0.02)
+    ended.result()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 A round waits until a checkpoint is complete, then for a random moment of the next one, and kills with signal 9 what the
 seed says: a slot's process with all its tasks, the coordinator's process, or the raylet of the worker node, in whose
-place a new node comes; or a function of the program raises. The round is over when two more checkpoints are complete:
+place a new node comes; or a function of the program raises; or the job is stopped with a savepoint and goes on from it
+with another parallelism. The round is over when two more checkpoints are complete:
 the second began after the kill. After all rounds the source is released, the job must end by itself, and the verifier
 must find every line once.
 
@@ -31,23 +32,27 @@ from tests.cluster import watching
 from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, processes, two_nodes
 from tests.leftovers import Watch
 
-VICTIMS = ("task", "coordinator", "raylet", "function")
+VICTIMS = ("task", "coordinator", "raylet", "function", "rescale")
+"""What can be done to the job in a round."""
+RESCALE_WITHIN_S = 60.0
 RECORDS_A_ROUND = 4_000
 """Of a lane, so that the source does not end while there are rounds left: 40 s at its rate."""
 
 
-def kill(victim: str, job: RunningJob, nodes: TwoNodes | None, chance: random.Random) -> str:
-    """Kill one process of that kind, or have a function raise; which it was.
+def strike(victim: str, job: RunningJob, nodes: TwoNodes | None, chance: random.Random) -> str:
+    """Kill one process of that kind, or do what else it stands for; what was done.
 
     Raises:
         RoundFailed: there is none, or it did not go.
     """
     if victim == "function":
         job.crash()
-        return "a function"
+        return "made a function raise"
+    if victim == "rescale":
+        return f"rescaled {job.rescale(RESCALE_WITHIN_S)}"
     assert nodes is not None, "processes are killed on a cluster"
     if victim == "raylet":
-        return nodes.kill_raylet()
+        return f"killed {nodes.kill_raylet()}"
     candidates = processes(victim)
     if not candidates:
         raise RoundFailed(f"there is no {victim} to kill: {watching.actors()}")
@@ -55,7 +60,7 @@ def kill(victim: str, job: RunningJob, nodes: TwoNodes | None, chance: random.Ra
     os.kill(pid, signal.SIGKILL)
     if not watching.eventually(lambda: not psutil.pid_exists(pid), within_s=10):
         raise RoundFailed(f"process {pid} of {name} is still there 10 s after signal 9")
-    return f"{victim} {name.partition('/')[2]} (process {pid})"
+    return f"killed {victim} {name.partition('/')[2]} (process {pid})"
 
 
 def plan(rounds: int, seed: int, victims: tuple[str, ...]) -> list[tuple[str, float]]:
@@ -97,7 +102,7 @@ def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[
     records = campaign.records or RECORDS_A_ROUND * (campaign.rounds + 1)
     job = RunningJob(folder, records, list(campaign.options))
     chance = random.Random(campaign.seed + 1)
-    killed: Counter[str] = Counter()
+    done: Counter[str] = Counter()
     took: list[float] = []
     job.start()
     try:
@@ -107,18 +112,18 @@ def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[
             job.await_checkpoint(job.newest_checkpoint() + 1, campaign.within_s)
             time.sleep(wait_s)
             began, newest = time.monotonic(), job.newest_checkpoint()
-            what = kill(victim, job, nodes, chance)
-            job.await_checkpoint(newest + 2, campaign.within_s)
+            what = strike(victim, job, nodes, chance)
+            job.await_checkpoint(min(newest, job.newest) + 2, campaign.within_s)
             took.append(time.monotonic() - began)
-            killed[victim] += 1
-            say(f"round {number}: killed {what} after checkpoint {newest}; two more complete after {took[-1]:.1f} s")
+            done[victim] += 1
+            say(f"round {number}: {what} after checkpoint {newest}; new ones were complete after {took[-1]:.1f} s")
         job.finish(max(campaign.within_s, 120))
     finally:
         job.kill()
     exact, told = job.verdict()
-    kinds = " ".join(f"{victim}={killed[victim]}" for victim in campaign.victims)
+    kinds = " ".join(f"{victim}={done[victim]}" for victim in campaign.victims)
     slowest = f" slowest={max(took):.1f}s median={sorted(took)[len(took) // 2]:.1f}s" if took else ""
-    say(f"{told} rounds={campaign.rounds} seed={campaign.seed} {kinds} checkpoints={job.newest_checkpoint()}{slowest}")
+    say(f"{told} rounds={campaign.rounds} seed={campaign.seed} {kinds}{slowest}")
     return exact
 
 

@@ -21,6 +21,8 @@ ROOT = HERE.parent.parent
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 CHECKPOINT_MS = 1_000
 LANES, KEYS, WINDOW, RATE = 4, 10, 100, 200
+STOPPED = "stopped with savepoint "
+"""What `job.py` prints before the address."""
 
 
 class RoundFailed(Exception):
@@ -80,8 +82,10 @@ class RunningJob:
     folder: Path
     records: int
     options: list[str] = field(default_factory=list)
+    parallelism: int = 0
     newest: int = 0
     """The highest number of a complete checkpoint that was seen; those of a job that finished are deleted."""
+    _starts: int = 0
 
     @property
     def shape(self) -> list[str]:
@@ -89,27 +93,52 @@ class RunningJob:
         numbers = {"lanes": LANES, "keys": KEYS, "records": self.records, "window": WINDOW}
         return [part for name, number in numbers.items() for part in (f"--{name}", str(number))]
 
-    def start(self) -> None:
-        """Submit it."""
+    def start(self, parallelism: int = 2, savepoint: str = "") -> None:
+        """Submit it, from the beginning or from a savepoint."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.parallelism, self.newest, self._starts = parallelism, 0, self._starts + 1
         options = {
-            "parallelism.default": 2,
+            "parallelism.default": parallelism,
             "execution.checkpointing.interval": f"{CHECKPOINT_MS} ms",
-            "execution.checkpointing.dir": str(self.folder / "checkpoints"),
+            "execution.checkpointing.dir": str(self._checkpoints),
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": 1_000_000,
             "restart-strategy.fixed-delay.delay": "200 ms",
         }
+        if savepoint:
+            options["execution.state-recovery.path"] = savepoint
         given = [f"{key}={value}" for key, value in options.items()] + self.options
         command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(RATE)]
-        for name in ("out", "release", "crash"):
+        for name in ("out", "release", "crash", "stop", "savepoints"):
             command += [f"--{name}", str(self.folder / name)]
         command += [part for option in given for part in ("--option", option)]
-        with (self.folder / "job.log").open("wb") as log:
+        with (self.folder / "job.log").open("ab") as log:
             self._driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self.folder / f"checkpoints-{self._starts}"
+
+    def rescale(self, within_s: float) -> str:
+        """Stop it with a savepoint and start it from there, with one subtask where it had two; what was done.
+
+        Raises:
+            RoundFailed: it took too long, or the job gave no savepoint.
+        """
+        self._must_run()
+        (self.folder / "stop").touch()
+        self._end(within_s, "stopped")
+        (self.folder / "stop").unlink()
+        addresses = [line.removeprefix(STOPPED) for line in self._lines() if line.startswith(STOPPED)]
+        if len(addresses) != self._starts:
+            raise RoundFailed(f"the job was stopped and gave no savepoint\n{self._log()}")
+        before = self.parallelism
+        self.start(3 - before, addresses[-1])
+        return f"a job of parallelism {before}, which goes on with {self.parallelism}"
 
     def newest_checkpoint(self) -> int:
         """The number of the last complete checkpoint, 0 where there was none."""
-        published = self.folder.glob("checkpoints/*/chk-*/_metadata")
+        published = self._checkpoints.glob("*/chk-*/_metadata")
         self.newest = max([self.newest, *(int(path.parent.name.removeprefix("chk-")) for path in published)])
         return self.newest
 
@@ -130,8 +159,13 @@ class RunningJob:
 
     def await_tasks(self, within_s: float) -> None:
         """Wait until coordinator and slots have a process each."""
-        if not watching.eventually(lambda: len(processes("task")) == 2 and processes("coordinator"), within_s):
-            raise RoundFailed(f"no two slots and a coordinator within {within_s:.0f} s: {watching.actors()}")
+
+        def there() -> bool:
+            return len(processes("task")) == self.parallelism and len(processes("coordinator")) > 0
+
+        if not watching.eventually(there, within_s):
+            found = [(actor["Name"], actor["State"]) for actor in watching.actors()]
+            raise RoundFailed(f"no {self.parallelism} slots and a coordinator within {within_s:.0f} s: {found}")
 
     def crash(self) -> None:
         """Make a function of it raise.
@@ -152,12 +186,15 @@ class RunningJob:
         """
         self._must_run()
         (self.folder / "release").touch()
+        self._end(within_s, "released")
+
+    def _end(self, within_s: float, why: str) -> None:
         try:
             code = self._driver.wait(timeout=within_s)
         except subprocess.TimeoutExpired:
-            raise RoundFailed(f"the released job did not end within {within_s:.0f} s\n{self._log()}") from None
+            raise RoundFailed(f"the job was {why} and did not end within {within_s:.0f} s\n{self._log()}") from None
         if code != 0:
-            raise RoundFailed(f"the job failed\n{self._log()}")
+            raise RoundFailed(f"the job was {why} and failed\n{self._log()}")
 
     def verdict(self) -> tuple[bool, str]:
         """Whether the output is exact, and what the verifier says."""
@@ -176,9 +213,13 @@ class RunningJob:
             said = "the job ended too early: give it more --records" if code == 0 else "the job failed"
             raise RoundFailed(f"{said}\n{self._log()}")
 
-    def _log(self) -> str:
+    def _lines(self) -> list[str]:
+        """What the job printed, without what Ray says of its raylets."""
         lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
-        return "\n".join([line for line in lines if "(raylet)" not in line][-30:])
+        return [line for line in lines if "(raylet)" not in line and "[state-dump]" not in line]
+
+    def _log(self) -> str:
+        return "\n".join(self._lines()[-30:])
 
 
 def processes(victim: str) -> list[tuple[str, int]]:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.exactly_once.kills import VICTIMS, plan
+from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import RoundFailed, RunningJob
 
 
 def test_a_seed_gives_one_plan_and_the_first_rounds_take_each_kind_once():
     assert plan(20, 7, VICTIMS) == plan(20, 7, VICTIMS)
-    plans = [plan(60, seed, VICTIMS) for seed in range(20)]
+    plans = [plan(100, seed, VICTIMS) for seed in range(20)]
     assert len({tuple(chosen) for chosen in plans}) == 20
     for chosen in plans:
-        assert sorted(victim for victim, _ in chosen[:4]) == sorted(VICTIMS)
-        assert {victim for victim, _ in chosen[4:]} == set(VICTIMS)
+        assert sorted(victim for victim, _ in chosen[:5]) == sorted(VICTIMS)
+        assert {victim for victim, _ in chosen[5:]} == set(VICTIMS)
         assert all(0 <= wait_s <= 1.5 for _, wait_s in chosen)
     assert [victim for victim, _ in plan(2, 0, ("task",))] == ["task", "task"]
 
@@ -25,12 +25,12 @@ def test_a_checkpoint_is_complete_when_its_metadata_is_there(tmp_path: Path):
     job = RunningJob(tmp_path, records=1)
     assert job.newest_checkpoint() == 0
     for number in (9, 10, 11):
-        (tmp_path / "checkpoints" / "0a" / f"chk-{number}").mkdir(parents=True)
+        (tmp_path / "checkpoints-0" / "0a" / f"chk-{number}").mkdir(parents=True)
     assert job.newest_checkpoint() == 0
     for number in (9, 10):
-        (tmp_path / "checkpoints" / "0a" / f"chk-{number}" / "_metadata").touch()
+        (tmp_path / "checkpoints-0" / "0a" / f"chk-{number}" / "_metadata").touch()
     assert job.newest_checkpoint() == 10
-    (tmp_path / "checkpoints" / "0a" / "chk-10" / "_metadata").unlink()
+    (tmp_path / "checkpoints-0" / "0a" / "chk-10" / "_metadata").unlink()
     assert job.newest_checkpoint() == 10, "it was there"
 
 
@@ -45,3 +45,14 @@ def test_a_job_that_ended_before_its_rounds_did_is_a_failure(tmp_path: Path):
         assert job.verdict() == (True, "ALL-RECORDS-DELIVERED-ONCE records=20 windows=20 files=2")
     finally:
         job.kill()
+
+
+@pytest.mark.slow
+def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(tmp_path: Path):
+    said: list[str] = []
+    options = ("execution.target=local", "execution.checkpointing.interval=200 ms")
+    campaign = Campaign(rounds=6, seed=11, victims=("function", "rescale"), records=12_000, options=options)
+    assert run(campaign, None, tmp_path, said.append), said
+    assert sum("made a function raise" in line for line in said) >= 1
+    assert sum("rescaled a job of parallelism 2, which goes on with 1" in line for line in said) >= 1
+    assert said[-1].startswith("ALL-RECORDS-DELIVERED-ONCE records=48000 windows=4800 "), said
