@@ -311,7 +311,7 @@ class CheckpointCoordinator:
             return [DiscardFiles(base, tuple(sorted(paths)))]
         own = self._completed.unneeded(path for path in paths if not is_shared(path))
         self._completed.dereference(filter(is_shared, paths), self._pending)
-        return [*([DiscardFiles(base, own)] if own else []), *self._completed.sweep(self._pending)]
+        return [*([DiscardFiles(base, own)] if own else []), *self._sweep()]
 
     def decline(self, answer: CheckpointDeclined, now_ms: int) -> list[Decision]:
         """An attempt takes no part."""
@@ -390,7 +390,7 @@ class CheckpointCoordinator:
             commands.append(AnswerSavepoint(what.request_id, what.location))
         if what is self._stopping and self._suspended:
             commands += self._answer_stop(_NOT_STOPPED)
-        return commands + self._completed.sweep(self._pending) + self._begin_due(now_ms)
+        return commands + self._sweep() + self._begin_due(now_ms)
 
     def _keep(self, completed: CompletedCheckpoint, now_ms: int) -> list[Decision]:
         """It is the newest one: older ones are given up, under way or complete."""
@@ -405,6 +405,11 @@ class CheckpointCoordinator:
                 if gone.base:
                     commands.append(DiscardFiles(gone.base, (), gone.folder))
         return commands
+
+    def _sweep(self) -> list[Decision]:
+        """Delete shared files that nobody refers to, and that no part of a pending checkpoint has been built on."""
+        given = {number: files_of(pending.snapshots) for number, pending in self._pending.items()}
+        return list(self._completed.sweep(given))
 
     def _abort_all(self, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
         commands: list[Decision] = []
@@ -424,7 +429,7 @@ class CheckpointCoordinator:
             commands.append(DiscardFiles(pending.base, (), pending.folder))
         if pending.base == self.base:
             self._completed.dereference(filter(is_shared, files_of(pending.snapshots)), self._pending)
-        return commands + self._completed.sweep(self._pending) + self._failed(pending, cause, detail, now_ms)
+        return commands + self._sweep() + self._failed(pending, cause, detail, now_ms)
 
     def _failed(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
         """Tell of a checkpoint that will not be; perhaps the job fails for it."""

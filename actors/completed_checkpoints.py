@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayflink.state.manifest import CheckpointManifest, checkpoint_folder
@@ -94,14 +94,19 @@ class CompletedCheckpoints:
                 if path not in self._gone:
                     self._unreferenced[path] = set(under_way)
 
-    def sweep(self, under_way: Collection[int]) -> list[DiscardFiles]:
-        """Delete shared files nobody will refer to any more."""
+    def sweep(self, under_way: Mapping[int, Collection[str]]) -> list[DiscardFiles]:
+        """Delete shared files nobody will refer to any more.
+
+        Args:
+            under_way: of those that are undecided, the files that parts refer to which were given already.
+        """
         if not self._unreferenced:
             return []
         referenced = self._shared()
         gone = []
         for path, awaited in list(self._unreferenced.items()):
-            awaited &= set(under_way)
+            awaited &= under_way.keys()
+            awaited |= {number for number, paths in under_way.items() if path in paths}
             if path in referenced:
                 del self._unreferenced[path]  # a later one refers to it, and lets go of it in its turn
             elif not awaited:

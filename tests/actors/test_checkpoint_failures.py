@@ -155,6 +155,19 @@ def test_shared_files_stay_while_one_is_under_way_that_may_refer_to_them() -> No
     ]
 
 
+def test_a_shared_file_stays_that_a_part_of_a_later_one_was_built_on() -> None:
+    job = Checkpoints(max_concurrent=3).run()
+    job.at(100)
+    job.complete(1, "shared/x")
+    job.at(200)
+    job.at(300)
+    job.complete(2, "shared/y")
+    job.at(400)
+    job.ack(M0, 4, state("chk-4/m0", "shared/x"))
+    assert not any(isinstance(c, DiscardFiles) and c.paths for c in job.complete(3, "shared/y")), "4 refers to x"
+    assert DiscardFiles(BASE, ("shared/y",)) in job.complete(4, "shared/x")
+
+
 def test_when_tasks_start_anew_what_is_under_way_is_given_up_but_for_what_is_being_published() -> None:
     job = Checkpoints(max_concurrent=2, tolerable_failures=0).run()
     job.at(100)
