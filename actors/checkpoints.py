@@ -121,6 +121,16 @@ class CheckpointCoordinator:
         return tuple(number for number, pending in self._pending.items() if pending.publishing)
 
     @property
+    def next_id(self) -> int:
+        """The number of the next one."""
+        return self._next_id
+
+    @property
+    def due_ms(self) -> int | None:
+        """When the next checkpoint is triggered by the clock; None: none is."""
+        return None if self._suspended or self._stopping is not None else self._timing.due_ms
+
+    @property
     def next_tick_ms(self) -> int | None:
         """When `tick` has something to do by the clock; None while there is nothing to wait for."""
         timeout = self.settings.timeout_ms

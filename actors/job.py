@@ -486,7 +486,10 @@ class JobMaster:
         """When a `Tick` has something to do besides looking after silent tasks; None: not by the clock."""
         if self.status is JobStatus.RESTARTING:
             return self._restarts.due_ms
-        return self.checkpoints.coordinator.next_tick_ms if self.status is JobStatus.RUNNING else None
+        if self.status is not JobStatus.RUNNING:
+            return None
+        times = (self.checkpoints.announced_ms, self.checkpoints.coordinator.next_tick_ms)
+        return min((time for time in times if time is not None), default=None)
 
     def _tick(self, now_ms: int) -> list[Command]:
         commands: list[Command] = []
@@ -506,6 +509,7 @@ class JobMaster:
         if self.status is JobStatus.RUNNING:
             commands += self._decided(self.checkpoints.coordinator.tick(now_ms), now_ms)
             commands += self._decided(self.checkpoints.last_if_due(now_ms), now_ms)
+            commands += self._decided(self.checkpoints.announcement(now_ms), now_ms)
         return commands
 
     def _live(self) -> list[Execution]:

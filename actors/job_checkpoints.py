@@ -13,14 +13,18 @@ from rayflink.graph.job_graph import JobGraph
 from .checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
 from .checkpoint_settings import CheckpointSettings
 from .checkpoints import CheckpointCoordinator, Decision
+from .commands import SendToTask
 from .completed_checkpoints import CompletedCheckpoint
 from .enumeration import Enumerators
 from .exchange.frames import TaskAddress
 from .executions import Execution
 from .master_hooks import MasterHooks
-from .messages import TaskDeployment
+from .messages import CheckpointAnnounced, TaskDeployment
 from .restoring import Restoring
 from .states import ExecutionState
+
+MOST_LEAD_MS = 500
+"""A checkpoint is announced so long before its trigger, or for half of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class JobCheckpoints:
         self.coordinator.restored(start.completed)
         self._restoring: Restoring | None = None
         self._at_the_end: set[TaskAddress] = set()
-        self._told_complete = 0
+        self._announced_for: int | None = None
 
     @property
     def are_periodic(self) -> bool:
@@ -151,6 +155,28 @@ class JobCheckpoints:
             restore_base=self._restoring.base,
             finished=self._restoring.is_finished(execution.vertex, execution.subtask),
         )
+
+    # the time before a checkpoint
+
+    @property
+    def announced_ms(self) -> int | None:
+        """When the next checkpoint is announced, so that tasks begin to write what its snapshot would have to."""
+        due = self.coordinator.due_ms
+        if due is None or due == self._announced_for:
+            return None
+        return due - min(MOST_LEAD_MS, (self._settings.interval_ms or 0) // 2)
+
+    def announcement(self, now_ms: int) -> list[Decision]:
+        """What tells the tasks that a checkpoint comes, if it does."""
+        at = self.announced_ms
+        if at is None or now_ms < at:
+            return []
+        self._announced_for = self.coordinator.due_ms
+        plan = self.plan()
+        if isinstance(plan, str):
+            return []
+        message = CheckpointAnnounced(self.coordinator.next_id)
+        return [SendToTask(attempt, message) for attempt in plan.commit_to]
 
     # the end of the data
 

@@ -240,6 +240,13 @@ class TriggerCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointAnnounced:
+    """A checkpoint is triggered soon, most likely with this number."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointComplete:
     """The checkpoint is durable."""
 
@@ -258,6 +265,7 @@ ToTask = (
     | StopTask
     | AssignSplits
     | WatermarkAnnounced
+    | CheckpointAnnounced
     | TriggerCheckpoint
     | CheckpointComplete
     | CheckpointAborted

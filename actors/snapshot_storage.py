@@ -80,9 +80,10 @@ def restored_snapshots(deployment: TaskDeployment, lent: Facilities) -> Mapping[
         StorageError, DamagedFileError: it cannot be read.
     """
     reader: SnapshotReader = InlineSnapshots()
+    is_ours = deployment.restore_base == deployment.checkpoint_base
     if deployment.restore_base:
         reader = SnapshotFileReader((lent.open_storage or open_storage)(deployment.restore_base))
-    return {name: tuple(loaded(part, reader) for part in parts) for name, parts in deployment.restore.items()}
+    return {name: tuple(loaded(part, reader, is_ours) for part in parts) for name, parts in deployment.restore.items()}
 
 
 __all__ = ["InMessages", "restored_snapshots", "snapshot_writer"]

@@ -44,8 +44,6 @@ from .failures import describe_failure, is_out_of_memory
 from .messages import (
     AssignSplits,
     CancelTask,
-    CheckpointAborted,
-    CheckpointComplete,
     SplitRequest,
     StopTask,
     TaskDeployment,
@@ -460,12 +458,10 @@ class StreamTask:
             self._own_source(command).watermark_announced(command.max_allowed)
         elif isinstance(command, TriggerCheckpoint):
             self._trigger(command.barrier)
-        elif isinstance(command, CheckpointComplete):
-            self._checkpoints.complete(command.checkpoint_id)
+        else:
+            self._checkpoints.hear(command)
             if self._source is not None and self._checkpoints.last.cut:
                 self._ending = True
-        elif isinstance(command, CheckpointAborted):
-            self._checkpoints.aborted(command.checkpoint_id)
 
     def _trigger(self, barrier: CheckpointBarrier) -> None:
         """A savepoint that drains the job begins at the end of the data, which it makes."""

@@ -17,7 +17,10 @@ from .exchange.writer import RecordWriter
 from .last_checkpoint import LastCheckpoint
 from .messages import (
     AssignSplits,
+    CheckpointAborted,
     CheckpointAcknowledged,
+    CheckpointAnnounced,
+    CheckpointComplete,
     CheckpointDeclined,
     LastCheckpointAwaited,
     TaskDeployment,
@@ -115,6 +118,20 @@ class TaskCheckpoints:
     def decline(self, checkpoint_id: int, reason: str, is_failure: bool = True) -> None:
         """Tell the coordinator that this task takes no part."""
         self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason, is_failure))
+
+    def hear(self, news: CheckpointAnnounced | CheckpointComplete | CheckpointAborted) -> None:
+        """How a checkpoint gets on."""
+        if isinstance(news, CheckpointAnnounced):
+            self._announced(news.checkpoint_id)
+        elif isinstance(news, CheckpointComplete):
+            self.complete(news.checkpoint_id)
+        else:
+            self.aborted(news.checkpoint_id)
+
+    def _announced(self, checkpoint_id: int) -> None:
+        """A checkpoint comes soon: every operator is told."""
+        for link in self._chain.links:
+            link.operator.announce(checkpoint_id)
 
     def complete(self, checkpoint_id: int) -> None:
         """The checkpoint is durable: every operator is told."""

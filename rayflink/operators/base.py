@@ -190,6 +190,9 @@ class Operator(ABC):
         """All inputs have ended: what is still to be emitted. Timers of event time have fired by the MAX watermark."""
         return ()
 
+    def announce(self, checkpoint_id: int) -> None:  # noqa: B027
+        """A checkpoint comes soon: what its snapshot takes time for may be begun in `upkeep`."""
+
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
         """Before the barrier is passed on: emit what must be in front of it."""
         return ()
