@@ -95,8 +95,11 @@ class Commits:
         """Whether something is due."""
         return bool(self._due())
 
-    def run(self) -> None:
+    def run(self, slice_s: float = SLICE_S) -> None:
         """Commit what is due, for a short time; `due_ms` says when to go on.
+
+        Args:
+            slice_s: seconds after which no other call of the committer is begun.
 
         Raises:
             CommitFailed: something could not be committed.
@@ -106,7 +109,7 @@ class Commits:
             if again := self._commit(requests):
                 self.due_ms = self._clock.now_ms() + pause_ms(again - 1)
                 return
-            if self._clock.monotonic() - began > SLICE_S:
+            if self._clock.monotonic() - began > slice_s:
                 self.due_ms = self._clock.now_ms()
                 return
 

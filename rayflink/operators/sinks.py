@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections import deque
 from collections.abc import Iterable
@@ -98,7 +99,9 @@ class SinkOperator(Operator):
                 metrics = ctx.metrics or MetricGroup()
                 self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
                 self._commits.restore(self._restored_committables)
-        self._commit()
+        if self._commits is not None:
+            with UserCode(ctx, "commit"):
+                self._commits.run(slice_s=math.inf)  # what is restored comes before all that is new
         with UserCode(ctx, "open"):
             self._writer = self._sink.create_writer(context)
 

@@ -1,0 +1,72 @@
+"""What PostgreSQL sinks have staged and nobody has committed yet, to look at and to delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .postgres_session import Session
+from .postgres_tables import LEDGER, delete_staged
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """Rows that wait for their checkpoint, or for somebody to restore it.
+
+    Args:
+        target: schema and table they are for.
+        rows: how many.
+    """
+
+    chunk: str
+    job_id: str
+    subtask: int
+    target: str
+    rows: int
+    staged_at: datetime
+
+
+def staged_rows(dsn: str, schema: str = "public") -> list[StagedRows]:
+    """What is staged in a schema, oldest first: by jobs that run, or by such that are gone and were not restored.
+
+    Raises:
+        PostgresError: there is no connection.
+    """
+    from psycopg import sql
+
+    session = Session(dsn)
+    text = "SELECT chunk::text, job_id, subtask, target, row_count, staged_at FROM {} "
+    text += "WHERE committed_at IS NULL ORDER BY staged_at"
+    there = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
+    try:
+        if session.run(lambda cursor: cursor.execute(there, (schema, LEDGER)).fetchone()) is None:
+            return []
+        query = sql.SQL(text).format(sql.Identifier(schema, LEDGER))
+        return [StagedRows(*row) for row in session.run(lambda cursor: cursor.execute(query).fetchall())]
+    finally:
+        session.close()
+
+
+def discard_staged_rows(dsn: str, job_id: str, schema: str = "public") -> int:
+    """Delete what a job has staged and not committed; gives how many rows. Only for a job that is never restored again.
+
+    Raises:
+        PostgresError: there is no connection.
+    """
+    from psycopg import Cursor, sql
+
+    session = Session(dsn)
+    text = "DELETE FROM {} WHERE job_id = %s AND committed_at IS NULL RETURNING chunk, staging, row_count"
+
+    def work(cursor: Cursor[tuple[object, str, int]]) -> int:
+        gone = cursor.execute(sql.SQL(text).format(sql.Identifier(schema, LEDGER)), (job_id,)).fetchall()
+        delete_staged(cursor, schema, [(chunk, staging) for chunk, staging, _ in gone])
+        return sum(rows for _, _, rows in gone)
+
+    try:
+        return session.run(work)
+    finally:
+        session.close()
+
+
+__all__ = ["StagedRows", "discard_staged_rows", "staged_rows"]

@@ -1,0 +1,190 @@
+"""The tables of a PostgreSQL sink: its target, the staging table beside it, and the ledger of what was staged.
+
+Rows that wait for their checkpoint lie in the staging table, in chunks. The ledger has a row for each chunk, which says
+how many rows it has and when it was committed. One transaction moves a chunk to the target and writes that down, so
+a chunk is committed once, however often and by whomever that is tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .postgres_session import PostgresError, driver
+
+if TYPE_CHECKING:
+    import psycopg
+
+LEDGER = "rayflink_ledger"
+CHUNK, ROW = "rayflink_chunk", "rayflink_row"
+
+_COLUMNS = """
+SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+       a.attgenerated <> '' OR a.attidentity = 'a'
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.oid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_UNIQUE = """
+SELECT array_agg(a.attname::text)
+FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL GROUP BY i.indexrelid
+"""
+_LEDGER_DDL = (
+    """
+    CREATE TABLE {ledger} (
+        chunk uuid PRIMARY KEY, job_id text NOT NULL, operator_id text NOT NULL, subtask int NOT NULL,
+        number bigint NOT NULL, staging text NOT NULL, target text NOT NULL, row_count bigint NOT NULL DEFAULT 0,
+        staged_at timestamptz NOT NULL DEFAULT now(), committed_at timestamptz)
+    """,
+    "CREATE INDEX {waiting} ON {ledger} (job_id, operator_id, subtask) WHERE committed_at IS NULL",
+    "CREATE INDEX {done} ON {ledger} (committed_at) WHERE committed_at IS NOT NULL",
+)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Names of one sink's tables, and the statements on them.
+
+    Args:
+        target: schema and name.
+        columns: that the sink writes, in the order of its values.
+        keys: columns by which a row replaces another; (): rows are added.
+        schema: of ledger and staging table.
+        staging: name of the staging table.
+    """
+
+    target: tuple[str, str]
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    schema: str
+    staging: str
+
+    def statement(self, text: str, **more: Any) -> Any:
+        """An SQL statement with the names of the tables and columns in it."""
+        from psycopg import sql
+
+        of = sql.Identifier
+        comma = sql.SQL(", ")
+        names = {
+            "target": of(*self.target),
+            "staging": of(self.schema, self.staging),
+            "ledger": of(self.schema, LEDGER),
+            "columns": comma.join(map(of, self.columns)),
+            "keys": comma.join(map(of, self.keys)),
+            "chunk": of(CHUNK),
+            "row": of(ROW),
+        }
+        return sql.SQL(text).format(**names, **more)
+
+    def on_conflict(self) -> Any:
+        """What an INSERT says of rows that are there: nothing without keys."""
+        from psycopg import sql
+
+        if not self.keys:
+            return sql.SQL("")
+        rest = [column for column in self.columns if column not in self.keys]
+        if not rest:
+            return self.statement("ON CONFLICT ({keys}) DO NOTHING")
+        each = (sql.SQL("{0} = excluded.{0}").format(sql.Identifier(column)) for column in rest)
+        return self.statement("ON CONFLICT ({keys}) DO UPDATE SET {changes}", changes=sql.SQL(", ").join(each))
+
+    def move(self) -> Any:
+        """Moves the rows of a chunk from the staging table to the target; gives how many."""
+        newest = "SELECT * FROM moved"
+        if self.keys:
+            newest = "SELECT DISTINCT ON ({keys}) * FROM moved ORDER BY {keys}, {row} DESC"
+        return self.statement(
+            "WITH moved AS (DELETE FROM {staging} WHERE {chunk} = %s RETURNING *), "
+            f"newest AS ({newest}), "
+            "written AS (INSERT INTO {target} ({columns}) SELECT {columns} FROM newest ORDER BY {row} "
+            "{on_conflict} RETURNING 1) SELECT count(*) FROM moved",
+            on_conflict=self.on_conflict(),
+        )
+
+
+def tables_of(
+    cursor: psycopg.Cursor[Any], table: str, columns: Sequence[str] | None, keys: Sequence[str], schema: str | None
+) -> Tables:
+    """Look up the target of a sink.
+
+    Args:
+        table: with or without its schema.
+        columns: to write; None: all that can be written.
+        schema: of ledger and staging table; None: that of the target.
+
+    Raises:
+        PostgresError: the table, a column or a unique index is missing.
+    """
+    from psycopg import sql
+
+    name = sql.Identifier(*table.split(".")).as_string(cursor)
+    found = cursor.execute(_COLUMNS, (name,)).fetchall()
+    if not found:
+        there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
+        names = ", ".join(sorted(row[0] for row in there if not row[0].startswith("rayflink_"))[:20]) or "no table"
+        raise PostgresError(f"table {table!r} is not there, found {names}", "create it, or correct the name")
+    target, types = found[0][:2], {row[2]: row[3] for row in found}
+    chosen = tuple(columns or (row[2] for row in found if not row[4]))
+    if missing := [column for column in (*chosen, *keys) if column not in types]:
+        names = ", ".join(types)
+        raise PostgresError(f"column {missing[0]!r} is not in table {table!r}, which has {names}", "correct columns=")
+    if missing := [column for column in keys if column not in chosen]:
+        raise PostgresError(f"key {missing[0]!r} is not among the columns {', '.join(chosen)}", "name it in columns=")
+    if keys and sorted(keys) not in (sorted(row[0]) for row in cursor.execute(_UNIQUE, (name,))):
+        remedy = f"CREATE UNIQUE INDEX ON {name} ({', '.join(keys)})"
+        raise PostgresError(f"table {table!r} has no unique index on exactly ({', '.join(keys)})", remedy)
+    kind = repr((target, [(column, types[column]) for column in chosen]))
+    staging = "rayflink_staged_" + hashlib.sha256(kind.encode()).hexdigest()[:16]
+    return Tables(tuple(target), chosen, tuple(keys), schema or target[0], staging)
+
+
+def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
+    """Make ledger and staging table where they are missing.
+
+    The staging table has the types, checks and NOT NULLs of the target, so that a row that does not fit is refused
+    when it is staged.
+
+    Raises:
+        PostgresError: they cannot be made.
+    """
+    from psycopg import sql
+
+    try:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"rayflink {tables.schema}",))
+        if not _is_there(cursor, tables.schema, LEDGER):
+            indexes = {kind: sql.Identifier(f"{LEDGER}_{kind}") for kind in ("waiting", "done")}
+            for text in _LEDGER_DDL:
+                cursor.execute(tables.statement(text, **indexes))
+        if _is_there(cursor, tables.schema, tables.staging):
+            return
+        own = "{chunk} uuid NOT NULL, {row} bigint NOT NULL"
+        cursor.execute(tables.statement(f"CREATE TABLE {{staging}} (LIKE {{target}} INCLUDING CONSTRAINTS, {own})"))
+        name = tables.statement("{target}").as_string(cursor)
+        for _, _, column, _, _ in cursor.execute(_COLUMNS, (name,)).fetchall():
+            if column not in tables.columns:
+                unused = sql.Identifier(column)
+                cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {unused}", unused=unused))
+        cursor.execute(tables.statement("CREATE INDEX ON {staging} ({chunk})"))
+    except (driver().errors.InsufficientPrivilege, driver().errors.InvalidSchemaName) as error:
+        remedy = f"grant CREATE on schema {tables.schema!r}, or give staging_schema= one where tables may be made"
+        raise PostgresError(f"the staging table cannot be made: {error.diag.message_primary}", remedy) from error
+
+
+def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tuple[Any, str]]) -> None:
+    """Delete the rows of chunks, given with the names of their staging tables."""
+    from psycopg import sql
+
+    for staging in {staging for _, staging in chunks}:
+        text = sql.SQL("DELETE FROM {} WHERE {} = ANY(%s)")
+        ids = [chunk for chunk, of in chunks if of == staging]
+        cursor.execute(text.format(sql.Identifier(schema, staging), sql.Identifier(CHUNK)), (ids,))
+
+
+def _is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
+    query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
+    return cursor.execute(query, (schema, name)).fetchone() is not None
+
+
+__all__ = ["CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "tables_of"]
