@@ -34,7 +34,6 @@ class PostgresSink(TwoPhaseCommittingSink):
         keys: columns of a unique index: a row replaces that with the same values there.
         exactly_once: rows become visible when their checkpoint is complete, each once; else at once, and those after
             the last checkpoint again after a failure, which leaves no trace where there are keys.
-        staging_schema: where rows wait for their checkpoint; None: the schema of the table.
 
     Raises:
         PostgresError: psycopg is missing, or the connection string is none.
@@ -51,7 +50,6 @@ class PostgresSink(TwoPhaseCommittingSink):
         values: Callable[[Any], Sequence[Any]] | None = None,
         keys: Sequence[str] = (),
         exactly_once: bool = True,
-        staging_schema: str | None = None,
     ) -> None:
         place_of(dsn)
         for what, given in (("columns", columns), ("keys", keys)):
@@ -59,8 +57,13 @@ class PostgresSink(TwoPhaseCommittingSink):
                 raise TypeError(f"{what} is a list of names, found {given!r}; write [{given!r}]")
         self._dsn, self._table, self._values = dsn, table, values
         self._columns, self._keys = None if columns is None else tuple(columns), tuple(keys)
-        self._exactly_once, self._schema = exactly_once, staging_schema
+        self._exactly_once, self._schema = exactly_once, ""
         self._held: Session | None = None
+
+    def with_staging_schema(self, staging_schema: str) -> PostgresSink:
+        """Let rows wait for their checkpoint in this schema, not in that of the table."""
+        self._schema = staging_schema
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_held": None}

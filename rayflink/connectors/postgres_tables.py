@@ -105,14 +105,14 @@ class Tables:
 
 
 def tables_of(
-    cursor: psycopg.Cursor[Any], table: str, columns: Sequence[str] | None, keys: Sequence[str], schema: str | None
+    cursor: psycopg.Cursor[Any], table: str, columns: Sequence[str] | None, keys: Sequence[str], schema: str
 ) -> Tables:
     """Look up the target of a sink.
 
     Args:
         table: with or without its schema.
         columns: to write; None: all that can be written.
-        schema: of ledger and staging table; None: that of the target.
+        schema: of ledger and staging table; "": that of the target.
 
     Raises:
         PostgresError: the table, a column or a unique index is missing.
@@ -168,7 +168,7 @@ def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
                 cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {unused}", unused=unused))
         cursor.execute(tables.statement("CREATE INDEX ON {staging} ({chunk})"))
     except (driver().errors.InsufficientPrivilege, driver().errors.InvalidSchemaName) as error:
-        remedy = f"grant CREATE on schema {tables.schema!r}, or give staging_schema= one where tables may be made"
+        remedy = f"grant CREATE on schema {tables.schema!r}, or call with_staging_schema() with one where tables may be made"
         raise PostgresError(f"the staging table cannot be made: {error.diag.message_primary}", remedy) from error
 
 
