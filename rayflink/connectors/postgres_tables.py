@@ -168,7 +168,7 @@ def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
                 cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {unused}", unused=unused))
         cursor.execute(tables.statement("CREATE INDEX ON {staging} ({chunk})"))
     except (driver().errors.InsufficientPrivilege, driver().errors.InvalidSchemaName) as error:
-        remedy = f"grant CREATE on schema {tables.schema!r}, or call with_staging_schema() with one where tables may be made"
+        remedy = f"grant CREATE on schema {tables.schema!r}, or give with_staging_schema() another"
         raise PostgresError(f"the staging table cannot be made: {error.diag.message_primary}", remedy) from error
 
 

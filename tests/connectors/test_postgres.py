@@ -191,7 +191,8 @@ def test_without_the_right_to_make_tables_the_remedy_is_told(dsn: str) -> None:
         "GRANT INSERT, SELECT ON t TO poor", "CREATE SCHEMA mine AUTHORIZATION poor")  # fmt: skip
     poor = dsn.replace("user=postgres", "user=poor")
     try:
-        assert "grant CREATE on schema 'public', or call with_staging_schema()" in str(_opening(PostgresSink(poor, "t")))
+        remedy = "grant CREATE on schema 'public', or give with_staging_schema() another"
+        assert remedy in str(_opening(PostgresSink(poor, "t")))
         with _harness(PostgresSink(poor, "t").with_staging_schema("mine")) as harness:
             harness.process((1, "a"))
             harness.end_input()
