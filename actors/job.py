@@ -6,16 +6,17 @@ Source: apache/flink ExecutionGraph, DefaultScheduler, JobMaster.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from rayflink.common.batches import MAX_TIMESTAMP
 from rayflink.common.errors import JobExecutionError, NotSerializable, described
-from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
+from rayflink.graph.job_graph import JobEdge, JobGraph
 
 from .accumulated import Accumulated, Owner
+from .attempts import Attempts
 from .checkpoint_failures import FailJob
 from .checkpoints import Decision
 from .commands import (
@@ -25,7 +26,6 @@ from .commands import (
     Command,
     CommandLost,
     DeploymentFailed,
-    DeployTask,
     EndJob,
     JobResult,
     KillTask,
@@ -39,17 +39,14 @@ from .commands import (
     TaskGone,
     Tick,
 )
-from .deployment import Deployer
 from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
 from .executions import ExceptionEntry, Execution
-from .failover import Place
 from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import vertex_summaries
 from .job_metrics import JobMetrics
 from .job_restarts import JobRestarts
 from .messages import (
-    CancelTask,
     CheckpointAcknowledged,
     CheckpointComplete,
     CheckpointDeclined,
@@ -63,7 +60,7 @@ from .messages import (
     WatermarkAnnounced,
     WatermarkReported,
 )
-from .scheduling import required_slots, slot_of
+from .scheduling import required_slots
 from .settings import JobSettings
 from .states import ExecutionState, IllegalTransition, JobStatus
 from .watermark_groups import WatermarkGroups
@@ -97,11 +94,8 @@ class JobMaster:
         self.exceptions: deque[ExceptionEntry] = deque(maxlen=HISTORY_LENGTH)
         self.result: JobResult | None = None
         self._settings = JobSettings.of(graph.configuration)
-        self._deployer = Deployer(graph, new_id, cached_files)
         self._enumerators = Enumerators(graph)
-        self.executions: dict[TaskAddress, Execution] = {
-            attempt: Execution(attempt, vertex, subtask, 0) for vertex, subtask, attempt in self._deployer.attempts()
-        }
+        self.attempts = Attempts(graph, new_id, cached_files, lambda d, e: self.checkpoints.equipped(d, e))
         self._failure: TaskFailure | None = None
         self._failed_subtask = 0
         self._cancelled_by = ""
@@ -109,13 +103,16 @@ class JobMaster:
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._watermark_groups = WatermarkGroups()
-        self.checkpoints = JobCheckpoints(
-            graph, start or JobStart(), self._enumerators, lambda: self.executions.values(), new_id
-        )
+        self.checkpoints = JobCheckpoints(graph, start or JobStart(), self._enumerators, self.attempts, new_id)
         self._restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
         self._accumulated = Accumulated(self._restarts.are_possible)
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self._now_ms = 0
+
+    @property
+    def executions(self) -> dict[TaskAddress, Execution]:
+        """The present attempts, by their ids."""
+        return self.attempts.by_id
 
     # in
 
@@ -216,11 +213,8 @@ class JobMaster:
         except (Exception, SystemExit) as error:  # it does not fit, or whatever a user's enumerator or hook raises
             failure = TaskFailure(type(error).__name__, f"the job cannot start: {described(error)}", "")
             self._note("coordinator", 0, failure, now_ms)
-            return self._cancel_tasks(now_ms) + self._settle(now_ms)
-        eager = self.graph.schedule_mode is ScheduleMode.EAGER
-        first = [e for e in attempts if eager or e.vertex.is_input]
-        commands = self._decided(decisions, now_ms)
-        commands += self._deploy(first, now_ms) + self._deploy_ready_consumers(now_ms)
+            return self.attempts.cancel(now_ms) + self._settle(now_ms)
+        commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
         commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
         return commands + (self._stop_sources() if self._stopped else [])
 
@@ -231,39 +225,10 @@ class JobMaster:
                 self._enumerators.take_back(execution.vertex.head.operator_id, execution.subtask)
 
     def _stop_sources(self) -> list[Command]:
-        return [SendToTask(e.attempt, StopTask()) for e in self._live() if e.vertex.is_input]
+        return [SendToTask(e.attempt, StopTask()) for e in self.attempts.live if e.vertex.is_input]
 
-    def _deploy(self, executions: Sequence[Execution], now_ms: int) -> list[Command]:
-        for execution in executions:
-            execution.become(ExecutionState.SCHEDULED, now_ms)
-        commands: list[Command] = []
-        for execution in executions:
-            execution.become(ExecutionState.DEPLOYING, now_ms)
-            execution.last_seen_ms = now_ms
-            slot = slot_of(execution.vertex, execution.subtask)
-            deployment = self._deployer.deployment(execution.vertex, execution.subtask, execution.number)
-            commands.append(DeployTask(slot, self.checkpoints.equipped(deployment, execution)))
-        return commands
-
-    def _deploy_ready_consumers(self, now_ms: int) -> list[Command]:
-        """LAZY_FROM_SOURCES: vertices all of whose inputs can be read now."""
-        if self.graph.schedule_mode is ScheduleMode.EAGER or self.status is not JobStatus.RUNNING:
-            return []
-        ready = []
-        for vertex in self.graph.vertices:
-            mine = [e for e in self.executions.values() if e.vertex is vertex]
-            if mine[0].state is ExecutionState.CREATED and self._inputs_ready(vertex):
-                ready += mine
-        return self._deploy(ready, now_ms)
-
-    def _inputs_ready(self, vertex: JobVertex) -> bool:
-        for edge in vertex.inputs:
-            wanted = {ExecutionState.FINISHED}
-            if edge.partition_type.is_pipelined:
-                wanted.add(ExecutionState.RUNNING)
-            if any(e.state not in wanted for e in self.executions.values() if e.vertex.id == edge.source):
-                return False
-        return True
+    def _deploy_ready(self, now_ms: int) -> list[Command]:
+        return self.attempts.deploy_ready(now_ms) if self.status is JobStatus.RUNNING else []
 
     def _no_slots(self, found: str, now_ms: int) -> list[Command]:
         if self.status is not JobStatus.CREATED:
@@ -275,7 +240,7 @@ class JobMaster:
             f"slots allocated: 0; found: {found}; lower the parallelism, add nodes, or raise slot.request.timeout"
         )
         self._note("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
-        return self._cancel_tasks(now_ms) + self._settle(now_ms)
+        return self.attempts.cancel(now_ms) + self._settle(now_ms)
 
     # what tasks say
 
@@ -300,7 +265,7 @@ class JobMaster:
         else:
             execution.become(event.state, now_ms)
         if event.state is ExecutionState.RUNNING:
-            return self._deploy_ready_consumers(now_ms)
+            return self._deploy_ready(now_ms)
         if event.state is ExecutionState.FAILED:
             assert event.failure is not None
             failure = event.failure
@@ -314,8 +279,8 @@ class JobMaster:
             for failure in self._accumulated.add(owner, event.accumulators):
                 self._note(execution.name, execution.subtask, failure, now_ms)
             if self.status is JobStatus.FAILING:
-                return self._cancel_tasks(now_ms) + self._settle(now_ms)
-            return self._deploy_ready_consumers(now_ms) + self._settle(now_ms)
+                return self.attempts.cancel(now_ms) + self._settle(now_ms)
+            return self._deploy_ready(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:
@@ -399,7 +364,7 @@ class JobMaster:
                 failure = replace(failure, message=f"{failure.message} ({self._restarts.refusal})")
         self._note(task, subtask, failure, now_ms)
         if self.status is JobStatus.FAILING:
-            return self._cancel_tasks(now_ms) + self._settle(now_ms)
+            return self.attempts.cancel(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
     def _prepare_restart(self, now_ms: int) -> list[Command]:
@@ -407,21 +372,17 @@ class JobMaster:
         if self.status is JobStatus.RUNNING:
             self._become(JobStatus.RESTARTING, now_ms)
         commands = self._decided(self.checkpoints.coordinator.suspend(now_ms, "a task failed"), now_ms)
-        return commands + self._cancel_tasks(now_ms, set(self._restarts.places)) + self._settle(now_ms)
+        return commands + self.attempts.cancel(now_ms, set(self._restarts.places)) + self._settle(now_ms)
 
     def _restart(self, now_ms: int) -> list[Command]:
         """New attempts in the place of those that have ended."""
         places, whole = self._restarts.places, self._restarts.is_whole
         self._restarts.begun()
-        former = {(e.vertex.id, e.subtask): e for e in self.executions.values()}
-        for place in places:
-            ended = former[place]
-            self._accumulated.forget(ended.name)
-            renewed = self._deployer.renew(*place)
-            former[place] = Execution(renewed, ended.vertex, ended.subtask, ended.number + 1)
-        self.executions = {execution.attempt: execution for execution in former.values()}
+        fresh = self.attempts.renew(places)
+        for execution in fresh:
+            self._accumulated.forget(execution.name)
         self._become(JobStatus.RUNNING, now_ms)
-        return self._begin([former[place] for place in places], whole, now_ms)
+        return self._begin(fresh, whole, now_ms)
 
     def _note(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
         """A failure goes into the history, and a job that runs begins to fail."""
@@ -443,19 +404,7 @@ class JobMaster:
             return []
         self._cancelled_by = by
         self._become(JobStatus.CANCELLING, now_ms)
-        return self._cancel_tasks(now_ms) + self._settle(now_ms)
-
-    def _cancel_tasks(self, now_ms: int, places: Collection[Place] | None = None) -> list[Command]:
-        commands: list[Command] = []
-        for execution in self.executions.values():
-            if places is not None and (execution.vertex.id, execution.subtask) not in places:
-                continue
-            if execution.state in (ExecutionState.CREATED, ExecutionState.SCHEDULED):
-                execution.become(ExecutionState.CANCELED, now_ms)
-            elif not execution.state.is_terminal and execution.state is not ExecutionState.CANCELING:
-                execution.become(ExecutionState.CANCELING, now_ms)
-                commands.append(SendToTask(execution.attempt, CancelTask()))
-        return commands
+        return self.attempts.cancel(now_ms) + self._settle(now_ms)
 
     def _settle(self, now_ms: int) -> list[Command]:
         """End the job once every attempt has ended and what of the program runs here has had its last say.
@@ -466,7 +415,7 @@ class JobMaster:
             return []
         if self.status is JobStatus.RESTARTING:
             return self._restart(now_ms) if self._restarts.is_due(self.executions.values(), now_ms) else []
-        if any(not e.state.is_terminal for e in self.executions.values()):
+        if not self.attempts.have_ended:
             return []
         totals, failures = self._accumulated.values()
         for failure in [*failures, *self._enumerators.close()]:
@@ -495,7 +444,7 @@ class JobMaster:
         commands: list[Command] = []
         if self.status is JobStatus.CREATED and now_ms - self._slots_asked_ms > self._settings.slot_timeout_ms:
             return self._no_slots("not enough free slots", now_ms)
-        for execution in self._live():
+        for execution in self.attempts.live:
             if execution.state is ExecutionState.CANCELING:
                 since = execution.timestamps[ExecutionState.CANCELING.value]
                 if now_ms - since > self._settings.cancellation_timeout_ms:
@@ -511,9 +460,6 @@ class JobMaster:
             commands += self._decided(self.checkpoints.last_if_due(now_ms), now_ms)
             commands += self._decided(self.checkpoints.announcement(now_ms), now_ms)
         return commands
-
-    def _live(self) -> list[Execution]:
-        return [e for e in self.executions.values() if e.timestamps and not e.state.is_terminal]
 
     def _result(self, totals: Mapping[str, Any], now_ms: int) -> JobResult:
         started = self.timestamps.get(JobStatus.RUNNING.value, now_ms)

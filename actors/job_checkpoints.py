@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rayflink.common import options
@@ -10,6 +10,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
 
+from .attempts import Attempts
 from .checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
 from .checkpoint_settings import CheckpointSettings
 from .checkpoints import CheckpointCoordinator, Decision
@@ -47,7 +48,7 @@ class JobCheckpoints:
         graph: the job.
         start: from which checkpoints it begins.
         enumerators: of its sources; their state is part of checkpoints.
-        executions: the present attempts.
+        attempts: the present ones.
         new_id: gives 32 fresh hex digits a call.
     """
 
@@ -56,10 +57,10 @@ class JobCheckpoints:
         graph: JobGraph,
         start: JobStart,
         enumerators: Enumerators,
-        executions: Callable[[], Iterable[Execution]],
+        attempts: Attempts,
         new_id: Callable[[], str],
     ) -> None:
-        self._graph, self._executions, self._enumerators = graph, executions, enumerators
+        self._graph, self._attempts, self._enumerators = graph, attempts, enumerators
         config = Configuration.from_dict(graph.configuration)
         settings = CheckpointSettings.of(graph.configuration)
         self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
@@ -88,7 +89,7 @@ class JobCheckpoints:
         """Who takes part in a checkpoint now, or why there can be none."""
         if self._refused:
             return self._refused
-        executions = list(self._executions())
+        executions = list(self._attempts)
         live = [e for e in executions if e.state is not ExecutionState.FINISHED]
         if not live:
             return "all tasks have finished"
