@@ -210,7 +210,7 @@ class RunningJob:
     def _must_run(self) -> None:
         code = self._driver.poll()
         if code is not None:
-            said = "the job ended too early: give it more --records" if code == 0 else "the job failed"
+            said = "the job ended before its rounds did: it lost input, or needs more --records" if code == 0 else "the job failed"
             raise RoundFailed(f"{said}\n{self._log()}")
 
     def _lines(self) -> list[str]:

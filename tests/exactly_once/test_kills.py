@@ -40,7 +40,7 @@ def test_a_job_that_ended_before_its_rounds_did_is_a_failure(tmp_path: Path):
     (tmp_path / "release").touch()
     job.start()
     try:
-        with pytest.raises(RoundFailed, match="ended too early: give it more --records"):
+        with pytest.raises(RoundFailed, match="ended before its rounds did"):
             job.await_checkpoint(10**6, within_s=30)
         assert job.verdict() == (True, "ALL-RECORDS-DELIVERED-ONCE records=20 windows=20 files=2")
     finally:
