@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from rayflink.common import Encoder, WatermarkStrategy
 from rayflink.common.batches import RowBatch
+from rayflink.common.sink import Sink
 from rayflink.common.source import (
     PENDING,
     Boundedness,
@@ -32,6 +33,7 @@ from rayflink.common.source import (
 from rayflink.common.split_reader import OneByOneReader, SplitCursor
 from rayflink.datastream import KeyedProcessFunction, ProcessWindowFunction, RuntimeContext, StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
+from rayflink.datastream.connectors.postgres import PostgresSink
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 
@@ -198,6 +200,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--out", required=True, help="folder of the part files")
     parser.add_argument("--release", required=True, help="file that ends the gentle rate")
     parser.add_argument("--crash", default="", help="file that makes a function raise; it is removed first")
+    parser.add_argument("--postgres", help="connection string: the lines go into its table `lines`, not into files")
     parser.add_argument("--stop", default="", help="file that stops the job with a savepoint, whose address it prints")
     parser.add_argument("--savepoints", help="folder of savepoints")
     parser.add_argument("--lanes", type=int, default=4)
@@ -218,10 +221,16 @@ def write(env: StreamExecutionEnvironment, asked: argparse.Namespace) -> None:
     keyed = numbers.key_by(lambda record: record[0] * keys + record[1] % keys)
     running = keyed.process(Running(asked.crash)).uid("running")
     windows = keyed.window(TumblingEventTimeWindows.of(asked.window)).process(InWindow()).uid("windows")
+    running.union(windows).sink_to(sink_of(asked)).uid("lines")
+
+
+def sink_of(asked: argparse.Namespace) -> Sink:
+    """Where the lines go: into part files, or rows of the table `lines`."""
+    if asked.postgres:
+        return PostgresSink(asked.postgres, "lines", ["line"], lambda line: (line,))
     form = FileSink.for_row_format(asked.out, Encoder.simple_string_encoder())
     form = form.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-    form = form.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
-    running.union(windows).sink_to(form.build()).uid("lines")
+    return form.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()
 
 
 def main(given: list[str]) -> None:

@@ -23,13 +23,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
 from tests.cluster import watching
-from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, processes, two_nodes
+from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, database, processes, two_nodes
 from tests.leftovers import Watch
 
 VICTIMS = ("task", "coordinator", "raylet", "function", "rescale")
@@ -80,6 +81,7 @@ class Campaign:
         records: of each lane; None: enough for the rounds.
         within_s: time for a recovery.
         options: more of the job's configuration, KEY=VALUE.
+        postgres: connection string of the database for the output; "": it goes into files.
     """
 
     rounds: int
@@ -88,6 +90,7 @@ class Campaign:
     records: int | None = None
     within_s: float = 60
     options: tuple[str, ...] = ()
+    postgres: str = ""
 
 
 def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[[str], None]) -> bool:
@@ -100,7 +103,7 @@ def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[
         RoundFailed: a round, or the end, did not go as it has to.
     """
     records = campaign.records or RECORDS_A_ROUND * (campaign.rounds + 1)
-    job = RunningJob(folder, records, list(campaign.options))
+    job = RunningJob(folder, records, list(campaign.options), campaign.postgres)
     chance = random.Random(campaign.seed + 1)
     done: Counter[str] = Counter()
     took: list[float] = []
@@ -137,6 +140,7 @@ def main(given: list[str]) -> int:
     parser.add_argument("--within", type=float, default=60, metavar="SECONDS", help="for a recovery")
     parser.add_argument("--log", type=Path, help="file to which each line is added as well")
     parser.add_argument("--folder", type=Path, help="for output, checkpoints and the job's log; kept")
+    parser.add_argument("--postgres", action="store_true", help="write to a PostgreSQL server of its own, not to files")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="of the job")
     asked = parser.parse_args(given)
 
@@ -152,7 +156,10 @@ def main(given: list[str]) -> int:
     watch = Watch.start()
     is_well = False
     try:
-        with two_nodes() as nodes:
+        with ExitStack() as running:
+            if asked.postgres:
+                campaign = replace(campaign, postgres=running.enter_context(database()))
+            nodes = running.enter_context(two_nodes())
             is_well = run(campaign, nodes, asked.folder or Path(tempfile.mkdtemp(prefix="ray-")), say)
     except RoundFailed as failed:
         say(f"FAILED seed={asked.seed}: {failed}")

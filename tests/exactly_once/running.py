@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from tests.cluster import watching
+from tests.connectors.postgres_server import postgres_server
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -69,6 +70,17 @@ def two_nodes() -> Iterator[TwoNodes]:
         os.environ.pop("RAY_ADDRESS", None)
 
 
+@contextmanager
+def database() -> Iterator[str]:
+    """A PostgreSQL server with an empty table `lines`; its connection string."""
+    import psycopg
+
+    with postgres_server() as dsn:
+        with psycopg.connect(dsn) as connection:
+            connection.execute("CREATE TABLE lines (line text NOT NULL)")
+        yield dsn
+
+
 @dataclass
 class RunningJob:
     """The job as a process that drives it, with its folders.
@@ -77,11 +89,13 @@ class RunningJob:
         folder: empty; holds output, checkpoints and log.
         records: of each lane.
         options: more of the configuration, KEY=VALUE.
+        postgres: connection string of the database in whose table `lines` the output goes, and not into files.
     """
 
     folder: Path
     records: int
     options: list[str] = field(default_factory=list)
+    postgres: str = ""
     parallelism: int = 0
     newest: int = 0
     """The highest number of a complete checkpoint that was seen; those of a job that finished are deleted."""
@@ -112,8 +126,13 @@ class RunningJob:
         for name in ("out", "release", "crash", "stop", "savepoints"):
             command += [f"--{name}", str(self.folder / name)]
         command += [part for option in given for part in ("--option", option)]
+        command += self._sink
         with (self.folder / "job.log").open("ab") as log:
             self._driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    @property
+    def _sink(self) -> list[str]:
+        return ["--postgres", self.postgres] if self.postgres else []
 
     @property
     def _checkpoints(self) -> Path:
@@ -198,7 +217,7 @@ class RunningJob:
 
     def verdict(self) -> tuple[bool, str]:
         """Whether the output is exact, and what the verifier says."""
-        command = [sys.executable, str(HERE / "verifier.py"), *self.shape, "--out", str(self.folder / "out")]
+        command = [sys.executable, str(HERE / "verifier.py"), *self.shape, "--out", str(self.folder / "out"), *self._sink]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.returncode == 0, (ended.stdout + ended.stderr).strip()
 
@@ -210,7 +229,8 @@ class RunningJob:
     def _must_run(self) -> None:
         code = self._driver.poll()
         if code is not None:
-            said = "the job ended before its rounds did: it lost input, or needs more --records" if code == 0 else "the job failed"
+            early = "the job ended before its rounds did: it lost input, or needs more --records"
+            said = early if code == 0 else "the job failed"
             raise RoundFailed(f"{said}\n{self._log()}")
 
     def _lines(self) -> list[str]:

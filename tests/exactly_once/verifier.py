@@ -1,6 +1,7 @@
 """Says whether every line that `job.py` has to write is there exactly once. It shares no code with the engine.
 
     python tests/exactly_once/verifier.py --out FOLDER --lanes 4 --keys 10 --records 10000 --window 100
+    python tests/exactly_once/verifier.py --postgres "host=... dbname=..." --lanes 4 ...
 
 Prints ALL-RECORDS-DELIVERED-ONCE and the counts and ends with 0; else it lists what is missing, repeated and wrong and
 ends with 1. What was expected nowhere is read from the arguments alone, never from the output.
@@ -106,19 +107,32 @@ def lines_of_files(folder: Path) -> Iterator[str]:
         yield from path.read_text(encoding="utf-8").splitlines()
 
 
+def lines_of_table(dsn: str) -> list[str]:
+    """The rows of the table `lines`, which has one column of that meaning."""
+    import psycopg
+
+    with psycopg.connect(dsn) as connection:
+        return [str(line) for (line,) in connection.execute("SELECT line FROM lines")]
+
+
 def main(given: list[str]) -> int:
     """The verdict, printed; the code to end with."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the part files")
+    parser.add_argument("--out", type=Path, help="folder of the part files")
+    parser.add_argument("--postgres", help="connection string of the database whose table `lines` is read instead")
     for name in ("lanes", "keys", "records", "window"):
         parser.add_argument(f"--{name}", type=int, required=True)
     asked = parser.parse_args(given)
-    if not asked.out.is_dir():
+    expected = Expectation(asked.lanes, asked.keys, asked.records, asked.window)
+    if asked.postgres:
+        verdict, where = verify(expected, lines_of_table(asked.postgres)), "table=lines"
+    elif asked.out is None or not asked.out.is_dir():
         print(f"NOT-EXACTLY-ONCE there is no folder {asked.out}")
         return 1
-    expected = Expectation(asked.lanes, asked.keys, asked.records, asked.window)
-    verdict = verify(expected, lines_of_files(asked.out))
-    print(f"{verdict.report()} files={len(visible_files(asked.out))}")
+    else:
+        verdict = verify(expected, lines_of_files(asked.out))
+        where = f"files={len(visible_files(asked.out))}"
+    print(f"{verdict.report()} {where}")
     return 0 if verdict.is_exact else 1
 
 
