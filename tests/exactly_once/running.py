@@ -217,7 +217,14 @@ class RunningJob:
 
     def verdict(self) -> tuple[bool, str]:
         """Whether the output is exact, and what the verifier says."""
-        command = [sys.executable, str(HERE / "verifier.py"), *self.shape, "--out", str(self.folder / "out"), *self._sink]
+        command = [
+            sys.executable,
+            str(HERE / "verifier.py"),
+            *self.shape,
+            "--out",
+            str(self.folder / "out"),
+            *self._sink,
+        ]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.returncode == 0, (ended.stdout + ended.stderr).strip()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
-from tests.exactly_once.running import RoundFailed, RunningJob
+from tests.exactly_once.running import RoundFailed, RunningJob, database
 
 
 def test_a_seed_gives_one_plan_and_the_first_rounds_take_each_kind_once():
@@ -48,11 +50,14 @@ def test_a_job_that_ended_before_its_rounds_did_is_a_failure(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(tmp_path: Path):
+@pytest.mark.parametrize("sink", ["files", "PostgreSQL"])
+def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sink: str, tmp_path: Path):
     said: list[str] = []
     options = ("execution.target=local", "execution.checkpointing.interval=200 ms")
     campaign = Campaign(rounds=6, seed=11, victims=("function", "rescale"), records=12_000, options=options)
-    assert run(campaign, None, tmp_path, said.append), said
+    with database() if sink == "PostgreSQL" else nullcontext("") as dsn:
+        assert run(replace(campaign, postgres=dsn), None, tmp_path, said.append), said
     assert sum("made a function raise" in line for line in said) >= 1
     assert sum("rescaled a job of parallelism 2, which goes on with 1" in line for line in said) >= 1
     assert said[-1].startswith("ALL-RECORDS-DELIVERED-ONCE records=48000 windows=4800 "), said
+    assert ("table=lines" in said[-1]) == (sink == "PostgreSQL")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.exactly_once.running import database
 from tests.exactly_once.verifier import Expectation, verify
 from tests.source_files import imports_of
 
@@ -127,6 +128,25 @@ def test_a_planted_error_is_found(plant: Callable[[Path], str], tmp_path):
     assert code == 1
     assert told.startswith(f"NOT-EXACTLY-ONCE {counts} of records=3000 windows=408\n")
     assert "ALL-RECORDS" not in told
+
+
+@pytest.mark.slow
+def test_rows_of_a_table_are_judged_as_lines_of_files():
+    import psycopg
+
+    def judged(dsn: str) -> tuple[int, str]:
+        command = [sys.executable, str(HERE / "verifier.py"), "--postgres", dsn, *of_shape(*SHAPE)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return ended.returncode, ended.stdout.splitlines()[0]
+
+    with database() as dsn:
+        with psycopg.connect(dsn) as connection, connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO lines VALUES (%s)", [(line,) for line in Expectation(**SHAPE).lines()])
+        assert judged(dsn) == (0, "ALL-RECORDS-DELIVERED-ONCE records=3000 windows=408 table=lines")
+        with psycopg.connect(dsn) as connection:
+            connection.execute("DELETE FROM lines WHERE line = 'r,0,0,1,0'")
+            connection.execute("INSERT INTO lines SELECT line FROM lines WHERE line LIKE 'w,7,0,%'")
+        assert judged(dsn) == (1, "NOT-EXACTLY-ONCE missing=1 repeated=1 wrong=0 of records=3000 windows=408")
 
 
 def test_what_is_wrong_is_listed_up_to_twenty_of_a_kind():
