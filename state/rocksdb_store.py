@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -395,6 +396,13 @@ class RocksDBStore:
             self._links.discard(folder)
             if self._closed and not self._links:
                 _remove(self.folder)
+
+    def wait_for_compactions(self) -> None:
+        """Return when RocksDB has nothing to rewrite for now."""
+        busy = ("rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.num-running-flushes")
+        rows = [column._rows for column in self._columns.values() if column._rows is not None]
+        while any(each.property_int_value(name) for each in rows for name in busy):
+            time.sleep(0.05)
 
     def bytes_on_disk(self) -> int:
         """Size of all files; 0 where there are none."""

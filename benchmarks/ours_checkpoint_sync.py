@@ -1,0 +1,181 @@
+"""Checkpoints of 1 GB of keyed state on RocksDB, one a second, while keys drawn at random are updated.
+
+A backend by itself, without a job: one thread updates, captures and prepares as a task does, another one writes what
+was captured to files in a folder. What is measured is how long the first one stands still for a capture, how much is
+stored against how much was changed, and how long a restore takes until the first value is read.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rayflink.state.backend import KeyedTable
+from rayflink.state.descriptors import ValueStateDescriptor
+from rayflink.state.local_storage import LocalStorage
+from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
+from rayflink.state.snapshots import DatabaseFiles, KeyedCapture, KeyedParts, SnapshotWriter, size_of
+
+STATE_MB = 1024
+VALUE_BYTES = 200
+UPDATES_A_SECOND = 20_000
+CHECKPOINTS = 60
+MEMORY_MB = 256
+ANNOUNCED_S = 0.3
+TARGET_SYNC_P99_MS = 50.0
+TARGET_RESTORE_S = 10.0
+_BATCH = 500
+_GROUPS = range(128)
+_COUNTS = ValueStateDescriptor("counts")
+_SLICE_S = 0.005
+
+
+class Timeline:
+    """The work and the checkpoints of one backend.
+
+    Args:
+        folder: for the database and for the stored files.
+        keys: whole numbers from 0 on.
+    """
+
+    def __init__(self, folder: Path, keys: int) -> None:
+        self._folder, self._keys, self._random = folder, keys, random.Random(7)
+        self.backend = self._new_backend("first")
+        self.table: KeyedTable = self.backend.table(_COUNTS)
+        self.storage = LocalStorage(folder / "checkpoints")
+        self._writing = ThreadPoolExecutor(1, "checkpoint")
+        self.updates = 0
+        self.sync_ms: list[float] = []
+        self.stored_mb: list[float] = []
+        self.write_s: list[float] = []
+        self.newest: KeyedParts | None = None
+
+    def _new_backend(self, name: str) -> RocksDBBackend:
+        return RocksDBBackend(_GROUPS, len(_GROUPS), "bench", self._folder / name, StateMemory(MEMORY_MB << 20))
+
+    def fill(self) -> None:
+        """Give each key a value that does not compress."""
+        for start in range(0, self._keys, 10_000):
+            self._update(range(start, min(start + 10_000, self._keys)))
+        self.backend.store.wait_for_compactions()
+
+    def _update(self, keys: Any) -> None:
+        loaded, noise = self.table.load(keys), self._random.randbytes
+        for key in keys:
+            loaded[key] = noise(VALUE_BYTES)
+        self.table.changed(keys)
+
+    def second(self, checkpoint_id: int, updates: int, announced_s: float) -> None:
+        """A second of updates, evenly; then a checkpoint, which is announced before, and written beside the next."""
+        began, done = time.perf_counter(), 0
+        announced, prepare_at = False, 0.0
+        while (now := time.perf_counter() - began) < 1:
+            if not announced and now > 1 - announced_s:
+                announced = True
+                self.backend.announce(checkpoint_id)
+            if announced and now >= prepare_at:
+                until = time.perf_counter() + _SLICE_S
+                after_ms = self.backend.prepare(lambda until=until: time.perf_counter() < until)  # type: ignore[misc]
+                prepare_at = 2.0 if after_ms is None else now + after_ms / 1000
+            if done < updates * now:
+                self._update([self._random.randrange(self._keys) for _ in range(_BATCH)])
+                done += _BATCH
+            else:
+                time.sleep(0.001)
+        self.updates += done
+
+    def checkpoint(self, checkpoint_id: int, writing: Future[KeyedParts] | None) -> Future[KeyedParts]:
+        """Confirm the one before, which must be written by now, and capture."""
+        if writing is not None:
+            self.newest = writing.result()
+            self.backend.confirm(checkpoint_id - 1)
+        began = time.perf_counter()
+        capture = self.backend.capture(checkpoint_id)
+        self.sync_ms.append((time.perf_counter() - began) * 1000)
+        return self._writing.submit(self._write, checkpoint_id, capture)
+
+    def _write(self, checkpoint_id: int, capture: KeyedCapture) -> KeyedParts:
+        began = time.perf_counter()
+        writer = SnapshotFileWriter(self.storage, SnapshotPlace.of_checkpoint(checkpoint_id, 0))
+        try:
+            stored: SnapshotWriter = writer
+            parts = capture.write(stored)
+            writer.finish()
+        finally:
+            capture.release()
+        self.stored_mb.append(writer.bytes_written / (1 << 20))
+        self.write_s.append(time.perf_counter() - began)
+        return parts
+
+    def restored_seconds(self, parts: KeyedParts) -> float:
+        """How long a new backend takes until it has read a value of the newest checkpoint."""
+        self.backend.close()
+        again, reader = self._new_backend("again"), SnapshotFileReader(self.storage)
+        began = time.perf_counter()
+        again.restore_databases(parts.databases, reader, reusable=True)
+        again.restore([{group: reader.read(blob) for group, blob in parts.groups.items()}])
+        if len(again.table(_COUNTS).get(self._keys // 2)) != VALUE_BYTES:
+            raise RuntimeError("the restored state has another value")
+        seconds = time.perf_counter() - began
+        again.close()
+        return seconds
+
+
+def run(
+    data_path: str | None,
+    state_mb: int = STATE_MB,
+    updates: int = UPDATES_A_SECOND,
+    checkpoints: int = CHECKPOINTS,
+    announced_s: float = ANNOUNCED_S,
+) -> dict[str, Any]:
+    """Fill, then a checkpoint a second; the first one, which is whole, is not counted.
+
+    Args:
+        updates: a second; those of one second are of different keys mostly.
+        announced_s: how long before a capture it is announced, in [0, 1].
+    """
+    began = time.time()
+    keys = (state_mb << 20) // VALUE_BYTES
+    folder = Path(tempfile.mkdtemp(prefix="rayflink-bench-"))
+    try:
+        line = Timeline(folder, keys)
+        line.fill()
+        ready = time.time()
+        writing = line.checkpoint(0, None)
+        writing.result()  # all of the state
+        for number in range(1, checkpoints + 1):
+            line.second(number, updates, announced_s)
+            writing = line.checkpoint(number, writing)
+        parts = writing.result()
+        sync, stored = sorted(line.sync_ms[1:]), line.stored_mb[1:]
+        changed_mb = line.updates * VALUE_BYTES / (1 << 20)
+        return {
+            "rows": line.updates,
+            "seconds_total": time.time() - began,
+            "seconds_startup": ready - began,
+            "sync_ms_p50": statistics.median(sync),
+            "sync_ms_p99": sync[min(len(sync) - 1, int(len(sync) * 0.99))],
+            "sync_ms_first": line.sync_ms[0],
+            "updates_a_second": line.updates / checkpoints,
+            "changed_mb": changed_mb,
+            "stored_mb": sum(stored),
+            "stored_by_changed": sum(stored) / changed_mb,
+            "write_s_p50": statistics.median(line.write_s[1:]),
+            "state_mb": _size_mb(parts.databases),
+            "restore_s": line.restored_seconds(parts),
+            "target_sync_p99_ms_at_most": TARGET_SYNC_P99_MS,
+            "target_restore_s_at_most": TARGET_RESTORE_S,
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _size_mb(databases: tuple[DatabaseFiles, ...]) -> float:
+    return sum(size_of(blob) for database in databases for blob in database.files.values()) / (1 << 20)

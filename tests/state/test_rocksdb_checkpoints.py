@@ -1,0 +1,215 @@
+"""What is particular to checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.operators.keyed import KeyedReduceOperator
+from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb_store import RocksDBMemory
+from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts
+from rayflink.testing import OperatorHarness
+from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
+from rayflink.testing.harness import Place
+
+VALUES = ValueStateDescriptor("v")
+
+
+def backend(folder: Path, name: str = "a", memory: int = 100_000) -> RocksDBBackend:
+    return RocksDBBackend(range(128), 128, "uid", folder / name, StateMemory(memory))
+
+
+def put(state: RocksDBBackend, numbers: range, value: str) -> None:
+    table = state.table(VALUES)
+    for number in numbers:
+        table.put(number, f"{value}{number}" * 10)
+
+
+def checkpoint(state: RocksDBBackend, checkpoints: Checkpoints, is_complete: bool = True) -> KeyedParts:
+    number = checkpoints.next_number()
+    state.announce(number)
+    while state.prepare(lambda: True) == 0:
+        pass
+    parts = checkpoints.write(number, state.capture(number))
+    if is_complete:
+        checkpoints.complete(number)
+        state.confirm(number)
+    else:
+        state.abort(number)
+    return parts
+
+
+def shared(parts: KeyedParts) -> dict[str, FileSlice]:
+    (database,) = parts.databases
+    assert all(name.endswith(".sst") for name in database.shared)
+    files = {name: blob for name, blob in database.files.items() if name in database.shared}
+    assert all(isinstance(blob, FileSlice) for blob in files.values())
+    return files  # type: ignore[return-value]
+
+
+@pytest.mark.spec("G19", "H17")
+def test_a_checkpoint_stores_only_files_that_no_complete_one_has(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(20_000), "first")
+    first = shared(checkpoint(state, checkpoints))
+    put(state, range(50), "second")
+    second = shared(checkpoint(state, checkpoints))
+    assert first.items() <= second.items(), "no compaction was due, and nothing is stored twice"
+    new = sum(blob.length for name, blob in second.items() if name not in first)
+    assert 0 < new < sum(blob.length for blob in first.values()) / 20, f"{new} bytes"
+    put(state, range(50, 100), "third")
+    failed = shared(checkpoint(state, checkpoints, is_complete=False))
+    fourth = shared(checkpoint(state, checkpoints))
+    assert second.items() <= fourth.items()
+    (missed,) = failed.keys() - second.keys()
+    assert fourth[missed] != failed[missed], "files of a checkpoint that failed are deleted"
+    assert shared(checkpoint(state, checkpoints)) == fourth, "nothing has changed"
+    state.close()
+
+
+def test_files_of_the_same_job_are_shared_after_a_restore_and_those_of_another_are_not(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(20_000), "first")
+    parts = checkpoint(state, checkpoints)
+    for name, reusable in (("same job", True), ("another", False)):
+        again = backend(tmp_path, name, memory=64 << 20)
+        restore_into(again, checkpoints, [parts], reusable)
+        put(again, range(10), "second")
+        number = checkpoints.next_number()
+        files = shared(checkpoints.write(number, again.capture(number)))
+        common = shared(parts).items() & files.items()
+        assert common == (shared(parts).items() if reusable else set())
+        assert again.table(VALUES).get(11) == "first11" * 10
+        again.close()
+    state.close()
+
+
+def test_state_of_few_bytes_is_whole_and_needs_no_database(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(1000), "some")
+    state.announce(1)
+    assert state.prepare(lambda: True) is None
+    assert not checkpoint(state, checkpoints).databases and not state.store.is_open
+    state.close()
+
+
+def test_an_announced_capture_has_little_left_to_write(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(30_000), "some")
+    table: Any = state.table(VALUES)
+    assert state.prepare(lambda: True) is None, "nothing was announced"
+    state.announce(1)
+    steps = 0
+    while state.prepare(lambda: False) == 0:
+        steps += 1
+    assert steps > 10 and state.store.is_open and not table.has_changed_more_than(1000)
+    put(state, range(2000), "more")
+    assert (state.prepare(lambda: True) or 0) > 0 and not table.has_changed_more_than(1000)
+    parts = checkpoint(state, checkpoints)
+    assert parts.databases and state.prepare(lambda: True) is None, "the capture ends it"
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [parts])
+    assert again.table(VALUES).get(7) == "more7" * 10 and len(again.table(VALUES)) == 30_000
+    again.close()
+    state.close()
+
+
+def test_a_keyed_operator_prepares_what_was_announced_while_it_works(tmp_path: Path) -> None:
+    place = Place(config={"state.backend.rocksdb.memory.fixed-per-slot": "64 mb"})
+    with OperatorHarness(lambda: KeyedReduceOperator(lambda text: text, max), place=place) as harness:
+        (operator,) = harness.operators
+        for number in range(3_000):
+            harness.process("x" * 2_000 + str(number))
+        assert operator.next_upkeep_ms() is None
+        operator.announce(1)  # type: ignore[attr-defined]
+        assert operator.next_upkeep_ms() == 0
+        harness.set_processing_time(1_000)
+        store = operator.backend.store  # type: ignore[attr-defined]
+        assert store.is_open and (operator.next_upkeep_ms() or 0) > 1_000, "it goes on until the capture"
+        harness.snapshot()
+        assert operator.next_upkeep_ms() is None
+
+
+def test_links_stay_until_they_are_released_though_the_backend_is_closed(tmp_path: Path) -> None:
+    state = backend(tmp_path)
+    put(state, range(5_000), "some")
+    captures = [state.capture(number) for number in (1, 2)]
+    state.close()
+    state.close()
+    inline = InlineSnapshots(1, is_savepoint=False)
+    parts = captures[0].write(inline)
+    groups = captures[1].write(InlineSnapshots()).groups
+    for capture in captures:
+        assert list(tmp_path.iterdir())
+        capture.release()
+    assert not list(tmp_path.iterdir())
+    for restored in ({"databases": parts.databases}, {"groups": groups}):
+        again = backend(tmp_path, "again")
+        again.restore_databases(restored.get("databases", ()), inline)
+        again.restore([restored.get("groups", {})])
+        assert len(again.table(VALUES)) == 5_000
+        again.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
+    import shutil
+
+    state = backend(tmp_path)
+    put(state, range(5_000), "some")
+    capture = state.capture(1)
+    shutil.rmtree(tmp_path / "a")
+    state.close()
+    capture.release()
+
+
+def test_a_list_that_was_restored_grows_at_its_end(tmp_path: Path) -> None:
+    lists, checkpoints = ListStateDescriptor("l"), Checkpoints()
+    state = backend(tmp_path, memory=1)
+    for number in range(1000):
+        state.table(lists).append("k", number)
+    parts = checkpoint(state, checkpoints)
+    again = restore_into(backend(tmp_path, "again", memory=1), checkpoints, [parts])
+    for number in range(1000, 2000):
+        again.table(lists).append("k", number)
+    assert again.table(lists).get("k") == list(range(2000))
+    again.close()
+    state.close()
+
+
+def test_checkpoints_in_a_row_do_not_make_the_cache_seem_heavier(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=8 << 20), Checkpoints()
+    table: Any = state.table(VALUES)
+    put(state, range(1_000), "x" * 20)
+    table.write_some(10)
+    weight = 0.0
+    for turn in range(8):
+        loaded = table.load(range(1_000))
+        for key in range(1_000):
+            loaded[key] = f"{turn}" * 200
+        table.changed(range(1_000))
+        checkpoint(state, checkpoints)
+        weight = weight or table.weight
+    assert table.weight < 1.2 * weight
+    state.close()
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_threads_of_a_slot_share_its_memory(turn: int) -> None:
+    opened: list[int] = []
+    closed: list[str] = []
+    memory = StateMemory(8 << 20, on_open=opened.append, on_empty=lambda: closed.append("empty"))
+
+    def use(number: int) -> RocksDBMemory:
+        memory.enter()
+        return memory.native()
+
+    memory.enter()
+    with ThreadPoolExecutor(8) as pool:
+        shared_by = set(map(id, pool.map(use, range(32))))
+        list(pool.map(lambda number: memory.leave(), range(32)))
+    assert len(shared_by) == 1 and len(opened) == 1 and not closed
+    memory.leave()
+    assert closed == ["empty"]
