@@ -25,10 +25,12 @@ _ABOUT = {
     "windows": "tumbling counts, sliding sums at several ratios, open sessions; records a CPU-second of the window",
     "state_count": "counts of 1 M keys in a ValueState by a Python KeyedProcessFunction, a CPU second of its task",
     "state_large": "updates of 50 M preloaded counts on RocksDB, file pages and managed memory capped alike",
+    "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, float]] = {
     "state_count": {"keys": 100_000, "records": 400_000},
     "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
+    "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
 }
 """Benchmark -> what `--small` gives to `run`."""
 

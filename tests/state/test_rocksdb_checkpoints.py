@@ -8,6 +8,8 @@ import pytest
 
 from rayflink.operators.keyed import KeyedReduceOperator
 from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from rayflink.state.key_groups import key_group, key_group_range
+from rayflink.state.key_hash import key_hash
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_store import RocksDBMemory
 from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts
@@ -60,13 +62,19 @@ def test_a_checkpoint_stores_only_files_that_no_complete_one_has(tmp_path: Path)
     assert first.items() <= second.items(), "no compaction was due, and nothing is stored twice"
     new = sum(blob.length for name, blob in second.items() if name not in first)
     assert 0 < new < sum(blob.length for blob in first.values()) / 20, f"{new} bytes"
-    put(state, range(50, 100), "third")
+    assert shared(checkpoint(state, checkpoints)) == second, "nothing has changed"
+    state.close()
+
+
+def test_a_checkpoint_refers_to_no_file_of_one_that_failed(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(20_000), "first")
+    first = shared(checkpoint(state, checkpoints))
+    put(state, range(50), "second")
     failed = shared(checkpoint(state, checkpoints, is_complete=False))
-    fourth = shared(checkpoint(state, checkpoints))
-    assert second.items() <= fourth.items()
-    (missed,) = failed.keys() - second.keys()
-    assert fourth[missed] != failed[missed], "files of a checkpoint that failed are deleted"
-    assert shared(checkpoint(state, checkpoints)) == fourth, "nothing has changed"
+    (missed,) = failed.keys() - first.keys()
+    third = shared(checkpoint(state, checkpoints))
+    assert first.items() <= third.items() and third[missed].path != failed[missed].path
     state.close()
 
 
@@ -85,6 +93,53 @@ def test_files_of_the_same_job_are_shared_after_a_restore_and_those_of_another_a
         assert again.table(VALUES).get(11) == "first11" * 10
         again.close()
     state.close()
+
+
+def test_with_several_under_way_a_checkpoint_refers_to_nothing_that_the_next_complete_one_lacks(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(20_000), "first")
+    state.announce(1)
+    while state.prepare(lambda: True) == 0:
+        pass
+    for number in (1, 2):
+        checkpoints.write(number, state.capture(number))
+    checkpoints.complete(1)
+    state.confirm(1)
+    third = checkpoints.write(3, state.capture(3))
+    checkpoints.complete(2)  # the first is deleted, before anybody knows what the third refers to
+    checkpoints.complete(3)
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [third])
+    assert len(again.table(VALUES)) == 20_000
+    again.close()
+    state.close()
+
+
+def test_timers_far_and_near_come_back_in_the_order_of_time(tmp_path: Path) -> None:
+    checkpoints, parts, expected = Checkpoints(), [], set()
+    for subtask in range(2):
+        groups = key_group_range(subtask, 2, 128)
+        half = RocksDBBackend(groups, 128, "uid", tmp_path / str(subtask), StateMemory(1))
+        half.table(VALUES).put(next(key for key in range(99) if group_of(key) in groups), "some")
+        half.table(VALUES).flush()
+        timers = half.timers("t")
+        for number in range(9_000):
+            if group_of(number) in groups:
+                time = number if subtask else 10 * number
+                timers.register(time, number)
+                expected.add((time, number, None))
+        assert timers.far_from_ms is not None and len(timers.near) < 2_000
+        number = checkpoints.next_number()
+        parts.append(checkpoints.write(number, half.capture(number)))
+        half.close()
+    one = restore_into(backend(tmp_path, memory=1), checkpoints, parts)
+    fired = list(one.timers("t").due(1 << 40))
+    assert [time for time, _, _ in fired] == sorted(time for time, _, _ in fired)
+    assert len(fired) == len(expected) and set(fired) == expected
+    one.close()
+
+
+def group_of(key: int) -> int:
+    return key_group(key_hash(key), 128)
 
 
 def test_state_of_few_bytes_is_whole_and_needs_no_database(tmp_path: Path) -> None:
