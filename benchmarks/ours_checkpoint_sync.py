@@ -20,8 +20,11 @@ from rayflink.state.backend import KeyedTable
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.local_storage import LocalStorage
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb_store import RocksDBOptions
 from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
-from rayflink.state.snapshots import DatabaseFiles, KeyedCapture, KeyedParts, SnapshotWriter, size_of
+from rayflink.state.snapshots import KeyedCapture, KeyedParts, size_of
+
+from .job_numbers import flat
 
 STATE_MB = 1024
 VALUE_BYTES = 200
@@ -35,6 +38,7 @@ _BATCH = 500
 _GROUPS = range(128)
 _COUNTS = ValueStateDescriptor("counts")
 _SLICE_S = 0.005
+_BUSY = ("compaction-pending", "num-running-compactions", "num-running-flushes")
 
 
 class Timeline:
@@ -43,9 +47,11 @@ class Timeline:
     Args:
         folder: for the database and for the stored files.
         keys: whole numbers from 0 on.
+        compaction: "level" or "universal".
     """
 
-    def __init__(self, folder: Path, keys: int) -> None:
+    def __init__(self, folder: Path, keys: int, compaction: str) -> None:
+        self._compaction = compaction
         self._folder, self._keys, self._random = folder, keys, random.Random(7)
         self.backend = self._new_backend("first")
         self.table: KeyedTable = self.backend.table(_COUNTS)
@@ -58,13 +64,19 @@ class Timeline:
         self.newest: KeyedParts | None = None
 
     def _new_backend(self, name: str) -> RocksDBBackend:
-        return RocksDBBackend(_GROUPS, len(_GROUPS), "bench", self._folder / name, StateMemory(MEMORY_MB << 20))
+        memory, options = StateMemory(MEMORY_MB << 20), RocksDBOptions(compaction=self._compaction)
+        return RocksDBBackend(_GROUPS, len(_GROUPS), "bench", self._folder / name, memory, options)
 
     def fill(self) -> None:
-        """Give each key a value that does not compress."""
+        """Give each key a value that does not compress, and let RocksDB come to rest."""
         for start in range(0, self._keys, 10_000):
             self._update(range(start, min(start + 10_000, self._keys)))
-        self.backend.store.wait_for_compactions()
+        self.backend.announce(0)
+        while self.backend.prepare(lambda: True) == 0:
+            pass
+        rows = self.backend.store.column("state/counts")._rows
+        while any(rows.property_int_value(f"rocksdb.{name}") for name in _BUSY):
+            time.sleep(0.05)
 
     def _update(self, keys: Any) -> None:
         loaded, noise = self.table.load(keys), self._random.randbytes
@@ -105,8 +117,7 @@ class Timeline:
         began = time.perf_counter()
         writer = SnapshotFileWriter(self.storage, SnapshotPlace.of_checkpoint(checkpoint_id, 0))
         try:
-            stored: SnapshotWriter = writer
-            parts = capture.write(stored)
+            parts = capture.write(writer)
             writer.finish()
         finally:
             capture.release()
@@ -135,47 +146,54 @@ def run(
     checkpoints: int = CHECKPOINTS,
     announced_s: float = ANNOUNCED_S,
 ) -> dict[str, Any]:
-    """Fill, then a checkpoint a second; the first one, which is whole, is not counted.
+    """Each way to compact files once.
 
     Args:
+        state_mb: of values, which do not compress.
         updates: a second; those of one second are of different keys mostly.
+        checkpoints: a second apart.
         announced_s: how long before a capture it is announced, in [0, 1].
     """
-    began = time.time()
-    keys = (state_mb << 20) // VALUE_BYTES
-    folder = Path(tempfile.mkdtemp(prefix="rayflink-bench-"))
-    try:
-        line = Timeline(folder, keys)
-        line.fill()
-        ready = time.time()
-        writing = line.checkpoint(0, None)
-        writing.result()  # all of the state
-        for number in range(1, checkpoints + 1):
-            line.second(number, updates, announced_s)
-            writing = line.checkpoint(number, writing)
-        parts = writing.result()
-        sync, stored = sorted(line.sync_ms[1:]), line.stored_mb[1:]
-        changed_mb = line.updates * VALUE_BYTES / (1 << 20)
-        return {
-            "rows": line.updates,
-            "seconds_total": time.time() - began,
-            "seconds_startup": ready - began,
-            "sync_ms_p50": statistics.median(sync),
-            "sync_ms_p99": sync[min(len(sync) - 1, int(len(sync) * 0.99))],
-            "sync_ms_first": line.sync_ms[0],
-            "updates_a_second": line.updates / checkpoints,
-            "changed_mb": changed_mb,
-            "stored_mb": sum(stored),
-            "stored_by_changed": sum(stored) / changed_mb,
-            "write_s_p50": statistics.median(line.write_s[1:]),
-            "state_mb": _size_mb(parts.databases),
-            "restore_s": line.restored_seconds(parts),
-            "target_sync_p99_ms_at_most": TARGET_SYNC_P99_MS,
-            "target_restore_s_at_most": TARGET_RESTORE_S,
-        }
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    began, ready, rows, cases = time.time(), 0.0, 0, {}
+    for compaction in ("level", "universal"):
+        folder = Path(tempfile.mkdtemp(prefix="rayflink-bench-"))
+        try:
+            line = Timeline(folder, (state_mb << 20) // VALUE_BYTES, compaction)
+            line.fill()
+            ready = ready or time.time()
+            cases[compaction] = _measured(line, checkpoints, updates, announced_s)
+            rows += line.updates
+        finally:
+            shutil.rmtree(folder)
+    return {
+        "rows": rows,
+        "seconds_total": time.time() - began,
+        "seconds_startup": ready - began,
+        "cases": cases,
+        **flat(cases),
+        "target_sync_ms_p99_at_most": TARGET_SYNC_P99_MS,
+        "target_restore_s_at_most": TARGET_RESTORE_S,
+    }
 
 
-def _size_mb(databases: tuple[DatabaseFiles, ...]) -> float:
-    return sum(size_of(blob) for database in databases for blob in database.files.values()) / (1 << 20)
+def _measured(line: Timeline, checkpoints: int, updates: int, announced_s: float) -> dict[str, float]:
+    """A checkpoint a second; the first one, which is whole, is not counted."""
+    writing = line.checkpoint(0, None)
+    writing.result()
+    for number in range(1, checkpoints + 1):
+        line.second(number, updates, announced_s)
+        writing = line.checkpoint(number, writing)
+    parts = writing.result()
+    sync, stored = sorted(line.sync_ms[1:]), line.stored_mb[1:]
+    changed_mb = line.updates * VALUE_BYTES / (1 << 20)
+    return {
+        "sync_ms_p50": statistics.median(sync),
+        "sync_ms_p99": sync[min(len(sync) - 1, int(len(sync) * 0.99))],
+        "updates_a_second": line.updates / checkpoints,
+        "changed_mb": changed_mb,
+        "stored_mb": sum(stored),
+        "stored_by_changed": sum(stored) / changed_mb,
+        "write_s_p50": statistics.median(line.write_s[1:]),
+        "state_mb": sum(size_of(blob) for database in parts.databases for blob in database.files.values()) / (1 << 20),
+        "restore_s": line.restored_seconds(parts),
+    }

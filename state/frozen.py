@@ -17,46 +17,68 @@ from .isolation import IMMUTABLE_TYPES, is_immutable_type
 
 _SEQUENCES = frozenset({tuple, frozenset})
 _FEW = 64
+_CHUNK = 256
+"""Values that are pickled together."""
+
+
+class _Chunk:
+    """Some values as bytes, which are read one after the other."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._data = pickle.dumps(values, protocol=5)
+        self._count = len(values)
+        self._values: list[Any] | None = None
+
+    def value(self, at: int) -> Any:
+        values = self._values
+        if values is None:
+            values = self._values = pickle.loads(self._data)
+        if at == self._count - 1:
+            self._values = None
+        return values[at]
 
 
 class Pickled:
-    """A value as bytes; pickled, it is the value itself.
+    """A value in a chunk of bytes."""
 
-    >>> value = frozen([[[1]]])[0]
-    >>> value.__class__.__name__, pickle.loads(pickle.dumps(value)), thawed(value)
-    ('Pickled', [[1]], [[1]])
-    """
+    __slots__ = ("_at", "_chunk")
 
-    __slots__ = ("_data", "_failure")
+    def __init__(self, chunk: _Chunk, at: int) -> None:
+        self._chunk, self._at = chunk, at
 
-    def __init__(self, value: Any) -> None:
-        self._failure: Exception | None = None
-        try:
-            self._data = pickle.dumps(value, protocol=5)
-        except Exception as error:  # a user's class may raise anything; whoever writes it says of which key it is
-            self._failure = error
+    def value(self) -> Any:
+        """The value, as an object of its own."""
+        return self._chunk.value(self._at)
 
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        if self._failure is not None:
-            raise self._failure
-        return pickle.loads, (self._data,)
+
+class Unpicklable:
+    """In place of a value that could not be turned into bytes: who writes it is told why."""
+
+    __slots__ = ("_failure",)
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    def __reduce__(self) -> Any:
+        raise self._failure
 
 
 def thawed(value: Any) -> Any:
-    """The value that was frozen; for one that was pickled a new object."""
-    if value.__class__ is not Pickled:
-        return value
-    loads, given = value.__reduce__()
-    return loads(*given)
+    """The value that was frozen; for one that was pickled a new object.
+
+    >>> thawed(frozen([[[1]]])[0]), thawed(5)
+    ([[1]], 5)
+    """
+    return value.value() if value.__class__ is Pickled else value
 
 
 def frozen(values: list[Any]) -> list[Any]:
-    """The values as they are now, in their order; the same list where none of them can be changed.
+    """The values as they are now, each to be `thawed`, in order; the same list where none of them can be changed.
 
     >>> held = [[1], [2]]
     >>> kept = frozen(held)
     >>> held[0].append(3)
-    >>> kept
+    >>> [thawed(value) for value in kept]
     [[1], [2]]
     """
     if all_immutable(values):
@@ -71,7 +93,7 @@ def frozen(values: list[Any]) -> list[Any]:
             with _no_collection():
                 return list(map(dict.copy, values))
     with _no_collection():
-        return list(map(_frozen, values))
+        return [value for at in range(0, len(values), _CHUNK) for value in _chunk_of(values[at : at + _CHUNK])]
 
 
 def all_immutable(values: Collection[Any]) -> bool:
@@ -94,13 +116,26 @@ def all_immutable(values: Collection[Any]) -> bool:
     return all_immutable([part for value in values if type(value) in _SEQUENCES for part in value])
 
 
-def _frozen(value: Any) -> Any:
-    kind = type(value)
-    if kind in (list, set):
-        return value.copy() if all_immutable(value) else Pickled(value)
-    if kind is dict:
-        return value.copy() if all_immutable(_parts_of((value,))) else Pickled(value)
-    return value if all_immutable((value,)) else Pickled(value)
+def _chunk_of(values: list[Any]) -> list[Any]:
+    if all_immutable(values):
+        return values
+    try:
+        chunk = _Chunk(values)
+    except Exception:  # a user's class may raise anything while it is pickled; who writes it says of which key it is
+        return [value for each in values for value in _one(each)]
+    return [Pickled(chunk, at) for at in range(len(values))]
+
+
+def _one(value: Any) -> list[Any]:
+    if all_immutable((value,)):
+        return [value]
+    parts = value if type(value) in (list, set) else _parts_of([value]) if type(value) is dict else None
+    if parts is not None and all_immutable(parts):
+        return [value.copy()]
+    try:
+        return [Pickled(_Chunk([value]), 0)]
+    except Exception as error:  # as above
+        return [Unpicklable(error)]
 
 
 def _parts_of(maps: Iterable[dict[Any, Any]]) -> list[Any]:
@@ -119,4 +154,4 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-__all__ = ["Pickled", "all_immutable", "frozen", "thawed"]
+__all__ = ["all_immutable", "frozen", "thawed"]

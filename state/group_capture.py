@@ -16,7 +16,7 @@ _PART = 4096
 
 
 class FrozenTable:
-    """The entries of one table as they were: (key, namespace, value), the values frozen.
+    """The entries of one table as they were: (key, namespace, value).
 
     Args:
         spaces: namespace -> key -> value, of which the keys and values are taken now.
@@ -29,9 +29,9 @@ class FrozenTable:
         self._values = frozen(list(chain.from_iterable(map(dict.values, spaces.values()))))
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """The entries, by namespace; each value is to be `thawed`."""
+        """The entries, by namespace; to be gone through once."""
         spaces = chain.from_iterable(map(repeat, self._namespaces, self._sizes))
-        return zip(self._keys, spaces, self._values, strict=True)
+        return zip(self._keys, spaces, map(thawed, self._values), strict=True)
 
 
 class GroupCapture:
@@ -39,7 +39,7 @@ class GroupCapture:
 
     Args:
         backend: who wrote it, for errors.
-        tables: state -> (stored kind, its entries, frozen).
+        tables: state -> (stored kind, its entries).
         timers: queue -> its timers.
         kept: state -> what a snapshot holds of a value, nothing where that is None; asked when it is written.
         groups_of: keys -> their key groups; called by the thread that writes.
@@ -92,7 +92,7 @@ class GroupCapture:
         kept = self.kept.get(name)
         if kept is None:
             return iter(entries)
-        held = ((key, namespace, kept(thawed(value))) for key, namespace, value in entries)
+        held = ((key, namespace, kept(value)) for key, namespace, value in entries)
         return (entry for entry in held if entry[2] is not None)
 
     def _dealt(self, entries: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[int, tuple[int, Any, Any, Any]]]:

@@ -154,7 +154,7 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
     """Keeps keyed state as Python objects; a `KeyedBackend`.
 
     A capture shares keys and immutable values, and copies or pickles the others before it returns; timers are copied as
-    they change afterwards. Of a million entries that is 40 ms where values cannot be changed, 120 ms for short lists.
+    they change afterwards.
 
     Args:
         key_groups: the groups this subtask owns.

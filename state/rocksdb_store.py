@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ class RocksDBOptions:
         background_jobs: threads that flush and compact.
         direct_io: do not go through the page cache of the operating system.
         compression: "none", "snappy", "lz4" or "zstd".
+        compaction: "level", or "universal", which rewrites files less often and takes more space.
     """
 
     bloom_bits: int = 10
@@ -53,6 +53,7 @@ class RocksDBOptions:
     background_jobs: int = 2
     direct_io: bool = False
     compression: str = "lz4"
+    compaction: str = "level"
 
 
 class RocksDBMemory:
@@ -397,13 +398,6 @@ class RocksDBStore:
             if self._closed and not self._links:
                 _remove(self.folder)
 
-    def wait_for_compactions(self) -> None:
-        """Return when RocksDB has nothing to rewrite for now."""
-        busy = ("rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.num-running-flushes")
-        rows = [column._rows for column in self._columns.values() if column._rows is not None]
-        while any(each.property_int_value(name) for each in rows for name in busy):
-            time.sleep(0.05)
-
     def bytes_on_disk(self) -> int:
         """Size of all files; 0 where there are none."""
         if self._opened is None:
@@ -442,6 +436,7 @@ class RocksDBStore:
         settings.set_block_based_table_factory(blocks)
         settings.set_write_buffer_manager(memory.writes)
         settings.set_compression_type(getattr(rocksdict.DBCompressionType, given.compression)())
+        settings.set_compaction_style(getattr(rocksdict.DBCompactionStyle, given.compaction)())
         settings.set_level_compaction_dynamic_level_bytes(True)
         settings.set_max_open_files(given.max_open_files)
         settings.set_max_background_jobs(given.background_jobs)

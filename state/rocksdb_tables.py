@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from .cache_budget import CacheBudget
 from .errors import InvalidKeyError
-from .frozen import thawed
 from .group_capture import FrozenTable
 from .key_encoding import canonical_key
 from .rocksdb_rows import (
@@ -45,7 +44,7 @@ class _Table:
     _kind: ClassVar[str]
 
     def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
-        """The entries of (name, space, value) that lie together by space; values are `thawed`."""
+        """The entries of (name, space, value) that lie together by space."""
         raise NotImplementedError
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
@@ -219,7 +218,7 @@ class RocksDBMapTable(_Table):
 
     def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
         return (
-            (key, namespace, dict(expanded((name, thawed(value)) for name, _, value in part)))
+            (key, namespace, dict(expanded((name, value) for name, _, value in part)))
             for (namespace, key), part in groupby(named, _space)
         )
 
@@ -335,7 +334,10 @@ class RocksDBListTable(_Table):
     def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
         for (namespace, key), of_key in groupby(named, _space):
             parts = sorted(((number, part) for number, _, part in of_key), key=_first)
-            yield key, namespace, [element for _, part in parts for element in thawed(part)]
+            elements: list[Any] = []
+            for _, part in parts:
+                elements += part if part.__class__ is list else [part]  # one that cannot be written stands for itself
+            yield key, namespace, elements
 
     def _whole(self, space: Any, default: Any) -> Any:
         parts = self.cache.space(space)

@@ -131,6 +131,13 @@ class StateBackendType(Enum):
     ROCKSDB = "rocksdb"
 
 
+class CompactionStyle(Enum):
+    """How RocksDB joins its files."""
+
+    LEVEL = "LEVEL"
+    UNIVERSAL = "UNIVERSAL"
+
+
 def _ms(amount: int) -> Duration:
     return Duration.of_millis(amount)
 
@@ -391,6 +398,10 @@ ROCKSDB_FILES = _option(_K, "state.backend.rocksdb.files.open", INT, -1,
                         "Most files a database has open; -1 for all.")
 ROCKSDB_THREADS = _option(_K, "state.backend.rocksdb.thread.num", INT, 2,
                           "Threads of a database that write buffers to disk and compact files.", test=_POSITIVE)
+ROCKSDB_COMPACTION = _option(_K, "state.backend.rocksdb.compaction.style", enum_type(CompactionStyle),
+                             CompactionStyle.LEVEL,
+                             "LEVEL: least space on disk. UNIVERSAL: files are rewritten less often, so that "
+                             "incremental checkpoints store less, at up to three times the space.")
 ROCKSDB_READERS = _option(_K, "rayflink.state.rocksdb.read-threads", INT, 8,
                           "Threads of a slot that read the state of one batch at the same time, each waiting for the "
                           "disk.", test=_POSITIVE)

@@ -81,6 +81,7 @@ def rocksdb_options(config: Configuration) -> RocksDBOptions:
         max_open_files=get(options.ROCKSDB_FILES),
         background_jobs=get(options.ROCKSDB_THREADS),
         direct_io=get(options.ROCKSDB_DIRECT_IO),
+        compaction=get(options.ROCKSDB_COMPACTION).value.lower(),
     )
 
 

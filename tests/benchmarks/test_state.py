@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import benchmarks.__main__ as program
-from benchmarks import ours_state_count, ours_state_large, state_preload
+from benchmarks import ours_checkpoint_sync, ours_state_count, ours_state_large, state_preload
 from benchmarks.contestants import flink_state_large
 from benchmarks.environments import Unavailable, cache_directory
 from benchmarks.keyed_counts import HOT_KEYS, Count, CountAndTell, Draw, DrawnKeys, Kind
@@ -170,3 +170,12 @@ def test_a_capped_process_keeps_no_more_file_pages_than_it_may(tmp_path: Path) -
     assert 0 < int(stat["cache"]) <= 24 << 20
     assert not entrance.parent.exists()
     assert not [thread for thread in threading.enumerate() if thread.name == "page cache cap"]
+
+
+@pytest.mark.slow
+def test_a_run_of_checkpoint_sync_reports_both_ways_to_compact() -> None:
+    numbers = ours_checkpoint_sync.run(None, state_mb=8, updates=1_000, checkpoints=2)
+    assert set(numbers["cases"]) == {"level", "universal"}
+    for case in numbers["cases"].values():
+        assert case["stored_mb"] >= case["changed_mb"] > 0.1
+        assert case["state_mb"] > 7 and case["restore_s"] > 0 and case["sync_ms_p99"] >= case["sync_ms_p50"] > 0
