@@ -109,6 +109,8 @@ def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[
     took: list[float] = []
     job.start()
     try:
+        if nodes is not None:
+            nodes.join_worker(campaign.within_s)
         for number, (victim, wait_s) in enumerate(plan(campaign.rounds, campaign.seed, campaign.victims), start=1):
             if nodes is not None:
                 job.await_tasks(campaign.within_s)

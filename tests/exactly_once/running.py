@@ -35,7 +35,17 @@ class TwoNodes:
     """A Ray whose head survives and whose worker node can be lost."""
 
     cluster: Any
-    worker: Any
+    worker: Any = None
+
+    def join_worker(self, within_s: float) -> None:
+        """Give the cluster its second node once a job has its coordinator, which so is on the first.
+
+        Raises:
+            RoundFailed: the coordinator took too long.
+        """
+        if not watching.eventually(lambda: processes("coordinator"), within_s):
+            raise RoundFailed(f"the job has no coordinator after {within_s:.0f} s")
+        self.worker = self.cluster.add_node(**NODE)
 
     def kill_raylet(self) -> str:
         """End the worker node's raylet with signal 9, see that its workers go, and give the cluster a new node."""
@@ -52,18 +62,16 @@ class TwoNodes:
 
 @contextmanager
 def two_nodes() -> Iterator[TwoNodes]:
-    """A Ray of two nodes with a CPU each on loopback, which programs join by RAY_ADDRESS."""
+    """A Ray on loopback, which programs join by RAY_ADDRESS; a second node joins when it is told to."""
     import ray
     from ray.cluster_utils import Cluster
 
     os.environ["PYTHONPATH"] = str(ROOT)
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     try:
-        nodes = TwoNodes(cluster, cluster.add_node(**NODE))
         os.environ["RAY_ADDRESS"] = cluster.address
         ray.init(address=cluster.address, namespace=watching.NAMESPACE, log_to_driver=False, logging_level="error")
-        cluster.wait_for_nodes()
-        yield nodes
+        yield TwoNodes(cluster)
     finally:
         ray.shutdown()
         cluster.shutdown()

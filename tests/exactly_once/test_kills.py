@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
-from tests.exactly_once.running import RoundFailed, RunningJob, database
+from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
 
 
 def test_a_seed_gives_one_plan_and_the_first_rounds_take_each_kind_once():
@@ -61,3 +64,21 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
     assert sum("rescaled a job of parallelism 2, which goes on with 1" in line for line in said) >= 1
     assert said[-1].startswith("ALL-RECORDS-DELIVERED-ONCE records=48000 windows=4800 "), said
     assert ("table=lines" in said[-1]) == (sink == "PostgreSQL")
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize("victims", [("task", "function", "rescale"), ("raylet",)], ids="-".join)
+def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...]):
+    """A campaign is a process with a cluster of its own, which goes with it; longer ones are run by hand."""
+    command = [sys.executable, "-m", "tests.exactly_once.kills", "--rounds", str(len(victims)), "--seed", "1"]
+    campaign = subprocess.Popen([*command, "--victims", *victims], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        said, _ = campaign.communicate(timeout=90)
+    except subprocess.TimeoutExpired:
+        for process in [*psutil.Process(campaign.pid).children(recursive=True), campaign]:
+            process.kill()
+        campaign.wait()
+        raise
+    assert campaign.returncode == 0, said
+    assert said.splitlines()[-1].startswith("ALL-RECORDS-DELIVERED-ONCE "), said
