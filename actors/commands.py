@@ -90,6 +90,27 @@ class SavepointRequested:
     directory: str = ""
     stop: StopMode | None = None
 
+    def job_has_ended(self) -> AnswerSavepoint:
+        """The answer of a job that is over."""
+        return AnswerSavepoint(self.request_id, failure="the job has ended")
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleRequested:
+    """Somebody wants other parallelisms, while the job runs.
+
+    Args:
+        request_id: comes back with the answer.
+        parallelism: operator -> subtasks.
+    """
+
+    request_id: str
+    parallelism: Mapping[str, int]
+
+    def job_has_ended(self) -> AnswerRescale:
+        """The answer of a job that is over."""
+        return AnswerRescale(self.request_id, failure="the job has ended")
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPublished:
@@ -121,6 +142,7 @@ Signal = (
     | CancelRequested
     | StopRequested
     | CheckpointSignal
+    | RescaleRequested
     | Tick
 )
 
@@ -225,5 +247,21 @@ class AnswerSavepoint:
     failure: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerRescale:
+    """What became of a wish for other parallelisms.
+
+    Args:
+        pause_ms: from the end of the old tasks to the moment at which all new ones run.
+        failure: why there is none; "" when the job has them.
+    """
+
+    request_id: str
+    pause_ms: int = 0
+    failure: str = ""
+
+
+Request = SavepointRequested | RescaleRequested
+Answer = AnswerSavepoint | AnswerRescale
 CheckpointCommand = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
-Command = RequestSlots | DeployTask | KillTask | CheckpointCommand | EndJob
+Command = RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | EndJob

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 if TYPE_CHECKING:
-    from .commands import AnswerSavepoint, SavepointRequested
+    from .commands import Answer, Request
     from .exchange.frames import TaskAddress
     from .terminal import News, Text
 
@@ -80,9 +80,9 @@ class CoordinatorActor:
         self._coordinator.stop()
 
     @ray.method(concurrency_group="wait")
-    def savepoint(self, request: SavepointRequested, timeout_s: float) -> AnswerSavepoint | None:
-        """Take a savepoint, or wait on for one that was asked for; None when it takes longer than `timeout_s`."""
-        return self._coordinator.savepoint(request, timeout_s)
+    def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
+        """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
+        return self._coordinator.answer_to(request, timeout_s)
 
     @ray.method(concurrency_group="control")
     def status(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from rayflink.state.storages import open_storage
 
 from .checkpoint_files import discard, publish
 from .commands import (
+    AnswerRescale,
     AnswerSavepoint,
     CancelRequested,
     Command,
@@ -30,6 +31,7 @@ from .commands import (
     KillTask,
     PublishCheckpoint,
     RequestSlots,
+    RescaleRequested,
     SavepointRequested,
     SendToTask,
     Signal,
@@ -79,8 +81,8 @@ class InProcessCluster:
         self._wake = wake
         self.open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         self.job = self.make_job(graph, new_id, cached_files or {})
-        self.answers: dict[str, AnswerSavepoint] = {}
-        self._savepoints: set[str] = set()
+        self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
+        self._requests: set[str] = set()
         self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
@@ -108,10 +110,10 @@ class InProcessCluster:
         """Let the sources end."""
         self._events.append(StopRequested())
 
-    def request_savepoint(self, request: SavepointRequested) -> None:
-        """Ask for a savepoint, once; `answers` holds what became of it, by its request's id."""
-        if request.request_id not in self._savepoints:
-            self._savepoints.add(request.request_id)
+    def request(self, request: SavepointRequested | RescaleRequested) -> None:
+        """Ask for something, once; `answers` holds what became of it, by the request's id."""
+        if request.request_id not in self._requests:
+            self._requests.add(request.request_id)
             self._events.append(request)
 
     @cached_property
@@ -251,7 +253,7 @@ class InProcessCluster:
                 self.post(publish(command, self.open_storage))
             elif isinstance(command, DiscardFiles):
                 discard(command, self.open_storage)
-            elif isinstance(command, AnswerSavepoint):
+            elif isinstance(command, AnswerSavepoint | AnswerRescale):
                 self.answers[command.request_id] = command
             elif isinstance(command, EndJob):
                 for attempt in list(self.tasks):  # finished and not fetched, or never heard of again

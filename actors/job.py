@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from rayflink.common.batches import MAX_TIMESTAMP
-from rayflink.common.errors import JobExecutionError, NotSerializable, described
+from rayflink.common.errors import JobExecutionError, NotSerializable, PlanError, described
 from rayflink.graph.job_graph import JobEdge, JobGraph
 
 from .accumulated import Accumulated, Owner
@@ -20,6 +20,7 @@ from .attempts import Attempts
 from .checkpoint_failures import FailJob
 from .checkpoints import Decision
 from .commands import (
+    AnswerRescale,
     CancelRequested,
     CheckpointNotPublished,
     CheckpointPublished,
@@ -30,6 +31,7 @@ from .commands import (
     JobResult,
     KillTask,
     RequestSlots,
+    RescaleRequested,
     SavepointRequested,
     SendToTask,
     Signal,
@@ -45,6 +47,7 @@ from .executions import ExceptionEntry, Execution
 from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import vertex_summaries
 from .job_metrics import JobMetrics
+from .job_rescale import Rescale
 from .job_restarts import JobRestarts
 from .messages import (
     CheckpointAcknowledged,
@@ -60,6 +63,7 @@ from .messages import (
     WatermarkAnnounced,
     WatermarkReported,
 )
+from .rescaled_graph import rescaled_graph
 from .scheduling import required_slots
 from .settings import JobSettings
 from .states import ExecutionState, IllegalTransition, JobStatus
@@ -106,6 +110,7 @@ class JobMaster:
         self.checkpoints = JobCheckpoints(graph, start or JobStart(), self._enumerators, self.attempts, new_id)
         self._restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
         self._accumulated = Accumulated(self._restarts.are_possible)
+        self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self._now_ms = 0
 
@@ -118,9 +123,7 @@ class JobMaster:
 
     def start(self, now_ms: int) -> list[Command]:
         """The first commands: ask for slots."""
-        self._become(JobStatus.CREATED, now_ms)
-        self._slots_asked_ms = now_ms
-        return [RequestSlots(required_slots(self.graph))]
+        return self._ask_for_slots(now_ms)
 
     def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
@@ -138,6 +141,8 @@ class JobMaster:
             return self._stop_sources()
         if isinstance(event, Tick):
             return self._tick(now_ms)
+        if isinstance(event, RescaleRequested):
+            return self._rescale_asked(event, now_ms)
         if isinstance(event, CheckpointPublished | CheckpointNotPublished | SavepointRequested):
             return self._checkpoint_signal(event, now_ms)
         execution = self.executions.get(event.attempt)
@@ -184,22 +189,89 @@ class JobMaster:
     def _decided(self, decisions: Iterable[Decision], now_ms: int) -> list[Command]:
         """What the coordinator of checkpoints wants done; enumerators hear of complete ones."""
         commands: list[Command] = []
+        completed: int | None = None
         for decision in decisions:
             if isinstance(decision, FailJob):
                 commands += self._fail(None, TaskFailure("CheckpointFailed", decision.reason, ""), now_ms)
                 continue
             if isinstance(decision, SendToTask) and isinstance(decision.message, CheckpointComplete):
-                self._enumerators.complete(decision.message.checkpoint_id)
+                completed = decision.message.checkpoint_id
+                self._enumerators.complete(completed)
             commands.append(decision)
+        if completed is not None and self._rescale is not None and self._rescale.is_ready(completed):
+            self._rescale.cancelled_ms = now_ms
+            self._restarts.restart_whole(now_ms)
+            commands += self._prepare_restart(now_ms)
         return commands
+
+    # other parallelisms
+
+    def _rescale_asked(self, event: RescaleRequested, now_ms: int) -> list[Command]:
+        try:
+            graph = rescaled_graph(self.graph, event.parallelism)
+        except PlanError as error:
+            return [AnswerRescale(event.request_id, failure=str(error))]
+        refusal = ""
+        if self.status is not JobStatus.RUNNING:
+            refusal = f"the job is {self.status.value}: ask again when it runs"
+        elif self._rescale is not None:
+            refusal = "its parallelism is being changed already"
+        elif isinstance(plan := self.checkpoints.plan(), str):
+            refusal = f"it has to take a checkpoint first, and cannot: {plan}"
+        if refusal:
+            return [AnswerRescale(event.request_id, failure=refusal)]
+        coordinator = self.checkpoints.coordinator
+        self._rescale = Rescale(event.request_id, graph, now_ms, coordinator.next_id)
+        return self._decided(coordinator.trigger_now(now_ms), now_ms)
+
+    def _rescale_if_due(self, now_ms: int) -> list[Command]:
+        """After a failure the checkpoint before the change is asked for again."""
+        if self._rescale is None or self._rescale.cancelled_ms is not None or self.checkpoints.coordinator.pending:
+            return []
+        return self._decided(self.checkpoints.coordinator.trigger_now(now_ms), now_ms)
+
+    def _adopt(self, rescale: Rescale, now_ms: int) -> list[Command]:
+        """The old tasks have ended: lay out the job anew, with other slots where it needs others."""
+        before, rescale.former = required_slots(self.graph), self.graph
+        self._lay_out(rescale.graph)
+        if required_slots(self.graph) == before:
+            return self._begin_anew(now_ms)
+        return self._ask_for_slots(now_ms)
+
+    def _lay_out(self, graph: JobGraph) -> None:
+        self.graph = graph
+        self.attempts.adopt(graph)
+        self.checkpoints.adopt(graph)
+        self._restarts.adopt(graph)
+        self._accumulated = Accumulated(self._restarts.are_possible)
+
+    def _ask_for_slots(self, now_ms: int) -> list[Command]:
+        self._slots_asked_ms = now_ms
+        if self.status is not JobStatus.CREATED:
+            self._become(JobStatus.CREATED, now_ms)
+        return [RequestSlots(required_slots(self.graph))]
+
+    def _begin_anew(self, now_ms: int) -> list[Command]:
+        self._become(JobStatus.RUNNING, now_ms)
+        return self._begin(list(self.attempts), True, now_ms)
+
+    def _rescaled_if_running(self, now_ms: int) -> list[Command]:
+        """All tasks run with the parallelism that was asked for: whoever asked is told how long it took."""
+        rescale = self._rescale
+        if rescale is None or rescale.former is None:
+            return []
+        if any(e.state not in (ExecutionState.RUNNING, ExecutionState.FINISHED) for e in self.attempts):
+            return []
+        self._rescale = None
+        assert rescale.cancelled_ms is not None
+        return [AnswerRescale(rescale.request_id, now_ms - rescale.cancelled_ms)]
 
     # slots and deployment
 
     def _deploy_first(self, now_ms: int) -> list[Command]:
         if self.status is not JobStatus.CREATED:
             return []
-        self._become(JobStatus.RUNNING, now_ms)
-        return self._begin(list(self.executions.values()), True, now_ms)
+        return self._begin_anew(now_ms)
 
     def _begin(self, attempts: Sequence[Execution], whole: bool, now_ms: int) -> list[Command]:
         """Deploy attempts, from the newest checkpoint where there is one; `whole` where they are all of the job."""
@@ -239,6 +311,11 @@ class JobMaster:
             f"Could not allocate all requires slots within timeout of {waited} ms. Slots required: {wanted}, "
             f"slots allocated: 0; found: {found}; lower the parallelism, add nodes, or raise slot.request.timeout"
         )
+        if self._rescale is not None and self._rescale.former is not None:  # the job goes on as it was
+            rescale, self._rescale = self._rescale, None
+            assert rescale.former is not None
+            self._lay_out(rescale.former)
+            return [AnswerRescale(rescale.request_id, failure=message), *self._ask_for_slots(now_ms)]
         self._note("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
         return self.attempts.cancel(now_ms) + self._settle(now_ms)
 
@@ -265,7 +342,7 @@ class JobMaster:
         else:
             execution.become(event.state, now_ms)
         if event.state is ExecutionState.RUNNING:
-            return self._deploy_ready(now_ms)
+            return self._deploy_ready(now_ms) + self._rescaled_if_running(now_ms)
         if event.state is ExecutionState.FAILED:
             assert event.failure is not None
             failure = event.failure
@@ -378,6 +455,8 @@ class JobMaster:
         """New attempts in the place of those that have ended."""
         places, whole = self._restarts.places, self._restarts.is_whole
         self._restarts.begun()
+        if whole and self._rescale is not None and self._rescale.takes_over:
+            return self._adopt(self._rescale, now_ms)
         fresh = self.attempts.renew(places)
         for execution in fresh:
             self._accumulated.forget(execution.name)
@@ -427,6 +506,8 @@ class JobMaster:
         }
         self._become(ends[self.status], now_ms)
         commands = self._decided(self.checkpoints.coordinator.job_ended(self.status, now_ms), now_ms)
+        if self._rescale is not None:
+            commands.append(AnswerRescale(self._rescale.request_id, failure=f"the job is {self.status.value}"))
         self.result = self._result(totals, now_ms)
         return [*commands, EndJob(self.result)]
 
@@ -458,6 +539,7 @@ class JobMaster:
         if self.status is JobStatus.RUNNING:
             commands += self._decided(self.checkpoints.coordinator.tick(now_ms), now_ms)
             commands += self._decided(self.checkpoints.last_if_due(now_ms), now_ms)
+            commands += self._rescale_if_due(now_ms)
             commands += self._decided(self.checkpoints.announcement(now_ms), now_ms)
         return commands
 

@@ -126,6 +126,10 @@ class JobCheckpoints:
 
     # restart
 
+    def adopt(self, graph: JobGraph) -> None:
+        """The job goes on with other parallelisms."""
+        self._graph = graph
+
     def restore(self, now_ms: int) -> tuple[Mapping[str, bytes], list[Decision]]:
         """The job starts from its newest checkpoint, if it has one; the states of its enumerators.
 

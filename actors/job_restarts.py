@@ -25,16 +25,20 @@ class JobRestarts:
 
     def __init__(self, graph: JobGraph, config: Mapping[str, Any], checkpointing: bool, chance: Random) -> None:
         self._strategy = RestartStrategy.of(config, checkpointing, chance)
-        self._failover = Failover.of(graph)
-        self._everything: tuple[Place, ...] = tuple(
-            (vertex.id, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism)
-        )
+        self.adopt(graph)
         self.places: tuple[Place, ...] = ()
         """The subtasks that are to restart, in the order of vertices and indexes."""
         self.due_ms = 0
         """When they may."""
         self.count = 0
         """Restarts so far."""
+
+    def adopt(self, graph: JobGraph) -> None:
+        """The job goes on with other parallelisms."""
+        self._failover = Failover.of(graph)
+        self._everything: tuple[Place, ...] = tuple(
+            (vertex.id, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism)
+        )
 
     @property
     def is_whole(self) -> bool:

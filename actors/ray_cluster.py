@@ -19,7 +19,7 @@ from rayflink.common.value_bytes import from_bytes
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import StateError
 
-from .commands import SavepointRequested
+from .commands import RescaleRequested, SavepointRequested
 from .coordinator_actor import Submission, coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
@@ -74,9 +74,15 @@ class JobHandle:
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float
     ) -> tuple[str, str] | None:
         """Address of a savepoint, and why there is none; None where it is not known within `timeout_s`."""
-        asked = self._coordinator.savepoint.remote(SavepointRequested(request_id, directory, stop), timeout_s)
+        asked = self._coordinator.answer_to.remote(SavepointRequested(request_id, directory, stop), timeout_s)
         answer = self._ask(asked, "savepoint", timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.location, answer.failure)
+
+    def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
+        """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
+        asked = self._coordinator.answer_to.remote(RescaleRequested(request_id, parallelism), timeout_s)
+        answer = self._ask(asked, "rescale", timeout_s + self._ask_timeout_s)
+        return None if answer is None else (answer.pause_ms, answer.failure)
 
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""

@@ -31,6 +31,8 @@ from rayflink.state.storages import open_storage
 from .acceptance import Appointment, TaskSubmissionError, without_code
 from .checkpoint_files import discard, publish
 from .commands import (
+    Answer,
+    AnswerRescale,
     AnswerSavepoint,
     CancelRequested,
     Command,
@@ -42,8 +44,8 @@ from .commands import (
     JobResult,
     KillTask,
     PublishCheckpoint,
+    Request,
     RequestSlots,
-    SavepointRequested,
     SendToTask,
     Signal,
     SlotsGranted,
@@ -94,8 +96,8 @@ class Coordinator:
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._slots: dict[Slot, Any] = {}
         self._dead: set[Any] = set()
-        self._made = 0
-        self._answers: dict[str, AnswerSavepoint] = {}
+        self._made = self._groups_asked = 0
+        self._answers: dict[str, Answer] = {}
         self._asked: set[str] = set()
         self._answered = threading.Condition()
         self._storage_work = ThreadPoolExecutor(1, "checkpoint-files")
@@ -153,16 +155,17 @@ class Coordinator:
         """Let the sources end."""
         self._events.put(StopRequested())
 
-    def savepoint(self, request: SavepointRequested, timeout_s: float) -> AnswerSavepoint | None:
-        """Take a savepoint, or wait on for one that was asked for; None when it takes longer than `timeout_s`."""
-        if request.request_id not in self._answers and request.request_id not in self._asked:
-            self._asked.add(request.request_id)
+    def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
+        """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
+        number = request.request_id
+        if number not in self._answers and number not in self._asked:
+            self._asked.add(number)
             self._events.put(request)
         with self._answered:
-            self._answered.wait_for(lambda: request.request_id in self._answers or self._ended.is_set(), timeout_s)
-        if request.request_id not in self._answers and self._ended.is_set():
-            return AnswerSavepoint(request.request_id, "", "the job has ended")
-        return self._answers.get(request.request_id)
+            self._answered.wait_for(lambda: number in self._answers or self._ended.is_set(), timeout_s)
+        if number not in self._answers and self._ended.is_set():
+            return request.job_has_ended()
+        return self._answers.get(number)
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
@@ -324,7 +327,7 @@ class Coordinator:
                     ray.kill(actor)
             elif isinstance(command, PublishCheckpoint | DiscardFiles):
                 self._work_on_files(command)
-            elif isinstance(command, AnswerSavepoint):
+            elif isinstance(command, AnswerSavepoint | AnswerRescale):
                 with self._answered:
                     self._answers[command.request_id] = command
                     self._answered.notify_all()
@@ -349,9 +352,13 @@ class Coordinator:
     # slots, actors
 
     def _request(self, slots: tuple[Slot, ...]) -> None:
+        if self._group is not None:  # the job needs others than those it has
+            self._release()
+            self._granted = False
         self._bundles = {slot: index for index, slot in enumerate(slots)}
         bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in slots]
-        name = f"rayflink/{self._job.graph.id}"
+        self._groups_asked += 1
+        name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
         self._group = placement_group(bundles, strategy=self._submission.placement, name=name)
         self._asked_at = time.monotonic()
         threading.Thread(target=self._await_slots, args=(self._group,), name="slots", daemon=True).start()

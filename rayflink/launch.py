@@ -192,20 +192,32 @@ class LocalJobClient(SubmittedJob):
     ) -> tuple[str, str] | None:
         from rayflink.actors.commands import SavepointRequested
 
+        answer = self._ask(SavepointRequested(request_id, directory, stop), timeout_s)
+        return answer if answer is None else (answer.location, answer.failure)
+
+    def _ask_rescale(
+        self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
+    ) -> tuple[int, str] | None:
+        from rayflink.actors.commands import RescaleRequested
+
+        answer = self._ask(RescaleRequested(request_id, parallelism), timeout_s)
+        return answer if answer is None else (answer.pause_ms, answer.failure)
+
+    def _ask(self, request: Any, timeout_s: float | None) -> Any:
+        """Let the job run until it has answered, at most so long."""
         cluster = self._cluster
         self._unasked.detach()
-        cluster.request_savepoint(SavepointRequested(request_id, directory, stop))
+        cluster.request(request)
         until = None if timeout_s is None else time.monotonic() + timeout_s
         with self._turning, rows_go_to(self._rows):
-            while request_id not in cluster.answers:
+            while request.request_id not in cluster.answers:
                 if cluster.result is not None:
-                    return "", "the job has ended"
+                    return request.job_has_ended()
                 if until is not None and time.monotonic() >= until:
                     return None
                 if not cluster.turn():
                     cluster.pause()
-        answer = cluster.answers[request_id]
-        return answer.location, answer.failure
+        return cluster.answers[request.request_id]
 
     def _accumulators(self) -> dict[str, Any]:
         return self._cluster.job.accumulators()
@@ -244,6 +256,15 @@ class _JobOnRay(SubmittedJob):
     ) -> tuple[str, str] | None:
         wait_s = 1.0 if timeout_s is None else timeout_s
         while (answer := self._job.savepoint(request_id, directory, stop, wait_s)) is None:
+            if timeout_s is not None:
+                return None
+        return answer
+
+    def _ask_rescale(
+        self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
+    ) -> tuple[int, str] | None:
+        wait_s = 1.0 if timeout_s is None else timeout_s
+        while (answer := self._job.rescale(request_id, parallelism, wait_s)) is None:
             if timeout_s is not None:
                 return None
         return answer

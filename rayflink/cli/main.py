@@ -15,6 +15,7 @@ from rayflink.common.errors import ConfigError, RayflinkError
 from . import programs
 from .given_options import options_file, show_options
 from .jobs import NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
+from .rescaling import rescale, wanted_parallelism
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
 
 _ENDED = "What is known of a job that has ended, `list -a`, `status` and `logs` show while its nodes are there."
@@ -106,6 +107,7 @@ def _add_jobs(commands: Any) -> None:
         ("status", "show a job: states, records, watermarks, failures", _status),
         ("cancel", "cancel a job and wait until it has ended", _cancel),
         ("stop", "let the sources of a job end, and wait until it has finished what they gave", _stop),
+        ("rescale", "run operators of a job with other numbers of subtasks, from now on", rescale),
         ("logs", "show what the tasks and the coordinator of a job have printed and logged", show_log),
     ):
         about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
@@ -113,6 +115,9 @@ def _add_jobs(commands: Any) -> None:
         one.add_argument("job", metavar="JOB", help="id of the job, or the beginning of it, or its name")
         one.set_defaults(command=command)
         _add_options(one)
+    text = "operator (its uid, name or id) and its number of subtasks; those chained to it have it as well"
+    rescaling = commands.choices["rescale"]
+    rescaling.add_argument("wanted", metavar="OPERATOR=N", nargs="+", type=wanted_parallelism, help=text)
     logs = commands.choices["logs"]
     logs.add_argument("--vertex", metavar="NAME", help="only of the vertices whose name has this part")
     logs.add_argument("--subtask", type=int, metavar="N", help="only of subtask N, from 0")

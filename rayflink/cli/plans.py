@@ -48,6 +48,9 @@ class PlannedJob(JobClient):
     def _ask_savepoint(self, *asked: Any) -> tuple[str, str]:
         return "", "the job is only planned, and does not run"
 
+    def _ask_rescale(self, *asked: Any) -> tuple[int, str]:
+        return 0, "the job is only planned, and does not run"
+
     def _ask_result(self, timeout_s: float | None, on_progress: Any = None) -> JobExecutionResult:
         return JobExecutionResult(self.job.id, 0)
 

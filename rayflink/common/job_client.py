@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .completable_future import CompletableFuture
@@ -74,6 +74,33 @@ class JobClient(ABC):
         """
         return self._future_savepoint(savepoint_directory, None)
 
+    def rescale(self, parallelism: Mapping[str, int]) -> CompletableFuture[int]:
+        """Run operators with other numbers of subtasks from now on; the future gives the pause in milliseconds.
+
+        The job takes a checkpoint while it runs, ends its tasks, and begins with new ones from there. Operators of one
+        chain, and those joined by forward edges, have one parallelism: naming one of them means all.
+
+        Args:
+            parallelism: operator -> subtasks; by uid, by name, or by the beginning of the operator's or vertex's id.
+
+        The future's `result()` raises `JobExecutionError` where the job goes on as it was.
+        """
+        request_id, wanted = uuid.uuid4().hex, dict(parallelism)
+
+        def ask(timeout_s: float | None) -> int:
+            answer = self._ask_rescale(request_id, wanted, timeout_s)
+            if answer is None:
+                pending: int = CompletableFuture.PENDING
+                return pending
+            pause_ms, failure = answer
+            if failure:
+                raise JobExecutionError(self._job_id, f"cannot be rescaled: {failure}", "ask again when that is mended")
+            return pause_ms
+
+        future = CompletableFuture(ask)
+        future.done()  # so that it begins now
+        return future
+
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Name -> value, merged over the subtasks that have finished so far."""
         return CompletableFuture.completed(self._accumulators())
@@ -119,6 +146,12 @@ class JobClient(ABC):
 
         Only the first call of a `request_id` asks for one; later calls wait for it.
         """
+
+    @abstractmethod
+    def _ask_rescale(
+        self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
+    ) -> tuple[int, str] | None:
+        """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
 
     def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
         request_id = uuid.uuid4().hex

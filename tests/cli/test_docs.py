@@ -59,6 +59,6 @@ def test_every_command_is_on_the_page(capsys: Any) -> None:
         main(["--help"])
     names = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
     shown = "".join(blocks("console") + blocks("console", "cluster")) + PAGE.read_text(encoding="utf-8")
-    assert len(names) == 9
+    assert len(names) == 10
     assert [name for name in names if f"rayflink {name}" not in shown and f"- `{name}`" not in shown] == []
     assert {"run", "explain", "list", "status", "cancel", "stop", "logs", "config", "version"} == set(names)

@@ -1,0 +1,56 @@
+"""Which vertices a wish for other parallelisms concerns, and which wishes cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.actors.rescaled_graph import rescaled_graph
+from rayflink.common.errors import PlanError
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.graph.job_graph import JobGraph
+
+
+@pytest.fixture
+def graph() -> JobGraph:
+    env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "2"})
+    env.set_max_parallelism(8)
+    numbers = env.from_collection([1, 2, 3]).rebalance().map(lambda n: n).name("Double").uid("double")
+    later = numbers.key_by(lambda n: n).sum().uid("sum").disable_chaining()
+    later.filter(lambda n: True).name("Keep").disable_chaining().sink_to(CollectSink()).name("Out")
+    return env.get_job_graph("three")
+
+
+def parallelism(graph: JobGraph) -> dict[str, int]:
+    return {vertex.name: vertex.parallelism for vertex in graph.vertices}
+
+
+def test_an_operator_is_meant_by_its_uid_its_name_or_the_beginning_of_its_id(graph):
+    before = parallelism(graph)
+    wanted = {**before, "Double": 5}
+    node = next(node for vertex in graph.vertices for node in vertex.operators if node.uid == "double")
+    for name in ("double", "Double", node.operator_id[:6]):
+        assert parallelism(rescaled_graph(graph, {name: 5})) == wanted
+    assert parallelism(graph) == before
+
+
+def test_what_is_joined_by_forward_edges_has_one_parallelism(graph):
+    changed = parallelism(rescaled_graph(graph, {"Keep": 4}))
+    assert {name: n for name, n in changed.items() if n == 4}.keys() >= {"Keep", "Keyed Aggregation"}
+    assert changed["Double"] == 2
+    with pytest.raises(PlanError, match="should have 3 and 4 subtasks: the operators named are joined"):
+        rescaled_graph(graph, {"sum": 3, "Keep": 4})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"Duoble": 2}, "no operator 'Duoble'; did you mean 'Double'"),
+        ({"sum": 9}, "cannot have 9 subtasks; choose from 1 to 8, its max parallelism"),
+        ({"sum": 0}, "cannot have 0 subtasks; choose from 1 to 8"),
+        ({"Source: Collection Source": 2}, "cannot have 2 subtasks; choose from 1 to 1"),
+    ],
+)
+def test_what_cannot_be_says_why(graph, wanted, said):
+    with pytest.raises(PlanError, match=said):
+        rescaled_graph(graph, wanted)

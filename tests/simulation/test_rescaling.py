@@ -1,0 +1,59 @@
+"""Jobs whose parallelism changes while they run, also when tasks die meanwhile: every record counts once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from rayflink.actors.commands import RescaleRequested
+from rayflink.testing import KillTask
+from rayflink.testing.faults import Fault
+from rayflink.testing.simulation import SimulatedCluster
+from tests.simulation.test_checkpoints import EXPECTED, counting
+
+SMALL = {"rayflink__batch__max_rows": "3"}
+"""Batches so small that a run has many moves."""
+
+
+@dataclass(frozen=True)
+class Rescale(Fault):
+    """Somebody asks for other parallelisms before move `at`."""
+
+    number: str
+    wanted: tuple[tuple[str, int], ...]
+    at: int
+
+    def strikes(self, victim: Any, move: int) -> bool:
+        if move >= self.at:
+            victim.request(RescaleRequested(self.number, dict(self.wanted)))
+        return move >= self.at
+
+
+@pytest.mark.parametrize("interval", ["5 ms", "1 h"])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_record_counts_once_whatever_the_parallelism_becomes(seed: int, interval: str) -> None:
+    faults = [
+        Rescale("up", (("Keyed Aggregation", 3),), 40 + 10 * seed),
+        KillTask("Sink", at=200 + 30 * seed),
+        Rescale("down", (("Keyed Aggregation", 1), ("Map", 1)), 450 + 20 * seed),
+    ]
+    cluster = SimulatedCluster(counting(execution__checkpointing__interval=interval, **SMALL), seed, faults)
+    cluster.run()
+    assert sorted(cluster.story.collected()) == EXPECTED
+    up, down = cluster.answers["up"], cluster.answers.get("down")
+    widths = {vertex.name: vertex.parallelism for vertex in cluster.job.graph.vertices}
+    expected = {"Map": 2, "Keyed Aggregation -> Sink: Collect": 2 if up.failure else 3}
+    if down is not None and not down.failure:
+        expected = dict.fromkeys(expected, 1)
+    assert {name: widths[name] for name in expected} == expected
+
+
+def test_a_job_without_checkpoints_takes_one_to_be_rescaled() -> None:
+    graph = counting(execution__checkpointing__interval="1 h", **SMALL)
+    cluster = SimulatedCluster(graph, 3, [Rescale("up", (("Keyed Aggregation", 4),), 45)])
+    cluster.run()
+    assert sorted(cluster.story.collected()) == EXPECTED
+    assert cluster.answers["up"].failure == ""
+    assert {v.name: v.parallelism for v in cluster.job.graph.vertices}["Keyed Aggregation -> Sink: Collect"] == 4
