@@ -6,6 +6,7 @@ first. It is forgotten only when the committer is done with it, and until then e
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections.abc import Iterable
@@ -56,6 +57,7 @@ class Commits:
         self._committer, self._retries, self._clock, self._may_sleep = committer, retries, clock, may_sleep
         self._waiting: list[tuple[int, CommitRequest[Any]]] = []
         self._complete = -1
+        self._has_failed = False
         self.due_ms: int | None = None
         """When `run` has something to do; None: when a checkpoint is complete."""
         self._total = metrics.counter("totalCommittables")
@@ -125,6 +127,17 @@ class Commits:
             if again and self._may_sleep:
                 time.sleep(min(pause_ms(again - 1), LONGEST_PAUSE_AT_THE_END_MS) / 1000)
 
+    def leave(self) -> None:
+        """The task ends: try once what is due, as after a savepoint that stops a job; the rest is left to a restore."""
+        if self._has_failed or not self.is_behind:
+            return
+        try:
+            self.run(slice_s=math.inf)
+        except CommitFailed as error:
+            log.warning("%s", error)
+        if self.is_behind:
+            log.warning("%d committables are left to whoever restores the last checkpoint", len(self._waiting))
+
     def _take(self, entries: Iterable[tuple[int, CommitRequest[Any]]]) -> None:
         before = len(self._waiting)
         self._waiting += entries
@@ -175,8 +188,8 @@ class Commits:
         log.warning("commit to be retried: %s; %s", shorten(request.get_committable()), told)
         return request.retries
 
-    @staticmethod
-    def _failure(request: CommitRequest[Any]) -> CommitFailed:
+    def _failure(self, request: CommitRequest[Any]) -> CommitFailed:
+        self._has_failed = True
         told = "the committer asked for a retry" if request.error is None else described(request.error)
         return CommitFailed(shorten(request.get_committable()), request.retries, told)
 

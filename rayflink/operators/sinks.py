@@ -6,6 +6,7 @@ import math
 import pickle
 from collections import deque
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from ..common.batches import Batch, Element
@@ -163,12 +164,13 @@ class SinkOperator(Operator):
         writer, self._writer = self._writer, None
         committer, self._committer = self._committer, None
         with UserCode(self.ctx, "close"):
-            try:
-                if writer is not None:
-                    writer.close()
-            finally:
+            with ExitStack() as closing:  # in reverse
                 if committer is not None:
-                    committer.close()
+                    closing.callback(committer.close)
+                if writer is not None:
+                    closing.callback(writer.close)
+                    if self._commits is not None:
+                        self._commits.leave()
 
     def _flush(self, end_of_input: bool) -> None:
         writer = self._open_writer()

@@ -253,6 +253,22 @@ def test_many_committables_are_given_to_the_committer_in_parts_and_other_work_is
         assert shelf.calls == [taken[:2], taken[2:4], taken[4:]] and not slow.is_behind
 
 
+@pytest.mark.parametrize("answer", [None, _retry])
+def test_a_task_that_ends_commits_once_more_what_is_due_and_leaves_the_rest_to_the_next(
+    answer: Answer | None, caplog: Any
+) -> None:
+    harness = _harness(shelf := Shelf(_retry, *([] if answer is None else [answer])))
+    taken = _checkpoint(harness, 1, "a")
+    harness.process("lost")
+    harness.notify_checkpoint_complete(1)
+    assert shelf.values == []
+    harness.close()
+    assert shelf.values == ([] if answer else ["a"])
+    assert ("1 committables are left to whoever restores" in caplog.text) == (answer is not None)
+    _harness(shelf, [taken]).close()
+    assert shelf.values == ["a"]
+
+
 steps = st.one_of(
     st.tuples(st.just("write"), st.integers(1, 4)),
     st.tuples(st.just("checkpoint"), st.sampled_from(["complete", "unheard", "aborted"])),
