@@ -8,12 +8,14 @@ once it has come on all inputs that have not ended, so the first one comes round
 ended. It says whether any head gave a record since the one before: when one comes round that says no, the loop is
 empty.
 
-A checkpoint goes round as well. The head passes its barrier on at once, and what comes back from then on, until the tail
-has put the barrier into the queue, was on its way when the barrier began: it is the head's part of the snapshot. A head
-that is restored gives these records again. Ends of supersteps are no part of it: a restored loop begins a new one, behind
-the restored records, so that it ends neither before they have gone round nor without a reason to end.
+A checkpoint goes round as well. The head passes its barrier on at once, and what comes back from then on, until the
+tail has put the barrier into the queue, was on its way when the barrier began: it is the head's part of the snapshot. A
+head that is restored gives these records again. Ends of supersteps are no part of it: a restored loop begins a new one,
+behind the restored records, so that it ends neither before they have gone round nor never. Its number follows the
+highest that any head has given, so one that was on its way may be left out.
 
-Source: Carbone et al., Lightweight Asynchronous Snapshots (cyclic graphs); apache/flink StreamIterationHead, StreamIterationTail, BlockingQueueBroker; Naiad's notion of progress.
+Source: Carbone et al., Lightweight Asynchronous Snapshots (cyclic graphs); apache/flink
+StreamIterationHead, StreamIterationTail, BlockingQueueBroker; Naiad's notion of progress.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ _LENGTH_BYTES = 8
 _FILE_BYTES = 64 << 20
 _KEPT = "feedback"
 """The list of batches that were on their way round."""
+_SUPERSTEP = "superstep"
+"""The list of how many supersteps each head has begun."""
 
 Marker = EndOfSuperstep | CheckpointBarrier
 """What stands between records in the queue."""
@@ -167,9 +171,7 @@ _queues: dict[tuple[str, int, int, int], FeedbackQueue] = {}
 """By job, iteration, subtask and attempt number."""
 
 
-def feedback_queue(
-    job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]
-) -> FeedbackQueue:
+def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]) -> FeedbackQueue:
     """The queue between tail and head of that index in this process."""
     get = Configuration.from_dict(config).get
     folders = get(options.TMP_DIRS) or (None,)
@@ -202,15 +204,19 @@ class IterationHead(SourceOperator):
 
     def __init__(self, iteration: int, is_endless: bool = False) -> None:
         self._iteration, self._is_endless = iteration, is_endless
-        self._superstep = 0
+        self._superstep = self._restored = 0
+        self._has_begun = False
         self._gave = self._told_time = self._is_over = False
         self._ahead: deque[bytes | Marker] = deque()
-        self._rounds: dict[int, list[bytes]] = {}
+        self._rounds: dict[int, tuple[int, list[bytes]]] = {}
         self._came_round = 0
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         for snapshot in snapshots:
             self._ahead.extend(snapshot.lists.get(_KEPT, ("split", ()))[1])
+            for entry in snapshot.lists.get(_SUPERSTEP, ("union", ()))[1]:
+                self._superstep = max(self._superstep, int(entry))
+        self._restored = self._superstep
 
     def open(self) -> None:
         self._queue = _queue_of(self.ctx, self._iteration)
@@ -219,13 +225,13 @@ class IterationHead(SourceOperator):
         if self._is_endless and not self._told_time:
             self._told_time = True
             return (Watermark(MAX_TIMESTAMP),)
-        if not self._superstep and not self._ahead:
+        if not self._has_begun and not self._ahead:
             return self._next_superstep()
         element = self._ahead.popleft() if self._ahead else self._draw()
         if element is None or isinstance(element, CheckpointBarrier):
             return ()
         if isinstance(element, EndOfSuperstep):
-            if element.superstep > 1 and not element.active and not self._gave:
+            if element.superstep > self._restored + 1 and not element.active and not self._gave:
                 self._is_over = True
                 return None
             return self._next_superstep()
@@ -233,12 +239,13 @@ class IterationHead(SourceOperator):
         return (fed_back(element),)
 
     def next_poll_ms(self) -> int | None:
-        ready = not self._superstep or bool(self._ahead) or bool(self._queue)
+        ready = not self._has_begun or bool(self._ahead) or bool(self._queue)
         return int(self.ctx.clock.now_ms()) if ready else None
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         """The barrier goes on its way round: what is to be given again from now on belongs to the snapshot."""
-        self._rounds[checkpoint_id] = [data for data in self._ahead if isinstance(data, bytes)]
+        waiting = [data for data in self._ahead if isinstance(data, bytes)]
+        self._rounds[checkpoint_id] = self._superstep, waiting
         return None
 
     def rest_of_snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
@@ -248,8 +255,8 @@ class IterationHead(SourceOperator):
             if element is None:
                 return None
             self._ahead.append(element)
-        kept = self._rounds.pop(checkpoint_id)
-        return OperatorSnapshot(lists={_KEPT: ("split", tuple(kept))})
+        begun, kept = self._rounds.pop(checkpoint_id)
+        return OperatorSnapshot(lists={_KEPT: ("split", tuple(kept)), _SUPERSTEP: ("union", (str(begun).encode(),))})
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
         self._rounds.pop(checkpoint_id, None)
@@ -263,12 +270,13 @@ class IterationHead(SourceOperator):
         if isinstance(element, CheckpointBarrier):
             self._came_round = element.checkpoint_id
         elif isinstance(element, bytes):
-            for number, kept in self._rounds.items():
+            for number, (_, kept) in self._rounds.items():
                 if number > self._came_round:
                     kept.append(element)
         return element
 
     def _next_superstep(self) -> Iterable[Element]:
+        self._has_begun = True
         self._superstep += 1
         gave, self._gave = self._gave, False
         return (EndOfSuperstep(self._iteration, self._superstep, gave),)
