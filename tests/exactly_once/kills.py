@@ -30,14 +30,23 @@ from pathlib import Path
 import psutil
 
 from tests.cluster import watching
-from tests.exactly_once.running import CHECKPOINT_MS, RoundFailed, RunningJob, TwoNodes, database, processes, two_nodes
+from tests.exactly_once.running import (
+    CHECKPOINT_MS,
+    LANES,
+    RoundFailed,
+    RunningJob,
+    TwoNodes,
+    database,
+    processes,
+    two_nodes,
+)
 from tests.leftovers import Watch
 
 VICTIMS = ("task", "coordinator", "raylet", "function", "rescale")
 """What can be done to the job in a round."""
 RESCALE_WITHIN_S = 60.0
-RECORDS_A_ROUND = 4_000
-"""Of a lane, so that the source does not end while there are rounds left: 40 s at its rate."""
+ROUND_S = 40
+"""Time for which there are records, so that the source does not end while there are rounds left."""
 
 
 def strike(victim: str, job: RunningJob, nodes: TwoNodes | None, chance: random.Random) -> str:
@@ -82,6 +91,7 @@ class Campaign:
         within_s: time for a recovery.
         options: more of the job's configuration, KEY=VALUE.
         postgres: connection string of the database for the output; "": it goes into files.
+        rate: records a second of each of the two subtasks of the source.
     """
 
     rounds: int
@@ -91,6 +101,7 @@ class Campaign:
     within_s: float = 60
     options: tuple[str, ...] = ()
     postgres: str = ""
+    rate: int = 200
 
 
 def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[[str], None]) -> bool:
@@ -102,8 +113,8 @@ def run(campaign: Campaign, nodes: TwoNodes | None, folder: Path, say: Callable[
     Raises:
         RoundFailed: a round, or the end, did not go as it has to.
     """
-    records = campaign.records or RECORDS_A_ROUND * (campaign.rounds + 1)
-    job = RunningJob(folder, records, list(campaign.options), campaign.postgres)
+    records = campaign.records or campaign.rate * 2 // LANES * ROUND_S * (campaign.rounds + 1)
+    job = RunningJob(folder, records, list(campaign.options), campaign.postgres, campaign.rate)
     chance = random.Random(campaign.seed + 1)
     done: Counter[str] = Counter()
     took: list[float] = []
@@ -139,6 +150,7 @@ def main(given: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
     parser.add_argument("--records", type=int, help="of each lane; default: enough for the rounds")
+    parser.add_argument("--rate", type=int, default=200, help="records a second of each subtask of the source")
     parser.add_argument("--within", type=float, default=60, metavar="SECONDS", help="for a recovery")
     parser.add_argument("--log", type=Path, help="file to which each line is added as well")
     parser.add_argument("--folder", type=Path, help="for output, checkpoints and the job's log; kept")
@@ -153,7 +165,7 @@ def main(given: list[str]) -> int:
                 log.write(line + "\n")
 
     campaign = Campaign(
-        asked.rounds, asked.seed, tuple(asked.victims), asked.records, asked.within, tuple(asked.option)
+        asked.rounds, asked.seed, tuple(asked.victims), asked.records, asked.within, tuple(asked.option), "", asked.rate
     )
     watch = Watch.start()
     is_well = False

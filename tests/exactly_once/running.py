@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 CHECKPOINT_MS = 1_000
-LANES, KEYS, WINDOW, RATE = 4, 10, 100, 200
+LANES, KEYS, WINDOW = 4, 10, 100
 STOPPED = "stopped with savepoint "
 """What `job.py` prints before the address."""
 
@@ -104,6 +104,8 @@ class RunningJob:
     records: int
     options: list[str] = field(default_factory=list)
     postgres: str = ""
+    rate: int = 200
+    """Records a second of each subtask of the source."""
     parallelism: int = 0
     newest: int = 0
     """The highest number of a complete checkpoint that was seen; those of a job that finished are deleted."""
@@ -130,7 +132,7 @@ class RunningJob:
         if savepoint:
             options["execution.state-recovery.path"] = savepoint
         given = [f"{key}={value}" for key, value in options.items()] + self.options
-        command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(RATE)]
+        command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(self.rate)]
         for name in ("out", "release", "crash", "stop", "savepoints"):
             command += [f"--{name}", str(self.folder / name)]
         command += [part for option in given for part in ("--option", option)]
