@@ -89,6 +89,11 @@ class CoordinatorActor:
         """The job as plain data."""
         return self._coordinator.status()
 
+    @ray.method(concurrency_group="control")
+    def checkpoints(self) -> dict[str, Any]:
+        """Statistics of the job's checkpoints."""
+        return self._coordinator.checkpoints()
+
     @ray.method(concurrency_group="wait")
     def result(self, timeout_s: float) -> bytes | None:
         """The result, packed, or None when the job has not ended within `timeout_s`."""

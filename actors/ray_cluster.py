@@ -84,6 +84,10 @@ class JobHandle:
         answer = self._ask(asked, "rescale", timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.pause_ms, answer.failure)
 
+    def checkpoints(self) -> dict[str, Any]:
+        """Statistics of the job's checkpoints."""
+        return dict(self._ask(self._coordinator.checkpoints.remote(), "checkpoints"))
+
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""
         return dict(self._read(self._ask(self._coordinator.accumulators.remote(), "accumulators")))

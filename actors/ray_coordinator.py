@@ -177,6 +177,10 @@ class Coordinator:
             described["fault"] = self._fault
         return described
 
+    def checkpoints(self) -> dict[str, Any]:
+        """Statistics of the job's checkpoints."""
+        return self._job.checkpoints.coordinator.history.overview()
+
     def result(self, timeout_s: float) -> bytes | None:
         """The result, or None when the job has not ended within `timeout_s`."""
         self._ended.wait(timeout_s)

@@ -219,6 +219,9 @@ class LocalJobClient(SubmittedJob):
                     cluster.pause()
         return cluster.answers[request.request_id]
 
+    def checkpoints(self) -> dict[str, Any]:
+        return self._cluster.job.checkpoints.coordinator.history.overview()
+
     def _accumulators(self) -> dict[str, Any]:
         return self._cluster.job.accumulators()
 
@@ -268,6 +271,9 @@ class _JobOnRay(SubmittedJob):
             if timeout_s is not None:
                 return None
         return answer
+
+    def checkpoints(self) -> dict[str, Any]:
+        return self._job.checkpoints()
 
     def _accumulators(self) -> dict[str, Any]:
         return self._job.accumulators()
@@ -432,9 +438,7 @@ class KeptResult(Protocol):
         """That job has been submitted."""
 
 
-def submit(
-    graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()
-) -> SubmittedJob:
+def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()) -> SubmittedJob:
     """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray.
 
     Args:

@@ -8,6 +8,7 @@ that wrote them; those of different key groups may be numbered each by itself.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 from .errors import SerializationError, VersionMismatch
@@ -49,8 +50,12 @@ class _Pieces:
         return len(self.pieces[-1])
 
 
-def decode_group(data: bytes, operator_uid: str) -> Content:
+def decode_group(data: bytes, operator_uid: str, loads: Callable[[Any], Any] = pickle.loads) -> Content:
     """The content that `encode_group` wrote.
+
+    Args:
+        operator_uid: who owns the state, for errors.
+        loads: reads the pickle.
 
     Raises:
         VersionMismatch: it is of a format that is not read here.
@@ -58,7 +63,7 @@ def decode_group(data: bytes, operator_uid: str) -> Content:
     if data[:1] != bytes((SNAPSHOT_FORMAT,)):
         written = f"key group format {data[0]}" if data else "no bytes"
         raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", operator_uid)
-    content: Content = pickle.loads(memoryview(data)[1:])
+    content: Content = loads(memoryview(data)[1:])
     return content
 
 

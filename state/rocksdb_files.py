@@ -30,6 +30,8 @@ STATE, TIMERS = "state/", "timers/"
 _READERS = 4
 _INTEGERS = 1
 _FILE_ROWS = 1 << 20
+Loads = Callable[[Any], Any]
+"""Reads a pickle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class AboutDatabase:
             raise SerializationError("the RocksDB backend", found, "define it at the top level of a module") from error
 
 
-def read_about(database: DatabaseFiles, max_parallelism: int, operator_uid: str) -> AboutDatabase:
+def read_about(
+    database: DatabaseFiles, max_parallelism: int, operator_uid: str, loads: Loads = pickle.loads
+) -> AboutDatabase:
     """What is said about a database that is to be restored.
 
     Raises:
@@ -77,7 +81,7 @@ def read_about(database: DatabaseFiles, max_parallelism: int, operator_uid: str)
     if database.about[:1] != bytes((DATABASE_FORMAT,)):
         written = f"database format {database.about[0]}" if database.about else "no bytes"
         raise VersionMismatch(written, f"database format {DATABASE_FORMAT}", "(all)", operator_uid)
-    about = AboutDatabase(*pickle.loads(memoryview(database.about)[1:]))
+    about = AboutDatabase(*loads(memoryview(database.about)[1:]))
     if about.key_encoding != KEY_ENCODING_VERSION:
         written, read = f"key encoding {about.key_encoding}", f"key encoding {KEY_ENCODING_VERSION}"
         raise VersionMismatch(written, read, "(all)", operator_uid)
@@ -110,11 +114,12 @@ class StoredDatabase:
     Args:
         folder: of its files.
         about: what it holds.
+        loads: reads the pickles in rows.
     """
 
-    def __init__(self, folder: Path, about: AboutDatabase) -> None:
+    def __init__(self, folder: Path, about: AboutDatabase, loads: Loads = pickle.loads) -> None:
         self._folder, self.about = folder, about
-        self.layout = RowLayout(about.max_parallelism, lambda keys, groups: None, about.classes)
+        self.layout = RowLayout(about.max_parallelism, lambda keys, groups: None, about.classes, loads)
         self._columns: dict[str, Any] = {}
         self._opened: Any = None
 
@@ -189,19 +194,37 @@ def contents_of(
     operator_uid: str,
 ) -> Iterator[Content]:
     """What databases hold of the owned key groups, group by group."""
+    for _, content in groups_of(databases, reader, owned, (max_parallelism, operator_uid)):
+        yield content
+
+
+def groups_of(
+    databases: Iterable[DatabaseFiles],
+    reader: SnapshotReader,
+    owned: range,
+    whose: tuple[int, str],
+    loads: Loads = pickle.loads,
+) -> Iterator[tuple[int, Content]]:
+    """(key group, what databases hold of it) of the owned key groups, one database on disk at a time.
+
+    Args:
+        whose: max parallelism and uid of the operator.
+        loads: reads the pickles in rows.
+    """
+    max_parallelism, operator_uid = whose
     RowLayout(max_parallelism, lambda keys, groups: None)  # makes the prefixes
     for database in databases:
         groups = owned_part(database, owned)
         if not groups:
             continue
-        about = read_about(database, max_parallelism, operator_uid)
+        about = read_about(database, max_parallelism, operator_uid, loads)
         with tempfile.TemporaryDirectory(prefix="rayflink-") as folder:
             fetch(database.files, reader, Path(folder))
-            with StoredDatabase(Path(folder), about) as stored:
+            with StoredDatabase(Path(folder), about, loads) as stored:
                 for group in groups:
                     content: Content = {"tables": {}, "timers": {}}
                     stored.add_group(group, content, {})
-                    yield content
+                    yield group, content
 
 
 def open_restored(
@@ -282,6 +305,7 @@ def _ingest(store: RocksDBStore, column: Column, rows: Iterator[StoredRow]) -> N
 
 
 __all__ = [
-    "AboutDatabase", "DATABASE_FORMAT", "STATE", "StoredDatabase", "TIMERS", "contents_of", "fetch", "open_restored",
+    "AboutDatabase", "DATABASE_FORMAT", "STATE", "StoredDatabase", "TIMERS", "contents_of", "fetch", "groups_of",
+    "open_restored",
     "owned_part", "read_about",
 ]  # fmt: skip

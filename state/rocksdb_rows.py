@@ -137,7 +137,7 @@ def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entr
     """The entries in sorted rows of single values."""
     for row, data in rows:
         key, namespace, _ = layout.read(row)
-        value = pickle.loads(data)
+        value = layout.loads(data)
         if value.__class__ is Kept:
             key, value = value.keys, value.value
         yield key, namespace, value
@@ -147,10 +147,10 @@ def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]
     """The maps in sorted rows."""
     for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
         named = list(part)
-        kept = pickle.loads(named[0][1])
+        kept = layout.loads(named[0][1])
         if kept.__class__ is Kept:
             key = kept.keys[0]
-        yield key, namespace, dict(expanded(named_value(row, data, end) for row, data in named))
+        yield key, namespace, dict(expanded(named_value(row, data, end, layout.loads) for row, data in named))
 
 
 def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
@@ -159,7 +159,7 @@ def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry
         key, namespace, _ = layout.read(row)
         elements: list[Any] = []
         for _, data in part:
-            value = pickle.loads(data)
+            value = layout.loads(data)
             if value.__class__ is Kept:
                 key, value = value.keys, value.value
             elements += value
@@ -173,9 +173,11 @@ def entries_in(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], I
     return list_entries if stored_kind.endswith("list") else value_entries
 
 
-def named_value(row: bytes, data: bytes, end: int) -> tuple[Any, Any]:
+def named_value(
+    row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any] = pickle.loads
+) -> tuple[Any, Any]:
     """Map key and value of a map's row, whose map key begins at `end`."""
-    value = pickle.loads(data)
+    value = loads(data)
     if row[end:] == EXOTIC_ROW:
         return EXOTIC, value.value if value.__class__ is Kept else value
     if value.__class__ is Kept:
@@ -195,7 +197,7 @@ def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 def timer_in(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
     """(timestamp, key, namespace) of a timer's row."""
     namespace, at = layout.namespaces.read(row, 10)
-    key = canonical_key(pickle.loads(data)) if data else read_key(row, at)[0]
+    key = canonical_key(layout.loads(data)) if data else read_key(row, at)[0]
     return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
 
 

@@ -180,6 +180,7 @@ class RowLayout:
         max_parallelism: key groups in all.
         check_groups: is given keys and their groups, and raises where one is another subtask's.
         classes: of windows, as in `Namespaces`.
+        loads: reads the pickles in rows.
     """
 
     def __init__(
@@ -187,8 +188,9 @@ class RowLayout:
         max_parallelism: int,
         check_groups: Callable[[list[Any], list[int]], None],
         classes: Iterable[type] = (),
+        loads: Callable[[bytes], Any] = pickle.loads,
     ) -> None:
-        self.namespaces = Namespaces(classes)
+        self.namespaces, self.loads = Namespaces(classes), loads
         self._max_parallelism = max_parallelism
         self._check_groups = check_groups
         if not prefixes:

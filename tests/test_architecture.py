@@ -25,6 +25,7 @@ STOREYS = {
     "rayflink.cep": 5.5,
     "rayflink.datastream": 5,
     "rayflink.actors": 5,
+    "rayflink.state_processor": 4.5,
     "rayflink.graph": 4,
     "rayflink.connectors": 3,
     "rayflink.operators": 2,

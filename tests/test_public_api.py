@@ -39,6 +39,7 @@ PACKAGES = (
     "rayflink.datastream.functions",
     "rayflink.datastream.state",
     "rayflink.datastream.window",
+    "rayflink.state_processor",
 )
 FLUENT = (
     "rayflink.datastream.StreamExecutionEnvironment",
@@ -56,6 +57,9 @@ FLUENT = (
     "rayflink.datastream.JoinedStreams.WithWindow",
     "rayflink.datastream.IntervalJoin",
     "rayflink.datastream.IntervalJoined",
+    "rayflink.state_processor.Savepoint",
+    "rayflink.state_processor.State",
+    "rayflink.state_processor.StateChanges",
 )
 
 

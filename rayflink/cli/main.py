@@ -1,4 +1,4 @@
-"""`rayflink`: run and explain programs; list, show, end and read the logs of jobs; show options."""
+"""`rayflink`: run and explain programs; list, show, end and read the logs of jobs; savepoints and state; options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import rayflink
 from rayflink.common.errors import ConfigError, RayflinkError
 
-from . import programs
+from . import programs, savepoints, states
 from .given_options import options_file, show_options
 from .jobs import NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
 from .rescaling import rescale, wanted_parallelism
@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_programs(commands)
     _add_jobs(commands)
+    _add_states(commands)
 
     config = commands.add_parser(
         "config", help="show the options there are", description="Show options: type, default, meaning, value."
@@ -106,8 +107,9 @@ def _add_jobs(commands: Any) -> None:
     for name, text, command in (
         ("status", "show a job: states, records, watermarks, failures", _status),
         ("cancel", "cancel a job and wait until it has ended", _cancel),
-        ("stop", "let the sources of a job end, and wait until it has finished what they gave", _stop),
         ("rescale", "run operators of a job with other numbers of subtasks, from now on", rescale),
+        ("stop", "stop a job with a savepoint, and wait until it has ended", savepoints.stop),
+        ("checkpoints", "show what is known of the checkpoints of a job", savepoints.checkpoints),
         ("logs", "show what the tasks and the coordinator of a job have printed and logged", show_log),
     ):
         about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
@@ -122,8 +124,56 @@ def _add_jobs(commands: Any) -> None:
     logs.add_argument("--vertex", metavar="NAME", help="only of the vertices whose name has this part")
     logs.add_argument("--subtask", type=int, metavar="N", help="only of subtask N, from 0")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
+    stop = commands.choices["stop"]
+    stop.add_argument(
+        "--drain", action="store_true", help="fire all timers and windows first, as at the end of the data"
+    )
+    text = "folder in which the savepoint gets one of its own (default: execution.checkpointing.savepoint-dir)"
+    stop.add_argument("-p", "--savepoint-path", metavar="DIR", help=text)
+    text = "take no savepoint: let the sources end, and finish what they gave"
+    stop.add_argument("--no-savepoint", action="store_true", help=text)
+    commands.choices["checkpoints"].add_argument("--json", action="store_true", help="print them as JSON")
     shown = commands.choices["status"]
     shown.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")
+
+
+def _add_states(commands: Any) -> None:
+    taken = commands.add_parser(
+        "savepoint",
+        help="take a savepoint of a job, or dispose of one",
+        usage="rayflink savepoint JOB [DIR] | --dispose PATH",
+        description="Take a savepoint of a job, which goes on; or delete one.",
+    )
+    taken.add_argument("words", nargs="*", metavar="JOB [DIR]", help="id or name of the job; folder for savepoints")
+    taken.add_argument("-d", "--dispose", metavar="PATH", help="delete the savepoint at PATH")
+    taken.set_defaults(command=savepoints.savepoint)
+    _add_options(taken)
+
+    state = commands.add_parser("state", help="show, compare or export what a savepoint holds",
+                                description="Read savepoints and checkpoints, without the job.")  # fmt: skip
+    ways = state.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text, command in (
+        ("show", "list operators and states, or the rows of a state", states.show),
+        ("diff", "compare two savepoints: rows added, removed and changed", states.diff),
+        ("export", "write the rows of a state to a file", states.export),
+    ):
+        one = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        one.set_defaults(command=command)
+        for place in ("before", "after") if name == "diff" else ("path",):
+            one.add_argument(place, metavar="PATH", help="folder of a savepoint or checkpoint")
+        count = None if name == "export" else "?"
+        one.add_argument("operator", metavar="OPERATOR", nargs=count, help="its uid, name or id")
+        one.add_argument("state", metavar="STATE", nargs=count, help="name of the state")
+        _add_options(one)
+        if name == "export":
+            one.add_argument("file", metavar="FILE", help="ends in .parquet, .csv or .json (an object a line)")
+            one.add_argument("--format", choices=states.FORMATS, help="where the name of the file does not say it")
+        else:
+            one.add_argument("--json", action="store_true", help="print JSON")
+    shown = ways.choices["show"]
+    shown.add_argument("--limit", type=int, default=20, metavar="N", help="rows to show (default 20; 0: all)")
+    shown.add_argument("--count", action="store_true", help="count the rows of each state, for which all are read")
+    ways.choices["diff"].add_argument("--all", action="store_true", help="list states without differences as well")
 
 
 def _add_script(parser: argparse.ArgumentParser) -> None:
@@ -185,10 +235,6 @@ def _status(chosen: argparse.Namespace) -> int:
 
 def _cancel(chosen: argparse.Namespace) -> int:
     return end_job(chosen, lambda job: job.cancel())
-
-
-def _stop(chosen: argparse.Namespace) -> int:
-    return end_job(chosen, lambda job: job.stop())
 
 
 def _version(chosen: argparse.Namespace) -> int:

@@ -33,6 +33,10 @@ class PlannedJob(JobClient):
         """FINISHED, without vertices."""
         return {"jid": self.job.id, "name": self.job.name, "state": JobStatus.FINISHED.value, "vertices": []}
 
+    def checkpoints(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
     def draw(self) -> None:
         """There are no rows."""
 

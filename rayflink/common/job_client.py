@@ -101,6 +101,10 @@ class JobClient(ABC):
         future.done()  # so that it begins now
         return future
 
+    @abstractmethod
+    def checkpoints(self) -> dict[str, Any]:
+        """Statistics of the job's checkpoints and savepoints, as Flink's `/jobs/:jobid/checkpoints` gives them."""
+
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Name -> value, merged over the subtasks that have finished so far."""
         return CompletableFuture.completed(self._accumulators())

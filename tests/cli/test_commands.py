@@ -367,7 +367,7 @@ def test_status_shows_a_job_that_has_ended(cluster, capsys):
 
 
 def test_stop_lets_the_sources_end(cluster, capsys):
-    assert main(["stop", "counts"]) == 0
+    assert main(["stop", "counts", "--no-savepoint"]) == 0
     assert cluster == [f"not {JOB}"]
     assert capsys.readouterr().out == f"counts  {JOB}  FINISHED\n"
 

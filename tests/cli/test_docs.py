@@ -57,8 +57,12 @@ def test_a_command_prints_what_the_page_says(
 def test_every_command_is_on_the_page(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    names = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    names = re.findall(r"^    (\w+)\s", capsys.readouterr().out, re.MULTILINE)
     shown = "".join(blocks("console") + blocks("console", "cluster")) + PAGE.read_text(encoding="utf-8")
-    assert len(names) == 10
+    assert len(names) == 13
     assert [name for name in names if f"rayflink {name}" not in shown and f"- `{name}`" not in shown] == []
-    assert {"run", "explain", "list", "status", "cancel", "stop", "logs", "config", "version"} == set(names)
+    programs, jobs = (
+        {"run", "explain"},
+        {"list", "status", "cancel", "stop", "logs", "savepoint", "checkpoints", "rescale"},
+    )
+    assert {"config", "version", "state"} | programs | jobs == set(names)

@@ -1,0 +1,122 @@
+"""`rayflink savepoint`, `stop` and `checkpoints`: savepoints of the cluster's jobs, and what checkpoints took."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from rayflink.common.job_report import moment
+from rayflink.common.text_table import table
+
+from .given_options import configuration_of
+from .jobs import end_job, one_job
+from .script import FAILED, OK, USAGE
+
+
+def savepoint(chosen: argparse.Namespace) -> int:
+    """Take a savepoint of a job, or dispose of one; returns the exit code."""
+    words = list(chosen.words)
+    if chosen.dispose is not None:
+        return USAGE if _too_many(words, 0) else _dispose(chosen)
+    if not words or _too_many(words, 2):
+        if not words:
+            print("rayflink: no job is given; give its id or name, or --dispose PATH", file=sys.stderr)
+        return USAGE
+    chosen.job = words[0]
+    found = one_job(chosen)
+    if found is None:
+        return FAILED
+    from rayflink import launch
+
+    directory = words[1] if len(words) > 1 else None
+    path = launch.attach(found["jid"], configuration_of(chosen)).trigger_savepoint(directory).result()
+    print(_completed(path))
+    return OK
+
+
+def stop(chosen: argparse.Namespace) -> int:
+    """Stop a job with a savepoint; returns the exit code."""
+    if chosen.no_savepoint:
+        if chosen.drain or chosen.savepoint_path is not None:
+            print("rayflink: --no-savepoint goes with neither --drain nor --savepoint-path", file=sys.stderr)
+            return USAGE
+        return end_job(chosen, lambda job: job.stop())
+
+    def ask(job: Any) -> None:
+        print(_completed(job.stop_with_savepoint(chosen.drain, chosen.savepoint_path).result()))
+
+    return end_job(chosen, ask)
+
+
+def checkpoints(chosen: argparse.Namespace) -> int:
+    """Show the statistics of a job's checkpoints; returns the exit code."""
+    from rayflink import launch
+
+    found = one_job(chosen)
+    if found is None:
+        return FAILED
+    told = launch.attach(found["jid"], configuration_of(chosen)).checkpoints()
+    print(json.dumps(told, indent=2) if chosen.json else checkpoint_tables(told))
+    return OK
+
+
+def checkpoint_tables(told: dict[str, Any]) -> str:
+    """Counts, spreads and the newest checkpoints, for people."""
+    counts = told["counts"]
+    parts = [
+        f"{counts['completed']:,} completed, {counts['failed']:,} failed, {counts['in_progress']:,} in progress, "
+        f"{counts['restored']:,} restored"
+    ]
+    if counts["completed"]:
+        names = {"end_to_end_duration": "duration ms", "state_size": "state bytes", "checkpointed_size": "new bytes"}
+        shown = ("min", "avg", "p50", "p99", "max")
+        rows = [(title, *(int(told["summary"][name][one]) for one in shown)) for name, title in names.items()]
+        parts.append(table(("of completed ones", *shown), rows))
+    rows = [
+        (
+            str(one["id"]), one["checkpoint_type"].lower(), one["status"].lower(), moment(one["trigger_timestamp"]),
+            one["end_to_end_duration"], one["state_size"], one["checkpointed_size"],
+            f"{one['num_acknowledged_subtasks']}/{one['num_subtasks']}",
+            one.get("failure_message") or one.get("external_path") or "",
+        )
+        for one in told["history"]
+    ]  # fmt: skip
+    head = ("id", "kind", "status", "triggered", "duration ms", "state bytes", "new bytes", "acknowledged", "where")
+    if rows:
+        parts.append(table(head, rows))
+    restored = told["latest"]["restored"]
+    if restored is not None:
+        parts.append(
+            f"restored from {restored['external_path'] or restored['id']} {moment(restored['restore_timestamp'])}"
+        )
+    return "\n\n".join(parts)
+
+
+def storage_options(chosen: argparse.Namespace) -> dict[str, str]:
+    """How object stores are reached, as the options say."""
+    from rayflink.actors.recovery_path import storage_options
+
+    return storage_options(configuration_of(chosen).to_dict())
+
+
+def _dispose(chosen: argparse.Namespace) -> int:
+    from rayflink.state_processor import dispose_savepoint
+
+    files = dispose_savepoint(chosen.dispose, storage_options(chosen))
+    print(f"Savepoint {chosen.dispose} disposed of: {files} {'file' if files == 1 else 'files'} deleted")
+    return OK
+
+
+def _completed(path: str) -> str:
+    return f"Savepoint completed. Path: {path}"
+
+
+def _too_many(words: list[str], most: int) -> bool:
+    if len(words) > most:
+        print(f"rayflink: unexpected: {' '.join(words[most:])}", file=sys.stderr)
+    return len(words) > most
+
+
+__all__ = ["checkpoint_tables", "checkpoints", "savepoint", "stop", "storage_options"]

@@ -1,0 +1,211 @@
+"""`rayflink state`: show, compare and export what savepoints and checkpoints hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.errors import shorten
+from rayflink.common.job_report import moment
+from rayflink.common.text_table import table
+
+from .savepoints import storage_options
+from .script import OK, USAGE
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from rayflink.state_processor import Savepoint, State, StateChanges
+
+FORMATS = ("parquet", "csv", "json")
+_WIDTH = 60
+"""Characters of a value in a table."""
+
+
+def show(chosen: argparse.Namespace) -> int:
+    """Operators and states, or the rows of one state; returns the exit code."""
+    savepoint = _load(chosen, chosen.path)
+    if chosen.state is None:
+        print(_states_json(savepoint, chosen) if chosen.json else _states_table(savepoint, chosen))
+        return OK
+    state = savepoint.state(chosen.operator, chosen.state)
+    rows = _rows(state.batches())
+    limited = list(islice(rows, chosen.limit + 1)) if chosen.limit else list(rows)
+    shown = limited[: chosen.limit] if chosen.limit else limited
+    _print_rows(state.schema.names, shown, chosen.json)
+    if len(limited) > len(shown):
+        print(f"only the first {chosen.limit} rows are shown; --limit 0 shows all", file=sys.stderr)
+    return OK
+
+
+def diff(chosen: argparse.Namespace) -> int:
+    """What differs between two savepoints, or the rows of one state that do; returns the exit code."""
+    from rayflink.state_processor import differences
+
+    before, after = _load(chosen, chosen.before), _load(chosen, chosen.after)
+    found: Iterable[StateChanges] = differences(before, after)
+    if chosen.operator is not None:
+        ids = {one.operator(chosen.operator).id for one in (before, after) if _has(one, chosen.operator)}
+        ids = ids or {after.operator(chosen.operator).id}
+        uids = {operator.uid or operator.name for one in (before, after) for operator in one.operators
+                if operator.id in ids}  # fmt: skip
+        found = [changes for changes in found if changes.operator in uids]
+    if chosen.state is not None:
+        found = [changes for changes in found if changes.state == chosen.state]
+        if not found:
+            after.operator(chosen.operator).state(chosen.state)
+        for changes in found:
+            differing = changes.to_arrow()
+            _print_rows(differing.column_names, differing.to_pylist(), chosen.json)
+        return OK
+    rows = [(changes.operator, changes.state, *changes.counts().values()) for changes in found]
+    if not chosen.all:
+        rows = [row for row in rows if any(row[2:])]
+    names = ("operator", "state", "added", "removed", "changed")
+    if chosen.json:
+        _print_rows(names, [dict(zip(names, row, strict=True)) for row in rows], True)
+    else:
+        print(table(names, rows) if rows else "no differences")
+    return OK
+
+
+def export(chosen: argparse.Namespace) -> int:
+    """Write the rows of a state to a file; returns the exit code."""
+    target = Path(chosen.file)
+    form = chosen.format or target.suffix.lstrip(".")
+    if form not in FORMATS:
+        wanted = ", ".join(f".{name}" for name in FORMATS)
+        print(f"rayflink: {target} is to be written as {form or 'nothing'!r}, wanted one of {wanted}; "
+              "end its name so, or give --format", file=sys.stderr)  # fmt: skip
+        return USAGE
+    state = _load(chosen, chosen.path).state(chosen.operator, chosen.state)
+    try:
+        written = write(state, target, form)
+    except OSError as error:
+        print(f"rayflink: cannot write {target}: {error.strerror or error}; give a file in a folder that exists "
+              "and can be written", file=sys.stderr)  # fmt: skip
+        return USAGE
+    print(f"{written} rows of state {state.name!r} written to {target}")
+    return OK
+
+
+def write(state: State, target: Path, form: str) -> int:
+    """Write a state to a file, part by part; the number of rows.
+
+    Args:
+        form: "parquet"; "csv", in which structs and lists are JSON; or "json": a JSON object a line.
+    """
+    schema, count = state.schema, 0
+    if form == "parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetWriter(str(target), schema) as writer:
+            for batch in state.batches():
+                writer.write_batch(batch)
+                count += batch.num_rows
+        return count
+    with target.open("w", encoding="utf-8", newline="") as file:
+        if form == "csv":
+            import csv
+
+            lines = csv.writer(file)
+            lines.writerow(schema.names)
+            take: Callable[[dict[str, Any]], object] = lambda row: lines.writerow(map(_flat, row.values()))  # noqa: E731
+        else:
+            take = lambda row: file.write(_json(row) + "\n")  # noqa: E731
+        for row in _rows(state.batches()):
+            take(row)
+            count += 1
+    return count
+
+
+def _load(chosen: argparse.Namespace, path: str) -> Savepoint:
+    from rayflink.state_processor import read_savepoint
+
+    return read_savepoint(path, storage_options(chosen))
+
+
+def _has(savepoint: Savepoint, operator: str) -> bool:
+    return any(operator in (one.uid, one.id, one.name) for one in savepoint.operators)
+
+
+def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator[tuple[Any, State]]:
+    operators = savepoint.operators if chosen.operator is None else (savepoint.operator(chosen.operator),)
+    return ((operator, state) for operator in operators for state in operator.states)
+
+
+def _states_table(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
+    told = savepoint.manifest
+    head = (
+        f"{told.kind} {told.checkpoint_id} of job {told.job_name!r} ({told.job_id}), {moment(told.timestamp_ms)}, "
+        f"{len(told.operators)} operators"
+    )
+    rows = [
+        (
+            operator.uid or "-", shorten_text(operator.name), state.name, state.summary.kind,
+            state.summary.value_type or "-", state.count() if chosen.count else None,
+        )
+        for operator, state in _chosen_states(savepoint, chosen)
+    ]  # fmt: skip
+    columns = ["uid", "operator", "state", "kind", "values", "rows"]
+    if not chosen.count:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]
+    return f"{head}\n\n{table(columns, rows)}" if rows else f"{head}, no state"
+
+
+def _states_json(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
+    told = savepoint.manifest
+    states = [
+        {
+            "operator_id": operator.id, "uid": operator.uid, "operator": operator.name, "state": state.name,
+            "kind": state.summary.kind, "values": state.summary.value_type, "ttl_ms": state.ttl_ms,
+            "parallelism": operator.parallelism, "max_parallelism": operator.max_parallelism,
+            **({"rows": state.count()} if chosen.count else {}),
+        }
+        for operator, state in _chosen_states(savepoint, chosen)
+    ]  # fmt: skip
+    about = {"kind": told.kind, "id": told.checkpoint_id, "job_id": told.job_id, "job_name": told.job_name}
+    return json.dumps({**about, "timestamp": told.timestamp_ms, "states": states}, indent=2)
+
+
+def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _print_rows(names: Sequence[str], rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            print(_json(row))
+    else:
+        print(table(names, [[_cell(row[name]) for name in names] for row in rows]) if rows else "no rows")
+
+
+def _cell(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value if value is None else shorten_text(value)
+    return value if isinstance(value, float) else shorten_text(_json(value))
+
+
+def shorten_text(text: str) -> str:
+    """A text in a table."""
+    return text if len(text) <= _WIDTH else shorten(text, _WIDTH + 2).strip("'")
+
+
+def _flat(value: Any) -> Any:
+    return _json(value) if isinstance(value, (dict, list)) else value
+
+
+def _json(value: Any) -> str:
+    """A value as one line of JSON; what JSON has no form for as text, bytes in hexadecimal digits."""
+    return json.dumps(
+        value, default=lambda part: part.hex() if isinstance(part, bytes) else str(part), ensure_ascii=False
+    )
+
+
+__all__ = ["FORMATS", "diff", "export", "show", "write"]

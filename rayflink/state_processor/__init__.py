@@ -1,0 +1,38 @@
+"""State as tables: what savepoints and checkpoints hold, read, compared, edited and made from tables."""
+# ruff: noqa: I001 - the imports are a table of names
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.state_processor.differences import (
+        RowChange as RowChange,
+        StateChanges as StateChanges,
+        differences as differences,
+    )
+    from rayflink.state_processor.disposal import (
+        DisposalError as DisposalError,
+        dispose_savepoint as dispose_savepoint,
+    )
+    from rayflink.state_processor.rows import StateRow as StateRow
+    from rayflink.state_processor.savepoint import (
+        NotInSavepointError as NotInSavepointError,
+        OperatorState as OperatorState,
+        Savepoint as Savepoint,
+        read_savepoint as read_savepoint,
+    )
+    from rayflink.state_processor.states import State as State
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.state_processor.differences": "RowChange StateChanges differences",
+            "rayflink.state_processor.disposal": "DisposalError dispose_savepoint",
+            "rayflink.state_processor.rows": "StateRow",
+            "rayflink.state_processor.savepoint": "NotInSavepointError OperatorState Savepoint read_savepoint",
+            "rayflink.state_processor.states": "State",
+        },
+    )

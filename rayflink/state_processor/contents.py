@@ -1,0 +1,119 @@
+"""What one operator has in a savepoint or checkpoint: key groups one after the other, and lists by subtask."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from rayflink.state.group_content import Content, decode_group
+from rayflink.state.manifest import OperatorManifest
+from rayflink.state.rocksdb_files import groups_of
+from rayflink.state.snapshots import Blob, SnapshotReader
+
+from .unknown_classes import loads_leniently
+
+Lists = Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]]
+"""State -> mode, and the entries of each subtask."""
+
+
+class OperatorContents(Protocol):
+    """The state of one operator, from wherever it comes."""
+
+    def groups(self) -> Iterator[tuple[int, Content]]:
+        """(key group, its keyed state and timers), in order, one at a time; the same each time it is called."""
+        ...
+
+    def lists(self) -> Lists:
+        """Its operator state."""
+        ...
+
+    def raw_groups(self) -> Iterator[tuple[int, bytes]]:
+        """(key group, bytes) that the user's code wrote for it."""
+        ...
+
+
+class StoredContents:
+    """As it was stored.
+
+    Args:
+        manifest: of the operator.
+        reader: of the files that the manifest names.
+        loads: reads the pickles of keyed state.
+    """
+
+    def __init__(
+        self, manifest: OperatorManifest, reader: SnapshotReader, loads: Callable[[Any], Any] = loads_leniently
+    ) -> None:
+        self._manifest, self._reader, self._loads = manifest, reader, loads
+
+    def groups(self) -> Iterator[tuple[int, Content]]:
+        """In the order of key groups; of databases only one is on this machine at a time."""
+        snapshots = [part for part in self._manifest.subtasks if part is not None]
+        plain = {group: blob for part in snapshots for group, blob in part.keyed.items()}
+        whose = self._manifest.max_parallelism, self._manifest.uid or self._manifest.operator_id
+        databases = sorted((one for part in snapshots for one in part.databases), key=lambda one: one.first_group)
+        waiting = sorted(plain)
+        waiting.reverse()
+        everything = range(self._manifest.max_parallelism)
+        for group, content in groups_of(databases, self._reader, everything, whose, self._loads):
+            while waiting and waiting[-1] < group:
+                before = waiting.pop()
+                yield before, self._decoded(plain[before], whose[1])
+            if waiting and waiting[-1] == group:
+                content = _joined(self._decoded(plain[waiting.pop()], whose[1]), content)
+            if content["tables"] or content["timers"]:
+                yield group, content
+        while waiting:
+            group = waiting.pop()
+            yield group, self._decoded(plain[group], whose[1])
+
+    def _decoded(self, blob: Blob, operator_uid: str) -> Content:
+        return decode_group(self._reader.read(blob), operator_uid, self._loads)
+
+    def lists(self) -> Lists:
+        """The lists of all subtasks, in the order of their index."""
+        names: dict[str, str] = {}
+        for part in self._manifest.subtasks:
+            if part is not None:
+                names.update((name, mode) for name, (mode, _) in part.lists.items())
+        found = {}
+        for name, mode in names.items():
+            entries = (() if part is None else part.lists.get(name, ("", ()))[1] for part in self._manifest.subtasks)
+            found[name] = mode, tuple(tuple(map(self._reader.read, held)) for held in entries)
+        return found
+
+    def raw_groups(self) -> Iterator[tuple[int, bytes]]:
+        """In the order of key groups."""
+        parts = [part.raw_keyed for part in self._manifest.subtasks if part is not None]
+        raw = {group: blob for part in parts for group, blob in part.items()}
+        for group in sorted(raw):
+            yield group, self._reader.read(raw[group])
+
+
+def _joined(near: Content, far: Content) -> Content:
+    """The timers that were in memory are before those of the database; the tables of the two differ."""
+    timers = dict(far["timers"])
+    for name, rows in near["timers"].items():
+        behind = 1 + max((row[0] for row in rows), default=-1)
+        timers[name] = [*rows, *((position + behind, *row) for position, *row in timers.get(name, ()))]
+    return {"tables": {**far["tables"], **near["tables"]}, "timers": timers}
+
+
+ENTRY_IN_USE: bytes = b"\x01"
+"""What an entry of a list of the user's begins with; then comes a pickle."""
+
+
+def entry_value(name: str, data: bytes) -> Any:
+    """The value in an entry of operator state; the bytes themselves where they are no pickle."""
+    if name == "_watermark":
+        return int.from_bytes(data, "big", signed=True)
+    for body in (data[1:],) if data[:1] == ENTRY_IN_USE else (data,):
+        try:
+            return loads_leniently(body)
+        except (pickle.UnpicklingError, EOFError, IndexError, ValueError):
+            break
+    return data
+
+
+__all__ = ["ENTRY_IN_USE", "Lists", "OperatorContents", "StoredContents", "entry_value"]

@@ -1,0 +1,56 @@
+"""The end of a savepoint: its files are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rayflink.state.errors import StateError
+from rayflink.state.manifest import METADATA
+from rayflink.state.storages import open_storage
+from rayflink.state.stored_checkpoints import read_manifest
+
+
+class DisposalError(StateError):
+    """What is to be disposed of is no savepoint.
+
+    Args:
+        path: where it is.
+        found: what is there.
+        remedy: what to do instead.
+    """
+
+    def __init__(self, path: str, found: str, remedy: str) -> None:
+        super().__init__(path, found, remedy)
+        self.path, self.found, self.remedy = path, found, remedy
+
+    def __str__(self) -> str:
+        return f"{self.path} is {self.found}, not a savepoint; {self.remedy}"
+
+
+def dispose_savepoint(path: str, options: Mapping[str, str] | None = None) -> int:
+    """Delete a savepoint, which nobody does by himself; the number of deleted files.
+
+    Args:
+        path: its folder, or its `_metadata` file.
+        options: Flink's `s3.` options by name, as texts.
+
+    Raises:
+        NoCheckpointError: there is none.
+        DisposalError: it is a checkpoint, whose files others may share.
+        StorageError: a file cannot be deleted.
+    """
+    found = read_manifest(path, options)
+    manifest = found.manifest
+    if manifest.kind != "savepoint" or not manifest.own_base:
+        what = f"{manifest.kind} {manifest.checkpoint_id} of job {manifest.job_name!r}"
+        remedy = "the job deletes its checkpoints, and others may share its files; delete the folder of an ended job"
+        raise DisposalError(path, what, remedy)
+    storage = open_storage(found.base, options)
+    storage.delete(METADATA)  # first: without it a savepoint is none, whatever of it is left
+    files = sorted(manifest.files())
+    for file in files:
+        storage.delete(file)
+    return len(files) + 1
+
+
+__all__ = ["DisposalError", "dispose_savepoint"]

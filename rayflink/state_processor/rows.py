@@ -1,0 +1,89 @@
+"""Rows of a state: one for each value, element of a list, entry of a map, or timer; and the form they are stored in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from rayflink.state.group_content import Content, Rows
+from rayflink.state.keys import canonical_key
+
+EXPIRING = "expiring "
+"""What the stored kind of a state with a time to live begins with."""
+TIMERS = "timers"
+
+
+class StateRow(NamedTuple):
+    """One row of a state.
+
+    Args:
+        key: that it belongs to; None in broadcast state; of a list of an operator the index of the subtask.
+        value: the value, the element, the value of the map, or the timestamp of a timer in epoch milliseconds.
+        namespace: most often its window; None where it belongs to the key alone.
+        part: of a list the position of the element, of a map its key; else None.
+        last_access: epoch milliseconds, of state with a time to live; else None.
+    """
+
+    key: Any
+    value: Any
+    namespace: Any = None
+    part: Any = None
+    last_access: int | None = None
+
+
+def rows_in(content: Content, state: str, kind: str) -> Iterator[StateRow]:
+    """The rows of a state in the content of a key group.
+
+    Args:
+        kind: as `State.kind` has it.
+    """
+    if kind == TIMERS:
+        for _, namespace, key, timestamp in content["timers"].get(state, ()):
+            yield StateRow(key, timestamp, namespace)
+        return
+    stored_kind, stored = content["tables"].get(state, ("", ()))
+    expires = stored_kind.startswith(EXPIRING)
+    for _, namespace, key, held in stored:
+        for part, value in _parts(held, stored_kind):
+            at, value = value if expires else (None, value)
+            yield StateRow(key, value, namespace, part, at)
+
+
+def _parts(held: Any, stored_kind: str) -> Iterable[tuple[Any, Any]]:
+    if stored_kind.endswith("map"):
+        return tuple(held.items())
+    return enumerate(held) if stored_kind.endswith("list") else ((None, held),)
+
+
+def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
+    """The rows of a state as a key group holds them; elements of lists in the order in which they are given."""
+    if kind == TIMERS:
+        return [(at, row.namespace, canonical_key(row.key), row.value) for at, row in enumerate(rows)]
+    held: dict[tuple[Any, Any], Any] = {}
+    for row in rows:
+        value = (row.last_access, row.value) if expires else row.value
+        place = canonical_key(row.key), row.namespace
+        if kind == "map":
+            held.setdefault(place, {})[row.part] = value
+        elif kind == "list":
+            held.setdefault(place, []).append(value)
+        else:
+            held[place] = value
+    return [(at, namespace, key, value) for at, ((key, namespace), value) in enumerate(held.items())]
+
+
+def replaced(content: Content, state: str, kind: str, rows: Callable[[Iterator[StateRow]], Iterable[StateRow]],
+             expires: bool) -> Content:  # fmt: skip
+    """The content of a key group with other rows of one state."""
+    new = stored_rows(rows(rows_in(content, state, kind)), kind, expires)
+    tables, timers = dict(content["tables"]), dict(content["timers"])
+    if kind == TIMERS:
+        timers[state] = new
+    else:
+        tables[state] = (EXPIRING if expires else "") + kind, new
+    if not new:
+        (timers if kind == TIMERS else tables).pop(state, None)
+    return {"tables": tables, "timers": timers}
+
+
+__all__ = ["EXPIRING", "TIMERS", "StateRow", "replaced", "rows_in", "stored_rows"]

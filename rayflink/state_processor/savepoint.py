@@ -1,0 +1,212 @@
+"""A savepoint or checkpoint as operators and their states, without the job that wrote it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TypeVar
+
+from rayflink.state.errors import StateError
+from rayflink.state.manifest import CheckpointManifest, OperatorManifest, StateSummary
+from rayflink.state.snapshot_files import SnapshotFileReader
+from rayflink.state.snapshots import SnapshotReader
+from rayflink.state.storages import open_storage
+from rayflink.state.stored_checkpoints import read_manifest
+
+from .contents import OperatorContents, StoredContents, entry_value
+from .rows import TIMERS, StateRow
+from .states import ENUMERATOR, RAW_KEYED, USER, State, keyed_state, list_state, single_state
+
+T = TypeVar("T")
+
+
+class NotInSavepointError(StateError):
+    """A savepoint has no such operator, or an operator no such state.
+
+    Args:
+        what: was looked for.
+        where: it was looked for.
+        near: names that are close, else all there are.
+    """
+
+    def __init__(self, what: str, where: str, near: str) -> None:
+        super().__init__(what, where, near)
+        self.what, self.where, self.near = what, where, near
+
+    def __str__(self) -> str:
+        return f"{self.where} has no {self.what}; {self.near}"
+
+
+class OperatorState:
+    """The states of one operator.
+
+    Args:
+        manifest: what the savepoint says of it.
+        contents: its keyed state and lists.
+        reader: of the files that the manifest names.
+    """
+
+    def __init__(self, manifest: OperatorManifest, contents: OperatorContents, reader: SnapshotReader) -> None:
+        self.manifest, self.contents, self.reader = manifest, contents, reader
+
+    @property
+    def uid(self) -> str:
+        """What the program called it; "" where it gave no uid."""
+        return self.manifest.uid
+
+    @property
+    def name(self) -> str:
+        """Its name, for people."""
+        return self.manifest.name
+
+    @property
+    def id(self) -> str:
+        """Its id: 32 hex digits."""
+        return self.manifest.operator_id
+
+    @property
+    def parallelism(self) -> int:
+        """The number of its subtasks then."""
+        return self.manifest.parallelism
+
+    @property
+    def max_parallelism(self) -> int:
+        """The number of its key groups."""
+        return self.manifest.max_parallelism
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """Its states by name. Where the savepoint does not name them, all its keyed state is read to find them."""
+        keyed = [keyed_state(summary, self.contents) for summary in self._summaries()]
+        lists = [list_state(name, self.contents) for name in sorted(self.contents.lists(), key=_users_first)]
+        others = []
+        raw = [StateRow(group, data) for group, data in self.contents.raw_groups()]
+        if raw:
+            others.append(single_state(RAW_KEYED, "raw keyed", raw))
+        if self.manifest.coordinator is not None:
+            held = entry_value("", self.reader.read(self.manifest.coordinator))
+            others.append(single_state(ENUMERATOR, "enumerator", [StateRow(None, held)]))
+        return (*keyed, *lists, *others)
+
+    def state(self, name: str) -> State:
+        """One state.
+
+        Raises:
+            NotInSavepointError: there is none of that name.
+        """
+        for state in self.states:
+            if state.name == name:
+                return state
+        where = f"operator {self.uid or self.name!r} of the savepoint"
+        raise NotInSavepointError(f"state {name!r}", where, near(name, [state.name for state in self.states]))
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name!r}{f' uid {self.uid!r}' if self.uid else ''}: {len(self.states)} states>"
+
+    def _summaries(self) -> list[StateSummary]:
+        said = {state.name: state for state in self.manifest.states if not state.kind.endswith("operator")}
+        if said:
+            return [said[name] for name in sorted(said)]
+        kinds: dict[str, str] = {}
+        for _, content in self.contents.groups():
+            kinds.update((name, kind) for name, (kind, _) in content["tables"].items())
+            kinds.update(dict.fromkeys(content["timers"], TIMERS))
+        return [StateSummary(name, kinds[name], "") for name in sorted(kinds)]
+
+
+class Savepoint:
+    """A savepoint or checkpoint; a value, of which nothing is changed: edits make another one.
+
+    >>> Savepoint.load("/nowhere")
+    Traceback (most recent call last):
+    rayflink.state.stored_checkpoints.NoCheckpointError: there is no checkpoint or savepoint at /nowhere: found ...
+
+    Args:
+        manifest: what it consists of.
+        operators: its operators.
+        path: where it is; "" where it is not written yet.
+    """
+
+    def __init__(self, manifest: CheckpointManifest, operators: Iterable[OperatorState], path: str = "") -> None:
+        self.manifest, self.path = manifest, path
+        self.operators = tuple(operators)
+
+    @staticmethod
+    def load(path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+        """The savepoint or checkpoint at an address, written by any backend.
+
+        Args:
+            path: its folder, or its `_metadata` file; a path or the URL of a storage.
+            options: Flink's `s3.` options by name, as texts.
+
+        Raises:
+            NoCheckpointError: there is none.
+            StorageError, DamagedFileError, VersionMismatch: it cannot be read.
+        """
+        found = read_manifest(path, options)
+        reader = SnapshotFileReader(open_storage(found.base, options))
+        operators = (OperatorState(one, StoredContents(one, reader), reader) for one in found.manifest.operators)
+        return Savepoint(found.manifest, operators, path)
+
+    @property
+    def job_id(self) -> str:
+        """Of the job that wrote it."""
+        return self.manifest.job_id
+
+    @property
+    def job_name(self) -> str:
+        """Of the job that wrote it."""
+        return self.manifest.job_name
+
+    def operator(self, named: str) -> OperatorState:
+        """The operator of that uid, id or name.
+
+        Raises:
+            NotInSavepointError: there is none, or several have the name.
+        """
+        for what in ("uid", "id", "name"):
+            found = [operator for operator in self.operators if getattr(operator, what) == named]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                ids = ", ".join(operator.uid or operator.id for operator in found)
+                problem = f"one operator that is called {named!r} but {len(found)}"
+                raise NotInSavepointError(problem, self._described(), f"give the uid or id of one of them: {ids}")
+        known = [operator.uid or operator.name for operator in self.operators]
+        raise NotInSavepointError(f"operator {named!r}", self._described(), near(named, known))
+
+    def state(self, operator: str, state: str) -> State:
+        """One state of the operator of that uid, id or name.
+
+        Raises:
+            NotInSavepointError: there is none.
+        """
+        return self.operator(operator).state(state)
+
+    def __repr__(self) -> str:
+        return f"<{self._described()}: {len(self.operators)} operators>"
+
+    def _described(self) -> str:
+        return f"{self.manifest.kind} {self.manifest.checkpoint_id} of job {self.job_name!r}"
+
+
+def read_savepoint(path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+    """The savepoint or checkpoint at an address; see `Savepoint.load`."""
+    return Savepoint.load(path, options)
+
+
+def _users_first(name: str) -> tuple[bool, str]:
+    return not name.startswith(USER), name
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What may have been meant instead of a name."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, 3, 0.5)
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"there are: {', '.join(map(repr, names))}" if names else "it has none at all"
+
+
+__all__ = ["NotInSavepointError", "OperatorState", "Savepoint", "USER", "near", "read_savepoint"]

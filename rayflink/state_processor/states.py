@@ -1,0 +1,209 @@
+"""One state of a savepoint: its rows as Python objects and as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rayflink.operators.window import TimeWindow
+from rayflink.state.manifest import StateSummary
+
+from .columns import array, common_field
+from .contents import OperatorContents, entry_value
+from .rows import EXPIRING, TIMERS, StateRow, rows_in
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_BATCH_ROWS = 65_536
+_COLUMNS = ("subtask", "key", "window_start", "window_end", "namespace", "position", "map_key", "value", "time",
+            "domain", "last_access", "expires")  # fmt: skip
+USER = "user/"
+"""What the names of users' operator states begin with, in the table of all lists of an operator."""
+_SPLITS = "source-splits"
+ENUMERATOR = "source-enumerator"
+RAW_KEYED = "raw keyed state"
+KEYED_KINDS = frozenset({"value", "list", "map", "reducing", "aggregating", TIMERS})
+
+
+class State:
+    """One state of an operator, read when it is asked for.
+
+    Its rows are `StateRow`s. As a table it has the columns `key`, then `window_start` and `window_end` (epoch
+    milliseconds) where it belongs to time windows, `namespace` where it belongs to anything else; `position` of lists,
+    `map_key` of maps; `value`; `last_access` and, where the savepoint says the time to live, `expires` (epoch
+    milliseconds) of state that expires. Timers have `time` and `domain` ("event" or "processing") instead of `value`;
+    operator state has `subtask` instead of `key`, broadcast state neither.
+
+    Args:
+        summary: name, kind and what is known of its values.
+        read: gives its rows, the same each time.
+    """
+
+    def __init__(self, summary: StateSummary, read: Callable[[], Iterator[StateRow]]) -> None:
+        self.summary, self._read = summary, read
+        self._schema: pyarrow.Schema | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the state, as its descriptor has it."""
+        return self.summary.name
+
+    @property
+    def kind(self) -> str:
+        """Of keyed state "value", "list", "map", "reducing", "aggregating" or "timers"; of operator state "split list",
+        "union list" or "broadcast"; "splits" and "enumerator" of a source; "raw keyed" where the user wrote bytes.
+        """
+        return self.summary.kind.removeprefix(EXPIRING)
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is state or timers by key."""
+        return self.kind in KEYED_KINDS
+
+    @property
+    def expires(self) -> bool:
+        """Whether it has a time to live."""
+        return self.summary.kind.startswith(EXPIRING)
+
+    @property
+    def ttl_ms(self) -> int | None:
+        """Its time to live in milliseconds; None where it has none, or the savepoint does not say."""
+        text = self.summary.ttl.partition(" ")[0]
+        return int(text) if text.isdigit() else None
+
+    def rows(self) -> Iterator[StateRow]:
+        """All rows, key group by key group, as they are stored: values are those of the program's classes."""
+        return self._read()
+
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(1 for _ in self._read())
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns; all rows are read once to know them."""
+        import pyarrow as pa
+
+        if self._schema is None:
+            fields: dict[str, Any] = {}
+            for _, columns in self._column_lists():
+                for name, values in columns.items():
+                    if values is not None:
+                        fields[name] = common_field(name, fields.get(name), array(values)[1])
+            names = [name for name in _COLUMNS if name in fields]
+            self._schema = pa.schema([fields[name] for name in names])
+        return self._schema
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """The table in parts of at most 65,536 rows; only a part, and one key group, is in memory at a time."""
+        import pyarrow as pa
+
+        schema = self.schema
+        for size, columns in self._column_lists():
+            arrays = []
+            for field in schema:
+                values = columns[field.name]
+                arrays.append(array([None] * size if values is None else values, field)[0])
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The whole table."""
+        import pyarrow as pa
+
+        schema = self.schema
+        return pa.Table.from_batches(self.batches(), schema)
+
+    def to_polars(self) -> Any:
+        """The whole table as a polars DataFrame; polars must be installed."""
+        try:
+            import polars
+        except ImportError as error:
+            raise ImportError("to_polars() needs polars, which is not installed; `pip install polars`") from error
+        return polars.from_arrow(self.to_arrow())
+
+    def __repr__(self) -> str:
+        return f"<{self.summary.kind} state {self.name!r}>"
+
+    def _column_lists(self) -> Iterator[tuple[int, dict[str, list[Any] | None]]]:
+        """Rows in parts: their number, and column -> values, None where all of them have none."""
+        rows = self._read()
+        part = list(islice(rows, _BATCH_ROWS))
+        yield len(part), self._columns(part)
+        while part := list(islice(rows, _BATCH_ROWS)):
+            yield len(part), self._columns(part)
+
+    def _columns(self, rows: list[StateRow]) -> dict[str, list[Any] | None]:
+        columns: dict[str, list[Any] | None] = dict.fromkeys(_COLUMNS)
+        kind, values = self.kind, [row.value for row in rows]
+        if self.is_keyed:
+            columns["key"] = [row.key for row in rows]
+        elif kind not in ("broadcast", "enumerator"):
+            columns["key" if kind == "raw keyed" else "subtask"] = [row.key for row in rows]
+        if kind in ("map", "broadcast"):
+            columns["map_key"] = [row.part for row in rows]
+        elif kind == "list" or not self.is_keyed and kind not in ("enumerator", "raw keyed"):
+            columns["position"] = [row.part for row in rows]
+        columns["value"] = values
+        if kind == TIMERS:
+            columns["value"], columns["time"] = None, values
+            columns["domain"] = [domain_of(self.name)] * len(rows)
+        windows = [row.namespace if isinstance(row.namespace, TimeWindow) else None for row in rows]
+        if any(window is not None for window in windows):
+            columns["window_start"] = [None if window is None else window.start for window in windows]
+            columns["window_end"] = [None if window is None else window.end for window in windows]
+        others = [None if isinstance(row.namespace, TimeWindow) else row.namespace for row in rows]
+        if any(other is not None for other in others):
+            columns["namespace"] = others
+        if self.expires:
+            columns["last_access"] = [row.last_access for row in rows]
+            if self.ttl_ms is not None:
+                ttl = self.ttl_ms
+                columns["expires"] = [None if row.last_access is None else row.last_access + ttl for row in rows]
+        return columns
+
+
+def domain_of(queue: str) -> str:
+    """The clock of a queue of timers: "event" or "processing"."""
+    return "processing" if queue.endswith("/processing") else "event"
+
+
+def keyed_state(summary: StateSummary, contents: OperatorContents) -> State:
+    """A state by key, or a queue of timers."""
+    kind = summary.kind.removeprefix(EXPIRING)
+
+    def read() -> Iterator[StateRow]:
+        for _, content in contents.groups():
+            yield from rows_in(content, summary.name, kind)
+
+    return State(summary, read)
+
+
+def list_state(name: str, contents: OperatorContents) -> State:
+    """The state of an operator in one of its lists."""
+    mode, _ = contents.lists()[name]
+    kind = "splits" if name == _SPLITS else "broadcast" if mode == "broadcast" else f"{mode} list"
+
+    def read() -> Iterator[StateRow]:
+        _, held = contents.lists()[name]
+        if kind == "broadcast":
+            copy = next((entries for entries in held if entries), ())
+            for part, value in (entry_value(name, entry) for entry in copy):
+                yield StateRow(None, value, None, part)
+            return
+        for subtask, entries in enumerate(held):
+            for position, entry in enumerate(entries):
+                yield StateRow(subtask, entry_value(name, entry), None, position)
+
+    return State(StateSummary(name.removeprefix(USER), kind, ""), read)
+
+
+def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> State:
+    """A state that is in memory."""
+    held = tuple(rows)
+    return State(StateSummary(name, kind, ""), lambda: iter(held))
+
+
+__all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "State", "USER", "domain_of", "keyed_state", "list_state",
+           "single_state"]  # fmt: skip

@@ -1,0 +1,95 @@
+"""State read without the program that wrote it: a class that cannot be found is stood for by a record of its fields."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any, ClassVar
+
+from rayflink.state.class_names import main_attribute
+
+
+class UnknownObject:
+    """An object of a class that this process does not have: what it was made of, and its fields.
+
+    >>> data = pickle.dumps(UnknownObject)  # any class
+    >>> known = loads_leniently(data.replace(b"UnknownObject", b"AnotherObject"))
+    >>> known("a", 1)
+    AnotherObject('a', 1)
+    """
+
+    class_of: ClassVar[str] = "an unknown class"
+    """Module and name of the class."""
+
+    def __new__(cls, *arguments: Any) -> UnknownObject:
+        made = super().__new__(cls)
+        made.arguments = arguments
+        made.fields = None
+        return made
+
+    arguments: tuple[Any, ...]
+    """What its class was called with."""
+    fields: Any
+    """Its fields by name, where it has any; or what else it keeps."""
+
+    def __init__(self, *arguments: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, tuple) and len(state) == 2 and state[0] is None:
+            state = state[1]
+        self.fields = state
+
+    def __reduce__(self) -> Any:
+        raise pickle.PicklingError(f"{self.class_of} cannot be found in this process")
+
+    def append(self, value: Any) -> None:
+        """An element, of a class that derives from list."""
+        self.arguments = (*self.arguments, value)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.arguments = (*self.arguments, (key, value))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UnknownObject):
+            return NotImplemented
+        return (self.class_of, self.arguments, self.fields) == (other.class_of, other.arguments, other.fields)
+
+    def __hash__(self) -> int:
+        return hash((self.class_of, self.arguments))
+
+    def __repr__(self) -> str:
+        given = [repr(argument) for argument in self.arguments]
+        if isinstance(self.fields, dict):
+            given += [f"{name}={value!r}" for name, value in self.fields.items()]
+        elif self.fields is not None:
+            given.append(repr(self.fields))
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return main_attribute(name) if module == "__main__" else super().find_class(module, name)
+        except Exception:  # a module that cannot be imported may raise anything
+            return _stand_in(module, name)
+
+
+_STAND_INS: dict[tuple[str, str], type[UnknownObject]] = {}
+
+
+def _stand_in(module: str, name: str) -> type[UnknownObject]:
+    known = _STAND_INS.get((module, name))
+    if known is None:
+        class_of = f"{module}:{name}"
+        made = type(name.rpartition(".")[2], (UnknownObject,), {"class_of": class_of, "__qualname__": name})
+        known = _STAND_INS[module, name] = made
+    return known
+
+
+def loads_leniently(data: Any) -> Any:
+    """What a pickle holds, with stand-ins for what cannot be found here."""
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+__all__ = ["UnknownObject", "loads_leniently"]

@@ -1,0 +1,175 @@
+"""The commands on savepoints, checkpoints and state."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from rayflink import launch
+from rayflink.actors.checkpoint_history import CheckpointHistory, CheckpointRecord
+from rayflink.cli.main import main
+from rayflink.cli.savepoints import checkpoint_tables
+from tests.state_processor.programs import EVENTS, shop
+from tests.state_processor.savepoints import environment, savepoint_after, worked
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    env = environment(tmp_path_factory.mktemp("savepoints"))
+    shop(env)
+    return savepoint_after(env, worked("Window", len(EVENTS)))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    """A savepoint of the same job, which has seen less."""
+    env = environment(tmp_path)
+    shop(env, EVENTS[:-1])
+    return savepoint_after(env, worked("Window", len(EVENTS) - 1))
+
+
+pytestmark = pytest.mark.slow
+
+
+def said_by(capsys: Any, *arguments: str) -> str:
+    assert main(arguments) == 0
+    return str(capsys.readouterr().out)
+
+
+def test_show_lists_the_states_of_all_operators(taken: str, capsys: Any) -> None:
+    lines = said_by(capsys, "state", "show", taken, "--count").splitlines()
+    assert lines[0].startswith("savepoint 1 of job 'job of a test' (")
+    assert [line.split()[0] for line in lines[2:]].count("carts") == 9
+    assert any(line.startswith("carts") and " cart " in line and line.endswith(" 3") for line in lines)
+    told = json.loads(said_by(capsys, "state", "show", taken, "sums", "--json"))
+    assert [state["state"] for state in told["states"]] == ["window-contents", "window-timers/event", "_watermark"]
+
+
+def test_show_of_a_state_prints_its_rows(taken: str, capsys: Any) -> None:
+    assert main(["state", "show", taken, "carts", "log", "--limit", "2"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["key", "position", "value"] and said.out.count("\n") == 4
+    assert "only the first 2 rows are shown" in said.err
+    rows = [json.loads(line) for line in said_by(capsys, "state", "show", taken, "carts", "sum", "--json").splitlines()]
+    assert {row["key"]: row["value"] for row in rows} == {"user 0": 18, "user 1": 12, "user 2": 15}
+    assert main(["state", "show", taken, "carts", "summ"]) == 1
+    assert "has no state 'summ'; did you mean 'sum'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_export_writes_files(taken: str, capsys: Any, tmp_path: Path, form: str) -> None:
+    target = tmp_path / f"carts.{form}"
+    assert "3 rows of state 'cart' written" in said_by(capsys, "state", "export", taken, "carts", "cart", str(target))
+    if form == "parquet":
+        rows = parquet.read_table(target).to_pylist()
+    elif form == "csv":
+        rows = [{**row, "value": json.loads(row["value"])} for row in csv.DictReader(target.open(newline=""))]
+    else:
+        rows = [json.loads(line) for line in target.read_text().splitlines()]
+    assert {row["key"]: row["value"]["total"] for row in rows} == {"user 0": 18, "user 1": 12, "user 2": 15}
+
+
+def test_export_into_an_unknown_form_or_folder_is_refused(taken: str, capsys: Any, tmp_path: Path) -> None:
+    assert main(["state", "export", taken, "carts", "cart", str(tmp_path / "carts.xls")]) == 2
+    assert "wanted one of .parquet, .csv, .json" in capsys.readouterr().err
+    assert main(["state", "export", taken, "carts", "cart", str(tmp_path / "no" / "carts.csv")]) == 2
+    assert "give a file in a folder that exists" in capsys.readouterr().err
+
+
+def test_diff_counts_and_shows_what_differs(taken: str, other: str, capsys: Any) -> None:
+    lines = said_by(capsys, "state", "diff", other, taken).splitlines()
+    assert [line.split() for line in lines[2:] if line.startswith("carts")] == [
+        ["carts", "cart", "0", "0", "1"],
+        ["carts", "fresh", "0", "0", "1"],
+        ["carts", "log", "1", "0", "0"],
+        ["carts", "sum", "0", "0", "1"],
+        ["carts", "user-timers/event", "1", "0", "0"],
+        ["carts", "visits", "1", "0", "0"],
+        ["carts", "seen", "1", "0", "0"],
+        ["carts", "_watermark", "0", "0", "2"],
+    ]
+    shown = said_by(capsys, "state", "diff", other, taken, "carts", "sum", "--json")
+    assert json.loads(shown) == {"change": "changed", "key": "user 0", "before": 9, "after": 18}
+    assert said_by(capsys, "state", "diff", taken, taken) == "no differences\n"
+
+
+def test_a_savepoint_is_disposed_of(other: str, capsys: Any) -> None:
+    assert "disposed of" in said_by(capsys, "savepoint", "--dispose", other)
+    assert not Path(other).exists() or not list(Path(other).iterdir())
+    assert main(["savepoint", "--dispose", other]) == 1
+    assert "there is no checkpoint or savepoint at" in capsys.readouterr().err
+
+
+def test_checkpoints_are_shown_in_tables() -> None:
+    history = CheckpointHistory(10)
+    history.triggered(CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 1}))
+    history.completed(1, "/checkpoints/chk-1", 1_250)
+    history.triggered(CheckpointRecord(2, 2_000, "CHECKPOINT", False, {"a" * 32: 1}))
+    history.failed(2, "the storage is full", 2_100)
+    shown = checkpoint_tables(history.overview()).splitlines()
+    assert shown[0] == "1 completed, 1 failed, 0 in progress, 0 restored"
+    assert shown[4].split() == ["duration", "ms", *["250"] * 5]
+    newest, oldest = (line.split() for line in shown[-2:])
+    assert newest[:3] == ["2", "checkpoint", "failed"] and newest[-4:] == ["the", "storage", "is", "full"]
+    assert oldest[:3] == ["1", "checkpoint", "completed"] and oldest[-1] == "/checkpoints/chk-1"
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A job on a cluster that is not there; what it was asked for."""
+    asked: list[Any] = []
+
+    class Answer:
+        def __init__(self, value: Any) -> None:
+            self.result = lambda: value
+
+    class Attached:
+        def __init__(self, job_id: str, configuration: Any) -> None:
+            self.job_id = job_id
+
+        def trigger_savepoint(self, directory: str | None) -> Answer:
+            asked.append(directory)
+            return Answer("/savepoints/savepoint-1")
+
+        def stop_with_savepoint(self, drain: bool, directory: str | None) -> Answer:
+            asked.append((drain, directory))
+            return Answer("/savepoints/savepoint-1")
+
+        def checkpoints(self) -> dict[str, Any]:
+            return CheckpointHistory(1).overview()
+
+        def wait(self) -> Any:
+            from rayflink.actors.commands import JobResult
+            from rayflink.actors.states import JobStatus
+
+            return JobResult(self.job_id, "counts", JobStatus.FINISHED, 10)
+
+    running = {"jid": "ab" * 16, "name": "counts", "state": "RUNNING", "timestamps": {}, "vertices": []}
+    monkeypatch.setattr(launch, "list_jobs", lambda configuration: [running])
+    monkeypatch.setattr(launch, "attach", Attached)
+    return asked
+
+
+def test_a_savepoint_of_a_job_is_taken(job: list[Any], capsys: Any) -> None:
+    assert said_by(capsys, "savepoint", "counts") == "Savepoint completed. Path: /savepoints/savepoint-1\n"
+    said_by(capsys, "savepoint", "abab", "/elsewhere")
+    assert job == [None, "/elsewhere"]
+    assert main(["savepoint"]) == 2 and main(["savepoint", "a", "b", "c"]) == 2
+
+
+def test_stop_takes_a_savepoint(job: list[Any], capsys: Any) -> None:
+    wanted = f"Savepoint completed. Path: /savepoints/savepoint-1\ncounts  {'ab' * 16}  FINISHED\n"
+    assert said_by(capsys, "stop", "counts") == wanted
+    assert said_by(capsys, "stop", "counts", "--drain", "-p", "/elsewhere") == wanted
+    assert job == [(False, None), (True, "/elsewhere")]
+    assert main(["stop", "counts", "--drain", "--no-savepoint"]) == 2
+
+
+def test_checkpoints_of_a_job_are_shown(job: list[Any], capsys: Any) -> None:
+    assert said_by(capsys, "checkpoints", "counts") == "0 completed, 0 failed, 0 in progress, 0 restored\n"
+    assert json.loads(said_by(capsys, "checkpoints", "counts", "--json"))["counts"]["total"] == 0
