@@ -168,6 +168,19 @@ class CheckpointCoordinator:
             self.history.restored(record)
         return found, commands
 
+    def unreadable(self, checkpoint_id: int) -> bool:
+        """A task could not read what it was to start from; whether there is an older checkpoint to start from."""
+        if any(kept.checkpoint_id == checkpoint_id for kept in self._completed.kept):
+            self._completed.drop(checkpoint_id)
+            older = self.latest
+            log.error(
+                "checkpoint %d cannot be read: %s",
+                checkpoint_id,
+                "there is no older one" if older is None else f"the job goes back to checkpoint {older.checkpoint_id}; "
+                "what sinks committed since then is written again",
+            )
+        return self.latest is not None
+
     def resume(self, now_ms: int) -> list[Decision]:
         """All tasks run: from now on checkpoints are taken."""
         self._suspended = False

@@ -82,6 +82,10 @@ class CompletedCheckpoints:
                 self.dereference(old.manifest.shared_files(), under_way)
         return gone
 
+    def drop(self, checkpoint_id: int) -> None:
+        """One cannot be read: it is kept no more, and its files stay for who wants to know why."""
+        self._kept = [kept for kept in self._kept if kept.checkpoint_id != checkpoint_id]
+
     def clear(self) -> list[CompletedCheckpoint]:
         """Keep none."""
         gone, self._kept = self._kept, []

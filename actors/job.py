@@ -349,6 +349,8 @@ class JobMaster:
             if failure.kind == NotSerializable.__name__ and not failure.operator:  # the report was, not a function
                 at = execution.vertex.operators[-1].call_site
                 failure = replace(failure, operator=execution.vertex.name, call_site=at)
+            if not self.checkpoints.goes_back(failure, execution):
+                return self._end_as_failed(execution.name, execution.subtask, failure, now_ms)
             return self._fail(execution, failure, now_ms)
         if execution.state is ExecutionState.FINISHED:
             vertex = execution.vertex
@@ -439,6 +441,9 @@ class JobMaster:
                 return self._prepare_restart(now_ms)
             if self._restarts.refusal:
                 failure = replace(failure, message=f"{failure.message} ({self._restarts.refusal})")
+        return self._end_as_failed(task, subtask, failure, now_ms)
+
+    def _end_as_failed(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
         self._note(task, subtask, failure, now_ms)
         if self.status is JobStatus.FAILING:
             return self.attempts.cancel(now_ms) + self._settle(now_ms)

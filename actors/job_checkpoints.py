@@ -9,6 +9,8 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.errors import DamagedFileError
+from rayflink.state.storage import MissingFileError
 
 from .attempts import Attempts
 from .checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
@@ -20,10 +22,11 @@ from .enumeration import Enumerators
 from .exchange.frames import TaskAddress
 from .executions import Execution
 from .master_hooks import MasterHooks
-from .messages import CheckpointAnnounced, TaskDeployment
+from .messages import CheckpointAnnounced, TaskDeployment, TaskFailure
 from .restoring import Restoring
 from .states import ExecutionState
 
+_UNREADABLE = (DamagedFileError.__name__, MissingFileError.__name__)
 MOST_LEAD_MS = 500
 """A checkpoint is announced so long before its trigger, or for half of the interval."""
 
@@ -144,6 +147,13 @@ class JobCheckpoints:
             return {}, commands
         self._restoring = Restoring(found.manifest, found.base, self._graph, self._ignore_unclaimed)
         return self._restoring.enumerators, commands
+
+    def goes_back(self, failure: TaskFailure, execution: Execution) -> bool:
+        """Whether a failed attempt may begin again: not where it could not read the only checkpoint there is."""
+        has_begun = ExecutionState.RUNNING.value in execution.timestamps
+        if self._restoring is None or has_begun or failure.kind not in _UNREADABLE:
+            return True
+        return self.coordinator.unreadable(self._restoring.manifest.checkpoint_id)
 
     def equipped(self, deployment: TaskDeployment, execution: Execution) -> TaskDeployment:
         """The deployment with what the attempt starts from."""
