@@ -237,7 +237,7 @@ class InProcessCluster:
         deployed = []
         for command in commands:
             if isinstance(command, RequestSlots):
-                self._events.append(SlotsGranted())
+                self.post(SlotsGranted())
             elif isinstance(command, DeployTask):
                 announce(command.deployment, "localhost")
                 with spoken_by(command.deployment.identity):
@@ -249,18 +249,27 @@ class InProcessCluster:
                 self.tell(command.attempt, command.message)
             elif isinstance(command, KillTask):
                 self.kill(command.attempt, "it did not stop in time")
-            elif isinstance(command, PublishCheckpoint):
-                self.post(publish(command, self.open_storage))
-            elif isinstance(command, DiscardFiles):
-                discard(command, self.open_storage)
+            elif isinstance(command, PublishCheckpoint | DiscardFiles):
+                self.work_on_files(command)
             elif isinstance(command, AnswerSavepoint | AnswerRescale):
                 self.answers[command.request_id] = command
             elif isinstance(command, EndJob):
-                for attempt in list(self.tasks):  # finished and not fetched, or never heard of again
-                    self._drop(attempt)
+                self.end_job()
         for task in deployed:
             with spoken_by(task.identity):
                 self.start_task(task)
+
+    def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
+        """Write or delete files of a checkpoint, in the order of the commands."""
+        if isinstance(command, PublishCheckpoint):
+            self.post(publish(command, self.open_storage))
+        else:
+            discard(command, self.open_storage)
+
+    def end_job(self) -> None:
+        """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""
+        for attempt in list(self.tasks):
+            self._drop(attempt)
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""

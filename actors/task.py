@@ -222,6 +222,8 @@ class StreamTask:
 
     def deadline_ms(self) -> int | None:
         """When `step` has something to do without a mail: a timer, a buffer timeout, a source's next poll."""
+        if self._closed:  # what is left to do comes by mail; operators that never were opened know no times
+            return None
         times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:

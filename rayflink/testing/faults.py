@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Protocol
 
 from rayflink.actors.exchange.frames import Envelope, TaskAddress
+from rayflink.common.stop_mode import StopMode
+
+from .simulated_storage import Operation, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,14 @@ class Call:
         return " ".join(f"{names.count(n)}x{n}" if names.count(n) > 1 else n for n in dict.fromkeys(names))
 
 
+class CommandFate(Enum):
+    """What becomes of a command to a task. But for the first, the coordinator is told that the call has failed."""
+
+    ARRIVES = "arrives"
+    LOST = "never arrives"
+    UNHEARD = "arrives, and the answer is lost"
+
+
 class Victim(Protocol):
     """What a fault may do to a cluster."""
 
@@ -45,8 +57,24 @@ class Victim(Protocol):
         """Kill the tasks; False when none runs now."""
         ...
 
-    def freeze_named(self, name: str) -> bool:
-        """Let the tasks do nothing any more; False when none runs now."""
+    def kill_slot(self, index: int) -> bool:
+        """Kill all tasks of one slot, counted among those with tasks; False when there is none."""
+        ...
+
+    def kill_coordinator(self, zombie_ms: int = 0) -> bool:
+        """Let another coordinator take over; False while it cannot be killed, since none is there."""
+        ...
+
+    def freeze_named(self, name: str, for_ms: int | None = None) -> bool:
+        """Let the tasks do nothing, for a time or for ever; False when none runs now."""
+        ...
+
+    def lose_file(self, part: str) -> bool:
+        """Delete a file of a checkpoint whose path has that part; False when there is none."""
+        ...
+
+    def savepoint(self, directory: str, stop: StopMode | None) -> bool:
+        """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
         ...
 
     def cancel(self, by: str = "the user") -> None:
@@ -82,6 +110,33 @@ class Fault:
 
     def step_ms(self, name: str) -> int:
         """Virtual milliseconds that each step of a task takes on top."""
+        return 0
+
+    def published(self, victim: Victim, nth: int) -> None:
+        """A checkpoint exists since now, and nobody knows yet; counted from 0."""
+
+    def concerns_file(self, operation: Operation) -> bool:
+        """Whether an operation of a checkpoint storage is one of those that are counted."""
+        return False
+
+    def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
+        """What becomes of an operation for which `concerns_file` was true, counted from 0."""
+        return Outcome.DONE
+
+    def storage_ms(self, draw: random.Random) -> int:
+        """Virtual milliseconds that it takes longer to store something."""
+        return 0
+
+    def concerns_command(self, command: str, receiver: str) -> bool:
+        """Whether a command of the coordinator, of a type and to a task, is one of those that are counted."""
+        return False
+
+    def command(self, nth: int) -> CommandFate:
+        """What becomes of a command for which `concerns_command` was true, counted from 0."""
+        return CommandFate.ARRIVES
+
+    def command_ms(self, draw: random.Random) -> int:
+        """Virtual milliseconds that a command takes."""
         return 0
 
 
@@ -162,14 +217,205 @@ class KillTask(Fault):
 
 
 @dataclass(frozen=True)
-class FreezeTask(Fault):
-    """Tasks do nothing and say nothing from then on, as behind a broken network."""
+class KillSlot(Fault):
+    """All tasks of one slot die, as when their process does, at the first move from `at` on at which there is one.
 
-    name: str
+    Args:
+        index: among the slots with tasks, modulo their number.
+    """
+
+    index: int = 0
     at: int = 0
 
     def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.freeze_named(self.name)
+        return move >= self.at and victim.kill_slot(self.index)
+
+
+@dataclass(frozen=True)
+class KillCoordinator(Fault):
+    """The coordinator dies, and with it all that is not in a checkpoint storage; a new one takes over some moves later.
+
+    Its tasks die with it. The new one begins with the checkpoints that it finds below `execution.checkpointing.dir`;
+    where that is not set, from the beginning.
+
+    Args:
+        zombie_ms: so long the old coordinator and its tasks go on beside the new ones, since they are not dead but cut
+            off; 0: not at all.
+    """
+
+    at: int = 0
+    zombie_ms: int = 0
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        return move >= self.at and victim.kill_coordinator(self.zombie_ms)
+
+
+@dataclass(frozen=True)
+class CrashBeforeNotify(Fault):
+    """A checkpoint is complete, and before anybody hears of it tasks or the coordinator die.
+
+    Args:
+        nth: which of the complete checkpoints, from 0.
+        name: of the tasks; "": the coordinator.
+    """
+
+    nth: int = 0
+    name: str = ""
+
+    def published(self, victim: Victim, nth: int) -> None:
+        if nth == self.nth:
+            _ = victim.kill_named(self.name) if self.name else victim.kill_coordinator()
+
+
+@dataclass(frozen=True)
+class FreezeTask(Fault):
+    """Tasks do nothing and say nothing from then on, as behind a broken network.
+
+    Args:
+        for_ms: so long; then they go on for as long again, also where they were given up and others run in their place.
+            None: for ever.
+    """
+
+    name: str
+    at: int = 0
+    for_ms: int | None = None
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        return move >= self.at and victim.freeze_named(self.name, self.for_ms)
+
+
+@dataclass(frozen=True)
+class LoseCommand(Fault):
+    """One command of the coordinator to a task is lost, and the coordinator is told that the call has failed.
+
+    Args:
+        nth: which of those of type `carrying` ("" any, else such as "CheckpointComplete") to `receiver`, from 0.
+        obeyed: the command arrives; only the answer is lost.
+    """
+
+    nth: int = 0
+    carrying: str = ""
+    receiver: str = ""
+    obeyed: bool = False
+
+    def concerns_command(self, command: str, receiver: str) -> bool:
+        return self.carrying in command and self.receiver in receiver
+
+    def command(self, nth: int) -> CommandFate:
+        if nth != self.nth:
+            return CommandFate.ARRIVES
+        return CommandFate.UNHEARD if self.obeyed else CommandFate.LOST
+
+
+@dataclass(frozen=True)
+class DelayCommands(Fault):
+    """A part of the coordinator's commands takes up to `most_ms`; those for one task keep their order."""
+
+    chance: float = 0.3
+    most_ms: int = 200
+
+    def command_ms(self, draw: random.Random) -> int:
+        return draw.randint(1, self.most_ms) if draw.random() < self.chance else 0
+
+
+@dataclass(frozen=True)
+class SlowStorage(Fault):
+    """A part of what is written to a checkpoint storage takes up to `most_ms` longer."""
+
+    chance: float = 0.3
+    most_ms: int = 200
+
+    def storage_ms(self, draw: random.Random) -> int:
+        return draw.randint(1, self.most_ms) if draw.random() < self.chance else 0
+
+
+@dataclass(frozen=True)
+class StorageFault(Fault):
+    """Some operations of checkpoint storages are disturbed.
+
+    Args:
+        first: the first one of those that are of `action`, with `part` in their path, from 0.
+        count: how many one after the other.
+        action: "write", "read", "list", "delete"; "" any.
+        part: of the path; "" any.
+    """
+
+    first: int = 0
+    count: int = 1
+    action: str = "write"
+    part: str = ""
+
+    becomes = Outcome.DONE
+
+    def concerns_file(self, operation: Operation) -> bool:
+        return self.action in operation.action and self.part in operation.path
+
+    def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
+        return self.becomes if self.first <= nth < self.first + self.count else Outcome.DONE
+
+
+@dataclass(frozen=True)
+class FullStorage(StorageFault):
+    """The storage is full for a while: nothing is written, and it says so."""
+
+    becomes = Outcome.REFUSED
+
+
+@dataclass(frozen=True)
+class UnheardStorage(StorageFault):
+    """The storage does what is asked, and says that it failed: the answer was lost."""
+
+    becomes = Outcome.UNHEARD
+
+
+@dataclass(frozen=True)
+class LyingStorage(StorageFault):
+    """The storage says that it wrote, and did not. No job survives the loss; it must say which file is missing."""
+
+    becomes = Outcome.PRETENDED
+
+
+@dataclass(frozen=True)
+class LoseFile(Fault):
+    """A file of a checkpoint disappears at the first move from `at` on at which there is one.
+
+    Args:
+        part: of its path, such as "/_metadata" or "/chk-3/"; "": a file with state, no metadata.
+    """
+
+    part: str = ""
+    at: int = 0
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        return move >= self.at and victim.lose_file(self.part)
+
+
+@dataclass(frozen=True)
+class TakeSavepoint(Fault):
+    """Somebody wants a savepoint from move `at` on, until there is one; `Story.savepoints` says where it is."""
+
+    directory: str = "/savepoints"
+    at: int = 0
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        return move >= self.at and victim.savepoint(self.directory, None)
+
+
+@dataclass(frozen=True)
+class StopWithSavepoint(Fault):
+    """Somebody stops the job with a savepoint, from move `at` on until it works or the job has ended.
+
+    Args:
+        drain: event time goes to its end first; else the job can be gone on with from the savepoint.
+    """
+
+    directory: str = "/savepoints"
+    at: int = 0
+    drain: bool = False
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        stop = StopMode.DRAIN if self.drain else StopMode.SUSPEND
+        return move >= self.at and victim.savepoint(self.directory, stop)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ class Story:
         acknowledged: checkpoint id -> the parts that tasks acknowledged, by task name.
         declined: those that tasks declined, in order.
         most_held: task name -> the most batches it held at a time, on both its sides.
+        completed: numbers of the checkpoints and savepoints that were written whole, in order.
+        savepoints: addresses of those that somebody asked for and got.
+        stopped_with: address of the savepoint that ended the job; "" where none did.
+        restarts: how often a failure let tasks begin anew.
+        coordinators: how often another coordinator took over.
     """
 
     seed: int
@@ -44,6 +49,11 @@ class Story:
     acknowledged: dict[int, dict[str, CheckpointAcknowledged]] = field(default_factory=dict)
     declined: list[CheckpointDeclined] = field(default_factory=list)
     most_held: dict[str, int] = field(default_factory=dict)
+    completed: list[int] = field(default_factory=list)
+    savepoints: list[str] = field(default_factory=list)
+    stopped_with: str = ""
+    restarts: int = 0
+    coordinators: int = 0
 
     @property
     def status(self) -> JobStatus:

@@ -1,0 +1,82 @@
+"""A plan of faults drawn from a seed: all that a job with checkpoints has to survive."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.graph.job_graph import JobGraph
+
+from .faults import (
+    ROUGH_NETWORK,
+    CrashBeforeNotify,
+    DelayCommands,
+    Fault,
+    FreezeTask,
+    FullStorage,
+    KillCoordinator,
+    KillSlot,
+    KillTask,
+    LoseCommand,
+    SlowStorage,
+    SlowTask,
+    TakeSavepoint,
+    UnheardStorage,
+)
+
+_HEARTBEAT_MS = 50_000
+_COMMANDS = ("", "TriggerCheckpoint", "CheckpointComplete", "CheckpointAborted", "AssignSplits", "CancelTask")
+_FILES = ("", "_metadata", "/shared/")
+
+
+def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, ...]:
+    """Faults for one run of a job; they strike within its first `moves` moves.
+
+    Tasks, slots and the coordinator are killed, tasks freeze, commands are lost, the storage is full or slow or its
+    answers are lost, calls are delayed, repeated and reordered. The job has to restart without end, as with
+    `restart-strategy.type: fixed-delay` and many attempts, and to take checkpoints in `execution.checkpointing.dir`,
+    without which the coordinator is left alone.
+
+    >>> from rayflink.datastream import StreamExecutionEnvironment
+    >>> env = StreamExecutionEnvironment.get_execution_environment()
+    >>> _ = env.from_collection([1, 2]).print()
+    >>> random_faults(7, env) == random_faults(7, env)
+    True
+
+    Args:
+        seed: the same one gives the same faults.
+        program: a JobGraph, or an environment with a program written.
+        moves: about as many as the job makes without faults; `simulate(job, 0).happenings[-1].move` says it.
+    """
+    graph = program if isinstance(program, JobGraph) else program.get_job_graph()
+    draw = random.Random(f"faults {seed}")
+    names = [
+        f"{vertex.name} ({subtask + 1}/{vertex.parallelism})"
+        for vertex in graph.vertices
+        for subtask in range(vertex.parallelism)
+    ]
+    faults: list[Fault] = list(ROUGH_NETWORK) if draw.random() < 0.5 else []
+    faults += [KillTask(draw.choice(names), draw.randrange(moves)) for _ in range(draw.choice((0, 0, 1, 1, 2, 3)))]
+    maybe: list[tuple[float, Fault]] = [
+        (0.25, KillSlot(draw.randrange(4), draw.randrange(moves))),
+        (0.1, FreezeTask(draw.choice(names), draw.randrange(moves), draw.choice((20, 200, 2 * _HEARTBEAT_MS)))),
+        (0.2, LoseCommand(draw.randrange(6), draw.choice(_COMMANDS), obeyed=draw.random() < 0.5)),
+        (0.2, DelayCommands(draw.random(), draw.choice((2, 20)))),
+        (0.4, SlowStorage(draw.random(), draw.choice((2, 20, 200)))),
+        (0.15, FullStorage(draw.randrange(10), draw.choice((1, 1, 5)), part=draw.choice(_FILES))),
+        (0.15, UnheardStorage(draw.randrange(10), draw.choice((1, 1, 5)), part=draw.choice(_FILES))),
+        (0.2, SlowTask(draw.choice(names), draw.choice((1, 5)))),
+        (0.25, CrashBeforeNotify(draw.randrange(5), draw.choice(names))),
+    ]
+    if Configuration.from_dict(graph.configuration).get(options.CHECKPOINT_DIRECTORY):
+        maybe += [
+            (0.25, KillCoordinator(draw.randrange(moves))),
+            (0.15, CrashBeforeNotify(draw.randrange(5))),
+            (0.1, TakeSavepoint("/savepoints", draw.randrange(moves))),
+        ]
+    return (*faults, *(fault for chance, fault in maybe if draw.random() < chance))
+
+
+__all__ = ["random_faults"]

@@ -1,0 +1,102 @@
+"""One seed of a topology: faults without end, savepoints and new parallelisms, and what the sink has committed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from rayflink.actors.states import JobStatus
+from rayflink.testing import CommittedSink, Fault, StopWithSavepoint, random_faults, simulate
+from rayflink.testing.simulated_storage import SimulatedDisk
+from tests.simulation.topologies import TOPOLOGIES, Topology
+
+BY_NAME = {topology.name: topology for topology in TOPOLOGIES}
+WIDTHS = ((2,), (2, 3), (2, 3, 1), (2, 3, 1), (1, 2), (3, 1, 2))
+MOVES = 700
+
+
+@dataclass
+class Tally:
+    """What happened in many runs."""
+
+    seeds: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    checkpoints: int = 0
+    restarts: int = 0
+    coordinators: int = 0
+    rescales: int = 0
+    moves: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Sum up."""
+        self.seeds += other.seeds
+        self.faults += other.faults
+        self.checkpoints += other.checkpoints
+        self.restarts += other.restarts
+        self.coordinators += other.coordinators
+        self.rescales += other.rescales
+        self.moves += other.moves
+        self.failures += other.failures
+
+
+@cache
+def expected(topology: Topology) -> Counter[object]:
+    """What a run without faults commits."""
+    CommittedSink.forget(topology.name)
+    story = simulate(topology.graph(2))
+    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    found = Counter(CommittedSink.records(topology.name))
+    CommittedSink.forget(topology.name)
+    assert found
+    return found
+
+
+def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
+    """Run a topology from a seed to its end, perhaps over several parallelisms.
+
+    Raises:
+        AssertionError: the committed records are not those of a run without faults; says the topology and the seed.
+    """
+    topology = BY_NAME[name]
+    wanted = expected(topology)
+    draw = random.Random(f"{name} {seed}")
+    tally, disk, path = Tally(1), SimulatedDisk(), ""
+    CommittedSink.forget(name)
+    widths = draw.choice(WIDTHS)
+    try:
+        for run, width in enumerate(widths):
+            graph = topology.graph(width)
+            if path:
+                graph = replace(graph, configuration={**graph.configuration, "execution.state-recovery.path": path})
+            plan = [*random_faults(draw.getrandbits(32), graph, MOVES)]
+            if run + 1 < len(widths):
+                plan.append(StopWithSavepoint(at=draw.randrange(MOVES // 2)))
+            story = simulate(graph, draw.getrandbits(32), plan if faults is None else [*faults], disk)
+            tally.faults.update(type(fault).__name__ for fault in plan)
+            tally.checkpoints += len(story.completed)
+            tally.restarts += story.restarts
+            tally.coordinators += story.coordinators
+            tally.moves += story.happenings[-1].move
+            if story.status is not JobStatus.FINISHED:
+                raise AssertionError(story.told(f"the job is {story.status.value}: {story.failure}"))
+            if not story.stopped_with:
+                break
+            path = story.stopped_with
+            tally.rescales += 1
+        found = Counter(CommittedSink.records(name))
+        if found != wanted:
+            lost, more = wanted - found, found - wanted
+            raise AssertionError(
+                story.told(f"{lost.total()} records are lost and {more.total()} too many: {lost} and {more}")
+            )
+    except AssertionError as error:
+        raise AssertionError(
+            f"topology {name!r}, seed {seed}, run {run + 1} at parallelism {width}, faults {plan}: {error}"
+        ) from error
+    finally:
+        CommittedSink.forget(name)
+    return tally
