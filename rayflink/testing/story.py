@@ -66,6 +66,13 @@ class Story:
         """The message of the job's first failure, or ""."""
         return "" if self.result is None or self.result.failure is None else self.result.failure.message
 
+    def heard(self, event: object, task: str) -> None:
+        """A task has said something; what it says of checkpoints is kept."""
+        if isinstance(event, CheckpointAcknowledged):
+            self.acknowledged.setdefault(event.checkpoint_id, {})[task] = event
+        elif isinstance(event, CheckpointDeclined):
+            self.declined.append(event)
+
     def tail(self, moves: int = TAIL) -> str:
         """The last moves, one a line."""
         return "\n".join(map(str, self.happenings[-moves:]))

@@ -1,0 +1,32 @@
+"""When a simulated run counts as hung."""
+
+from __future__ import annotations
+
+PATIENCE_MS = 240_000
+"""Virtual time without progress after which a run counts as hung; above every timeout that ends a wait by itself."""
+_LONG_WAIT_MS = 1_000
+
+
+class Patience:
+    """Waits for progress: for so long, or as long as somebody said.
+
+    Args:
+        now_ms: when the run begins.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        self._last_progress_ms, self._until, self._done = now_ms, 0, -1
+
+    def has_said(self, now_ms: int, due_ms: int) -> None:
+        """Somebody said for how long he will wait: that is no hang."""
+        if due_ms - now_ms >= _LONG_WAIT_MS:
+            self._until = max(self._until, due_ms)
+
+    def is_over(self, now_ms: int, done: int) -> bool:
+        """Whether nothing was done for too long; `done` is another number whenever something was."""
+        if done != self._done:
+            self._done, self._last_progress_ms = done, now_ms
+        return now_ms - max(self._last_progress_ms, self._until) > PATIENCE_MS
+
+
+__all__ = ["PATIENCE_MS", "Patience"]

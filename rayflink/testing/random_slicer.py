@@ -1,0 +1,25 @@
+"""Slices of input as a simulation has them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from rayflink.actors.slicing import Slicer
+
+
+class RandomSlicer(Slicer):
+    """Slices of random size that stop at random, whatever the records cost."""
+
+    def __init__(self, clock: Any, draw: random.Random) -> None:
+        super().__init__(clock)
+        self._draw = draw
+
+    def rows(self, available: int) -> int:
+        return min(available, self._draw.choice((1, 2, 3, 7, 64, 1024)))
+
+    def may_continue(self) -> bool:
+        return self._draw.random() < 0.8
+
+
+__all__ = ["RandomSlicer"]

@@ -1,0 +1,592 @@
+"""A whole job in one thread, every choice drawn from a seed: who steps, what arrives when, and what goes wrong.
+
+The decisions are those of the real runners: the same JobMaster, the same StreamTask. Time is virtual, so a run that
+waits an hour takes no longer than its moves, and the same seed tells the same story.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rayflink.actors.checkpoint_files import discard, publish
+from rayflink.actors.commands import (
+    CancelRequested,
+    CheckpointPublished,
+    CommandLost,
+    DeployTask,
+    DiscardFiles,
+    JobResult,
+    PublishCheckpoint,
+    SavepointRequested,
+    Signal,
+    StopRequested,
+    TaskGone,
+    Tick,
+)
+from rayflink.actors.exchange.frames import Envelope, TaskAddress
+from rayflink.actors.in_process import REPORT_INTERVAL_MS, InProcessCluster
+from rayflink.actors.job import JobMaster
+from rayflink.actors.messages import (
+    TaskReport,
+    TaskStateChanged,
+    ToCoordinator,
+    ToTask,
+    TriggerCheckpoint,
+)
+from rayflink.actors.scheduling import Slot
+from rayflink.actors.states import ExecutionState, JobStatus
+from rayflink.actors.task import StreamTask
+from rayflink.common import options
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.ids import JobID
+from rayflink.common.stop_mode import StopMode
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.clock import ManualClock
+from rayflink.state.manifest import METADATA
+from rayflink.state.storage import StorageError
+
+from .faults import Call, CommandFate, Fault
+from .patience import PATIENCE_MS, Patience
+from .random_slicer import RandomSlicer
+from .simulated_start import first_start, next_start
+from .simulated_storage import Operation, Outcome, SimulatedDisk
+from .story import Happening, Story
+
+MOST_MOVES = 200_000
+"""Moves after which a run counts as endless."""
+_FOR_EVER = 1 << 62
+
+Move = tuple[Callable[..., None], tuple[Any, ...]]
+
+
+class SimulatedCluster(InProcessCluster):
+    """One job, run to its end by moves that are drawn from a seed.
+
+    Coordinators are numbered: each that takes over has the next epoch. An event goes to the coordinator that deployed
+    the task from which it comes, if that one still lives.
+
+    Args:
+        graph: the job.
+        seed: of all choices.
+        faults: what goes wrong.
+        disk: on which all checkpoint storages are; None: one of its own, which is empty.
+    """
+
+    def __init__(
+        self, graph: JobGraph, seed: int, faults: Sequence[Fault] = (), disk: SimulatedDisk | None = None
+    ) -> None:
+        self.draw = random.Random(seed)
+        self.story = Story(seed)
+        self.disk = SimulatedDisk() if disk is None else disk
+        self.disk.outcome = self._outcome
+        self._faults = list(faults)
+        self._reorders = any(fault.reorders for fault in faults)
+        self._counts: Counter[tuple[int, str]] = Counter()
+        clock = ManualClock(1_000_000)
+        self._cached = dict(graph.user_artifacts)
+        graph = replace(graph, id=JobID(self._id()))
+        super().__init__(graph, clock, lambda ms: None, self._cached, self._id)
+        self.clock: ManualClock = clock
+        self.open_storage = self.disk.storage
+        self._waiting_faults = list(faults)
+        self._calls: list[Call] = []
+        self._returns: list[tuple[TaskAddress, TaskAddress]] = []
+        self._unstarted: list[StreamTask] = []
+        self._commands: dict[TaskAddress, deque[tuple[int, ToTask]]] = {}
+        self._mailroom: dict[tuple[int, str], deque[ToCoordinator | Signal]] = {}
+        self._names: dict[TaskAddress, str] = {}
+        self._slots: dict[TaskAddress, Slot] = {}
+        self._writes: list[tuple[int, TaskAddress, Callable[[], None]]] = []
+        self._file_work: dict[int, deque[tuple[int, PublishCheckpoint | DiscardFiles]]] = {}
+        self._awake: dict[TaskAddress, bool] = {}
+        self._due: dict[TaskAddress, int] = {}
+        self._busy_until: dict[TaskAddress, int] = {}
+        self._frozen: dict[TaskAddress, int] = {}
+        self._dies_at: dict[TaskAddress, int] = {}
+        self._epoch = self._acting = 0
+        self._masters: dict[int, JobMaster] = {0: self.job}
+        self._zombies: dict[int, int] = {}
+        self._epochs: dict[TaskAddress, int] = {}
+        self._asked = self._stop_asked = ""
+        self._move = 0
+        self._last_report_ms = clock.now_ms()
+        self._patience = Patience(clock.now_ms())
+        self._ticked: dict[int, int] = {}
+        self._states_seen = 0
+
+    def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
+        """What decides; it begins from the checkpoint of the disk that `execution.state-recovery.path` names."""
+        return JobMaster(graph, new_id, cached_files, self.draw, first_start(graph, self.disk))
+
+    def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
+        """Move until the job has ended and no task is left.
+
+        Raises:
+            AssertionError: nothing moves any more, or the run does not end; says what each task waits for.
+        """
+        self.start()
+        draw, advance = self.draw, self.clock.advance
+        while self.result is None or any(attempt not in self._frozen for attempt in self.tasks):
+            if self._waiting_faults:
+                self._strike()
+            self._pass_time()
+            moves = self._moves()
+            if moves:
+                act, given = moves[int(draw.random() * len(moves))]
+                self._next_move()
+                act(*given)
+                if draw.random() < 0.1:
+                    advance(1)
+            else:
+                self._wait_for_something()
+            if on_progress is not None:
+                on_progress()
+        self.story.result = self.result
+        taken = {asked: answer.location for asked, answer in self.answers.items() if not answer.failure}
+        self.story.savepoints = list(taken.values())
+        self.story.stopped_with = taken.get(self._stop_asked, "")
+        return self.result
+
+    # the moves there are now
+
+    def _moves(self) -> list[Move]:
+        now = self.clock.now_ms()
+        moves: list[Move] = [(self._start, (task,)) for task in self._unstarted]
+        awake, due, frozen, busy = self._awake, self._due, self._frozen, self._busy_until
+        for attempt, task in self.tasks.items():
+            is_awake = awake.get(attempt)
+            if is_awake is None or attempt in frozen or busy.get(attempt, 0) > now:  # None: it has not started
+                continue
+            if is_awake or task.has_mail or due[attempt] <= now:
+                moves.append((self._step, (attempt, task)))
+        moves += [(self._arrive, (call,)) for call in self._deliverable(now)]
+        moves += [(self._return, pair) for pair in self._returns]
+        moves += [(self._command, (to,)) for to, sent in self._commands.items() if sent and sent[0][0] <= now]
+        moves += [(self._event, (source,)) for source, events in self._mailroom.items() if events]
+        moves += [(self._write, (write,)) for write in self._writes if write[0] <= now]
+        moves += [(self._work_on_files, (of,)) for of, work in self._file_work.items() if work and work[0][0] <= now]
+        if self._epoch not in self._masters:
+            moves.append((self._take_over, ()))
+        return moves
+
+    def _deliverable(self, now: int) -> list[Call]:
+        if self._reorders:
+            return [call for call in self._calls if call.due_ms <= now]
+        seen: set[tuple[str, str]] = set()
+        arrived = []
+        for call in self._calls:
+            pair = (call.sender, call.receiver)
+            if pair not in seen:
+                seen.add(pair)
+                if call.due_ms <= now:
+                    arrived.append(call)
+        return arrived
+
+    # what a move does
+
+    def _start(self, task: StreamTask) -> None:
+        self._unstarted.remove(task)
+        attempt = task.deployment.attempt
+        self._tell_story("start", task.deployment.name)
+        super().start_task(task)
+        self._awake[attempt] = True
+        for report in task.reports():
+            self.post(report)
+
+    def _step(self, attempt: TaskAddress, task: StreamTask) -> None:
+        name = self._names[attempt]
+        is_awake = self._awake[attempt] = self.step(attempt, task)
+        if not is_awake:
+            due = task.deadline_ms()
+            self._due[attempt] = _FOR_EVER if due is None else due
+        self._tell_story("step", name, "busy" if is_awake else task.waits_for())
+        self.story.most_held[name] = max(self.story.most_held.get(name, 0), task.buffers_held)
+        extra = sum(fault.step_ms(name) for fault in self._faults)
+        if extra:
+            self._busy_until[attempt] = self.clock.now_ms() + extra
+
+    def _arrive(self, call: Call) -> None:
+        self._calls.remove(call)
+        told = f"{call.envelope.sequence}: {call.frames}"
+        self._tell_story("deliver" if call.deliver else "lose", f"{call.sender} -> {call.receiver}", told)
+        receiver = self.tasks.get(call.attempt)
+        if receiver is not None and call.deliver:
+            receiver.mail(call.envelope)
+        if call.is_answered:
+            self._returns.append((call.envelope.sender, call.attempt))
+
+    def _return(self, sender: TaskAddress, receiver: TaskAddress) -> None:
+        self._returns.remove((sender, receiver))
+        task = self.tasks.get(sender)
+        if task is not None:
+            task.returned(receiver)
+            self._wake_task(sender)
+
+    def _command(self, attempt: TaskAddress) -> None:
+        _, message = self._commands[attempt].popleft()
+        self._tell_story("command", self._names[attempt], repr(message))
+        super().tell(attempt, message)
+
+    def _event(self, source: tuple[int, str]) -> None:
+        event = self._mailroom[source].popleft()
+        epoch, who = source
+        if not isinstance(event, TaskReport | Tick):
+            state = event.state.value if isinstance(event, TaskStateChanged) else ""
+            self._tell_story("event", self._names.get(TaskAddress(who), who), f"{type(event).__name__} {state}")
+        master = self._masters.get(epoch)
+        if master is None:
+            return
+        self._acting = epoch
+        was_running = master.status is JobStatus.RUNNING
+        self._carry_out(master.handle(event, self.clock.now_ms()))
+        self.story.restarts += was_running and master.status is JobStatus.RESTARTING
+        self._acting = self._epoch
+
+    def _write(self, write: tuple[int, TaskAddress, Callable[[], None]]) -> None:
+        self._writes.remove(write)
+        _, attempt, act = write
+        self._tell_story("write", self._names[attempt])
+        act()
+
+    def _work_on_files(self, epoch: int) -> None:
+        _, command = self._file_work[epoch].popleft()
+        if isinstance(command, DiscardFiles):
+            self._tell_story("discard", f"of coordinator {epoch}", f"{command.base} {command.folder} {command.paths}")
+            discard(command, self.open_storage)
+            return
+        answer = publish(command, self.open_storage)
+        self._tell_story("publish", f"of coordinator {epoch}", f"{command.path} {type(answer).__name__}")
+        self._acting = epoch
+        self.post(answer)
+        self._acting = self._epoch
+        if isinstance(answer, CheckpointPublished):
+            self.story.completed.append(command.checkpoint_id)
+            for fault in self._faults:
+                fault.published(self, len(self.story.completed) - 1)
+
+    # what the runner hands over waits here until its move comes
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Put a call on its way, as the faults will have it."""
+        sender, receiver = self._names[envelope.sender], self._names[envelope.receiver]
+        calls = [Call(envelope, sender, receiver, self.clock.now_ms(), envelope.receiver)]
+        for index, fault in enumerate(self._faults):
+            changed: list[Call] = []
+            for each in calls:
+                if not fault.concerns(each):
+                    changed.append(each)
+                    continue
+                changed += fault.sent(each, self._nth(index, "call"), self.draw)
+            calls = changed
+        self._calls += calls
+
+    def tell(self, attempt: TaskAddress, message: ToTask) -> None:
+        """Queue a command, as the faults will have it; those for one task keep their order."""
+        what, receiver = type(message).__name__, self._names[attempt]
+        due = self.clock.now_ms()
+        for index, fault in enumerate(self._faults):
+            due += fault.command_ms(self.draw)
+            if not fault.concerns_command(what, receiver):
+                continue
+            fate = fault.command(self._nth(index, "command"))
+            if fate is CommandFate.ARRIVES:
+                continue
+            self._tell_story("lose", receiver, f"{what} {fate.value}")
+            self.post(CommandLost(attempt, what, "the simulation broke the connection"))
+            if fate is CommandFate.LOST:
+                return
+        self._commands.setdefault(attempt, deque()).append((due, message))
+
+    def post(self, event: ToCoordinator | Signal) -> None:
+        """Queue an event; those of one task keep their order."""
+        self._states_seen += isinstance(event, TaskStateChanged)
+        attempt: TaskAddress | None = getattr(event, "attempt", None)
+        if attempt is None:
+            source = (self._acting, "cluster")
+        else:
+            source = (self._epochs[attempt], str(attempt))
+            self.story.heard(event, self._names[attempt])
+        self._mailroom.setdefault(source, deque()).append(event)
+
+    def start_task(self, task: StreamTask) -> None:
+        """Let the task start at some later move."""
+        self._unstarted.append(task)
+
+    def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
+        """Queue the work; that of one coordinator keeps its order."""
+        due = self.clock.now_ms() + sum(fault.storage_ms(self.draw) for fault in self._faults)
+        self._file_work.setdefault(self._acting, deque()).append((due, command))
+
+    def end_job(self) -> None:
+        """Drop the tasks of the coordinator that ends it."""
+        for attempt in self._attempts_of(self._acting):
+            self._drop(attempt)
+
+    def make_task(self, command: DeployTask) -> StreamTask:
+        """A task whose slices and batches are of random size."""
+        deployment = command.deployment
+        attempt = deployment.attempt
+        self._names[attempt], self._slots[attempt] = deployment.name, command.slot
+        self._epochs[attempt] = self._acting
+        drawn = {
+            options.BATCH_MAX_ROWS.key: self.draw.choice((1, 2, 5, 100, 16_384)),
+            options.BATCH_MAX_BYTES.key: self.draw.choice(("100 bytes", "400 bytes", "10 kb", "1 mb")),
+            options.MAX_IN_FLIGHT_CALLS.key: self.draw.choice((1, 2, 3)),
+        }
+        deployment = replace(deployment, config={**drawn, **deployment.config})
+        slicer = RandomSlicer(self.clock, self.draw)
+
+        def write_later(write: Callable[[], None]) -> None:
+            slow = sum(fault.storage_ms(self.draw) for fault in self._faults)
+            self._writes.append((self.clock.now_ms() + slow, attempt, write))
+
+        lent = replace(self.facilities(), background=write_later, new_name=self._id)
+        return StreamTask(deployment, self.clock, slicer=slicer, facilities=lent)
+
+    # what faults do
+
+    def kill_named(self, name: str) -> bool:
+        """Kill the tasks; False when none runs now."""
+        return self._kill_all([attempt for attempt in self.tasks if name in self._names[attempt]])
+
+    def kill_slot(self, index: int) -> bool:
+        """Kill all tasks of one slot, counted among those with tasks; False when there is none."""
+        slots = sorted({self._slots[attempt] for attempt in self.tasks})
+        if not slots:
+            return False
+        return self._kill_all([a for a in self.tasks if self._slots[a] == slots[index % len(slots)]])
+
+    def _kill_all(self, victims: list[TaskAddress]) -> bool:
+        for attempt in victims:
+            self._tell_story("kill", self._names[attempt])
+            self._dies_at.pop(attempt, None)
+            self.kill(attempt, "the simulation killed it")
+        return bool(victims)
+
+    def kill_coordinator(self, zombie_ms: int = 0) -> bool:
+        """Let another coordinator take over; False while there is none, or the job has ended."""
+        if self._epoch not in self._masters or self.result is not None:
+            return False
+        now = self.clock.now_ms()
+        self._tell_story("kill", f"coordinator {self._epoch}", f"goes on for {zombie_ms} ms" if zombie_ms else "")
+        if zombie_ms:
+            self._zombies[self._epoch] = now + zombie_ms
+        else:
+            self._bury(self._epoch)
+        self._epoch += 1
+        return True
+
+    def freeze_named(self, name: str, for_ms: int | None = None) -> bool:
+        """Let the tasks do nothing, for a time or for ever; False when none runs now."""
+        victims = [attempt for attempt in self.tasks if name in self._names[attempt]]
+        now = self.clock.now_ms()
+        for attempt in victims:
+            self._tell_story("freeze", self._names[attempt])
+            self._frozen[attempt] = _FOR_EVER if for_ms is None else now + for_ms
+            if for_ms is not None:
+                self._dies_at[attempt] = now + 2 * for_ms
+        return bool(victims)
+
+    def lose_file(self, part: str) -> bool:
+        """Delete a file of a checkpoint whose path has that part; False when there is none."""
+        found = [path for path in self.disk.files if (part in path if part else not path.endswith(METADATA))]
+        if not found:
+            return False
+        lost = self.draw.choice(sorted(found))
+        self._tell_story("lose", "the storage", lost)
+        del self.disk.files[lost]
+        return True
+
+    def savepoint(self, directory: str, stop: StopMode | None) -> bool:
+        """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
+        answer = self.answers.get(self._asked)
+        if self.result is not None or (answer is not None and not answer.failure):
+            self._asked = ""
+            return True
+        if self._epoch in self._masters and (not self._asked or answer is not None):
+            self._asked = self._id()
+            self._stop_asked = self._asked if stop is not None else self._stop_asked
+            self.post(SavepointRequested(self._asked, directory, stop))
+        return False
+
+    def trigger_checkpoint(self, number: int) -> bool:
+        """Send the barrier to all sources; False until every source runs."""
+        sources = [e for e in self.job.executions.values() if e.vertex.is_input]
+        if any(e.state is not ExecutionState.RUNNING for e in sources):
+            return all(e.state.is_terminal for e in sources)
+        barrier = CheckpointBarrier(number, self.clock.now_ms())
+        for execution in sources:
+            self.tell(execution.attempt, TriggerCheckpoint(barrier))
+        return True
+
+    def cancel(self, by: str = "the user") -> None:
+        """Ask for the job's cancellation."""
+        self.post(CancelRequested(by))
+
+    def stop(self) -> None:
+        """Let the sources end."""
+        self.post(StopRequested())
+
+    def kill(self, attempt: TaskAddress, reason: str) -> None:
+        """A task dies without a word; what it said before still arrives. One that is cut off only counts as dead."""
+        if attempt in self._dies_at:
+            self.post(TaskGone(attempt, reason))
+        else:
+            super().kill(attempt, reason)
+
+    def _drop(self, attempt: TaskAddress) -> None:
+        task = self.tasks[attempt]
+        if task in self._unstarted:
+            self._unstarted.remove(task)
+        self._writes = [write for write in self._writes if write[1] != attempt]
+        self._frozen.pop(attempt, None)
+        self._dies_at.pop(attempt, None)
+        super()._drop(attempt)
+
+    # coordinators
+
+    def _attempts_of(self, epoch: int) -> list[TaskAddress]:
+        return [attempt for attempt in self.tasks if self._epochs[attempt] == epoch]
+
+    def _bury(self, epoch: int) -> None:
+        """A coordinator dies with its tasks; what it asked of the storage last is done, or is not."""
+        del self._masters[epoch]
+        self._zombies.pop(epoch, None)
+        for attempt in self._attempts_of(epoch):
+            self._drop(attempt)
+        self._mailroom = {source: events for source, events in self._mailroom.items() if source[0] != epoch}
+        for _, command in self._file_work.pop(epoch, ()):
+            if self.draw.random() < 0.5:
+                break
+            _ = (
+                publish(command, self.open_storage)
+                if isinstance(command, PublishCheckpoint)
+                else discard(command, self.open_storage)
+            )
+
+    def _take_over(self) -> None:
+        """A new coordinator begins from what is in the storage."""
+        graph = self.job.graph
+        try:
+            start = next_start(graph, self.disk, self.job.checkpoints.coordinator.base, self._epoch)
+        except StorageError as error:
+            self._tell_story("take over", f"coordinator {self._epoch}", f"cannot begin yet: {error}")
+            return
+        self._tell_story("take over", f"coordinator {self._epoch}", str([c.checkpoint_id for c in start.completed]))
+        self.job = self._masters[self._epoch] = JobMaster(graph, self._id, self._cached, self.draw, start)
+        self._acting = self._epoch
+        self._asked = ""
+        self.story.coordinators += 1
+        self.start()
+
+    # time
+
+    def _strike(self) -> None:
+        left = [fault for fault in self._waiting_faults if not fault.strikes(self, self._move)]
+        self._waiting_faults = left
+
+    def _pass_time(self) -> None:
+        now = self.clock.now_ms()
+        for epoch, until in list(self._zombies.items()):
+            if now >= until or self.result is not None:
+                self._tell_story("end", f"coordinator {epoch}")
+                self._bury(epoch)
+        for attempt, until in list(self._frozen.items()):
+            if now >= until:
+                self._tell_story("thaw", self._names[attempt])
+                del self._frozen[attempt]
+                self._wake_task(attempt)
+        for attempt, until in list(self._dies_at.items()):
+            if now >= until or self.result is not None:
+                del self._dies_at[attempt]
+                if attempt in self.tasks and self._is_given_up(attempt):
+                    self._tell_story("end", self._names[attempt])
+                    self._drop(attempt)
+        self._report_in_time(now)
+
+    def _is_given_up(self, attempt: TaskAddress) -> bool:
+        master = self._masters.get(self._epochs[attempt])
+        execution = None if master is None else master.executions.get(attempt)
+        return execution is None or execution.state.is_terminal
+
+    def _report_in_time(self, now: int) -> None:
+        if now - self._last_report_ms < REPORT_INTERVAL_MS:
+            for epoch, master in self._masters.items():
+                due = master.next_tick_ms
+                if due is not None and due <= now and self._ticked.get(epoch) != due:
+                    self._ticked[epoch] = due
+                    self._tick(epoch)
+            return
+        self._last_report_ms = now
+        for attempt, task in self.tasks.items():
+            if attempt not in self._frozen and task not in self._unstarted:
+                self.post(task.report())
+                self._wake_task(attempt)  # deadlines of what never came are looked at
+        for epoch in self._masters:
+            self._tick(epoch)
+
+    def _tick(self, epoch: int) -> None:
+        self._mailroom.setdefault((epoch, "cluster"), deque()).append(Tick())
+
+    def _wake_task(self, attempt: TaskAddress) -> None:
+        if attempt in self._awake:
+            self._awake[attempt] = True
+
+    def _wait_for_something(self) -> None:
+        """Nobody can move now: go to the next moment at which somebody can."""
+        now = self.clock.now_ms()
+        times = [call.due_ms for call in self._calls] + [self._last_report_ms + REPORT_INTERVAL_MS]
+        times += [master.next_tick_ms or 0 for master in self._masters.values()]
+        times += [sent[0][0] for sent in self._commands.values() if sent]
+        times += [write[0] for write in self._writes]
+        times += [work[0][0] for work in self._file_work.values() if work]
+        times += [*self._frozen.values(), *self._dies_at.values(), *self._zombies.values()]
+        for attempt, task in self.tasks.items():
+            if attempt in self._frozen:
+                continue
+            due = max(task.deadline_ms() or 0, self._busy_until.get(attempt, 0))
+            if due > now:
+                times.append(due)
+                self._patience.has_said(now, due)
+        self.clock.advance(max(1, min(time for time in times if time > now) - now))
+        done = sum(task.work_done for task in self.tasks.values()) + self._states_seen
+        if self._patience.is_over(self.clock.now_ms(), done):
+            self._give_up(f"no progress for {PATIENCE_MS} ms of virtual time")
+
+    def _next_move(self) -> None:
+        self._move += 1
+        if self._move > MOST_MOVES:
+            self._give_up(f"no end after {MOST_MOVES} moves")
+
+    def _give_up(self, why: str) -> None:
+        waits = [f"  {self._names[attempt]} {task.waits_for()}" for attempt, task in self.tasks.items()]
+        raise AssertionError(self.story.told("\n".join([f"{why}; the job is {self.job.status.value}", *waits])))
+
+    # the story, and chance
+
+    def _tell_story(self, what: str, who: str, detail: str = "") -> None:
+        self.story.happenings.append(Happening(self._move, self.clock.now_ms(), what, who, detail))
+
+    def _outcome(self, operation: Operation) -> Outcome:
+        for index, fault in enumerate(self._faults):
+            if fault.concerns_file(operation):
+                outcome = fault.outcome(operation, self._nth(index, "file"), self.draw)
+                if outcome is not Outcome.DONE:
+                    self._tell_story("lose", "the storage", f"{operation.action} {operation.path} {outcome.value}")
+                    return outcome
+        return Outcome.DONE
+
+    def _nth(self, fault: int, of: str) -> int:
+        nth = self._counts[fault, of]
+        self._counts[fault, of] += 1
+        return nth
+
+    def _id(self) -> str:
+        return f"{self.draw.getrandbits(128):032x}"
+
+
+__all__ = ["SimulatedCluster"]
