@@ -104,17 +104,17 @@ class InProcessCluster:
 
     def cancel(self, by: str = "the user") -> None:
         """Ask for the job's cancellation; may be called from a signal handler."""
-        self._events.append(CancelRequested(by))
+        self.post(CancelRequested(by))
 
     def stop(self) -> None:
         """Let the sources end."""
-        self._events.append(StopRequested())
+        self.post(StopRequested())
 
     def request(self, request: SavepointRequested | RescaleRequested) -> None:
         """Ask for something, once; `answers` holds what became of it, by the request's id."""
         if request.request_id not in self._requests:
             self._requests.add(request.request_id)
-            self._events.append(request)
+            self.post(request)
 
     @cached_property
     def memory(self) -> SlotMemory:

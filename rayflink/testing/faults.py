@@ -7,6 +7,7 @@ A fault that names a task takes part of its name: "Map" means every subtask of e
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -75,6 +76,10 @@ class Victim(Protocol):
 
     def savepoint(self, directory: str, stop: StopMode | None) -> bool:
         """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
+        ...
+
+    def rescale(self, parallelism: Mapping[str, int]) -> bool:
+        """Ask for other parallelisms; False while nobody is there to be asked."""
         ...
 
     def cancel(self, by: str = "the user") -> None:
@@ -451,6 +456,21 @@ class TriggerCheckpoint(Fault):
 
     def strikes(self, victim: Victim, move: int) -> bool:
         return move >= self.at and victim.trigger_checkpoint(self.number)
+
+
+@dataclass(frozen=True)
+class Rescale(Fault):
+    """Somebody wants other parallelisms at move `at`, while the job runs.
+
+    Args:
+        parallelism: pairs of an operator, by its name or uid, and its number of subtasks.
+    """
+
+    parallelism: tuple[tuple[str, int], ...]
+    at: int = 0
+
+    def strikes(self, victim: Victim, move: int) -> bool:
+        return move >= self.at and victim.rescale(dict(self.parallelism))
 
 
 @dataclass(frozen=True)

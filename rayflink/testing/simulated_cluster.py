@@ -14,16 +14,16 @@ from typing import Any
 
 from rayflink.actors.checkpoint_files import discard, publish
 from rayflink.actors.commands import (
-    CancelRequested,
+    AnswerRescale,
     CheckpointPublished,
     CommandLost,
     DeployTask,
     DiscardFiles,
     JobResult,
     PublishCheckpoint,
+    RescaleRequested,
     SavepointRequested,
     Signal,
-    StopRequested,
     TaskGone,
     Tick,
 )
@@ -146,9 +146,12 @@ class SimulatedCluster(InProcessCluster):
             if on_progress is not None:
                 on_progress()
         self.story.result = self.result
-        taken = {asked: answer.location for asked, answer in self.answers.items() if not answer.failure}
-        self.story.savepoints = list(taken.values())
-        self.story.stopped_with = taken.get(self._stop_asked, "")
+        for asked, answer in self.answers.items():
+            if isinstance(answer, AnswerRescale):
+                self.story.rescales += not answer.failure
+            elif not answer.failure:
+                self.story.savepoints.append(answer.location)
+                self.story.stopped_with = answer.location if asked == self._stop_asked else self.story.stopped_with
         return self.result
 
     # the moves there are now
@@ -410,8 +413,14 @@ class SimulatedCluster(InProcessCluster):
         if self._epoch in self._masters and (not self._asked or answer is not None):
             self._asked = self._id()
             self._stop_asked = self._asked if stop is not None else self._stop_asked
-            self.post(SavepointRequested(self._asked, directory, stop))
+            self.request(SavepointRequested(self._asked, directory, stop))
         return False
+
+    def rescale(self, parallelism: Mapping[str, int]) -> bool:
+        """Ask for other parallelisms; False while nobody is there to be asked."""
+        if self._epoch in self._masters:
+            self.request(RescaleRequested(self._id(), parallelism))
+        return self._epoch in self._masters
 
     def trigger_checkpoint(self, number: int) -> bool:
         """Send the barrier to all sources; False until every source runs."""
@@ -422,14 +431,6 @@ class SimulatedCluster(InProcessCluster):
         for execution in sources:
             self.tell(execution.attempt, TriggerCheckpoint(barrier))
         return True
-
-    def cancel(self, by: str = "the user") -> None:
-        """Ask for the job's cancellation."""
-        self.post(CancelRequested(by))
-
-    def stop(self) -> None:
-        """Let the sources end."""
-        self.post(StopRequested())
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
         """A task dies without a word; what it said before still arrives. One that is cut off only counts as dead."""

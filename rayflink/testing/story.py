@@ -40,6 +40,7 @@ class Story:
         savepoints: addresses of those that somebody asked for and got.
         stopped_with: address of the savepoint that ended the job; "" where none did.
         restarts: how often a failure let tasks begin anew.
+        rescales: how often the job got other parallelisms while it ran.
         coordinators: how often another coordinator took over.
     """
 
@@ -53,6 +54,7 @@ class Story:
     savepoints: list[str] = field(default_factory=list)
     stopped_with: str = ""
     restarts: int = 0
+    rescales: int = 0
     coordinators: int = 0
 
     @property
