@@ -442,6 +442,7 @@ class RocksDBStore:
         settings.set_max_background_jobs(given.background_jobs)
         settings.set_use_direct_reads(given.direct_io)
         settings.set_use_direct_io_for_flush_and_compaction(given.direct_io)
+        settings.set_bytes_per_sync(1 << 20)  # else a flush waits for all that compactions have not written out yet
         settings.set_keep_log_file_num(1)
         settings.set_stats_dump_period_sec(0)
         settings.set_write_buffer_size(given.write_buffer_bytes or memory.write_buffer_bytes)
