@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -16,6 +16,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
+from rayflink.connectors.collected import DrawnOnce, RowBlock
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import StateError
 
@@ -215,6 +216,7 @@ class RayJob(JobHandle):
         self._last_status: dict[str, Any] | None = None
         self._screen = Screen(f"screen of job {graph.name}")
         self._ended = threading.Event()
+        self._once = DrawnOnce(graph.id)
         self._drawing = threading.Lock()
         """Held while rows are asked for."""
         self._leaving = False
@@ -274,13 +276,24 @@ class RayJob(JobHandle):
         Raises:
             TaskLost: the coordinator is dead.
             ControlPlaneTimeout: it does not answer.
-            JobExecutionError: the rows cannot be read in this process.
+            JobExecutionError: the rows cannot be read in this process, or would repeat others.
         """
         with self._drawing:
             if self._ended.is_set() or self._last_status is not None:
                 return None
             blocks = self._ask(self._coordinator.rows.remote(timeout_s), "rows", timeout_s + self._ask_timeout_s)
-        return None if blocks is None else [row for block in blocks for row in self._read(block)]
+        return None if blocks is None else self._new_rows(blocks)
+
+    def _new_rows(self, blocks: Sequence[bytes]) -> list[Any]:
+        try:
+            return self._once.new(map(self._block, blocks))
+        except JobExecutionError:
+            self.cancel("rows that would repeat")
+            raise
+
+    def _block(self, packed: bytes) -> RowBlock:
+        block: RowBlock = self._read(packed)
+        return replace(block, rows=self._read(block.rows)) if isinstance(block.rows, bytes) else block
 
     def release(self) -> None:
         """Let go of the job; one that still runs goes on without this driver."""

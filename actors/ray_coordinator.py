@@ -85,7 +85,7 @@ LINGER_S = 60.0
 """How long the result of an ended job is kept after its driver was heard of last."""
 MOST_LINGER_S = 3600.0
 """How long it is kept at most (jobstore.expiration-time)."""
-_RUNS = (JobStatus.CREATED, JobStatus.RUNNING)
+_RUNS = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
 
 
 class Coordinator:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import ray
 
 from rayflink.common.value_bytes import to_bytes
+from rayflink.connectors.collected import RowBlock
 
 
 class RowCalls:
@@ -21,15 +21,15 @@ class RowCalls:
         self._coordinator = coordinator
         self._under_way: Any = None
 
-    def put(self, rows: Sequence[Any]) -> None:
+    def put(self, block: RowBlock) -> None:
         """Send rows, once those before have arrived.
 
         Raises:
             NotSerializable: one of them cannot be sent to another process.
         """
-        block = to_bytes(list(rows))
+        packed = to_bytes(block)
         self.flush()
-        self._under_way = self._coordinator.collected.remote(block)
+        self._under_way = self._coordinator.collected.remote(packed)
 
     def flush(self) -> None:
         """Return when all rows have arrived."""

@@ -28,7 +28,7 @@ from rayflink.common.python_files import check_python_file, put_on_path
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
-from rayflink.connectors.collected import rows_go_to
+from rayflink.connectors.collected import DrawnOnce, RowBlock, rows_go_to
 from rayflink.graph.dead_ends import warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
@@ -127,7 +127,7 @@ class LocalJobClient(SubmittedJob):
         woken = threading.Event()
         files = dict(graph.user_artifacts)
         self._cluster = InProcessCluster(graph, SystemClock(), partial(_sleep, woken), files, wake=woken.set)
-        self._rows = _LocalRows()
+        self._rows, self._once = _LocalRows(), DrawnOnce(graph.id)
         self._turning = threading.RLock()
         """Held by the thread that lets the job run."""
         self._left = weakref.finalize(self, _end_left, self._cluster, self._rows, self._turning, os.getpid())
@@ -153,14 +153,20 @@ class LocalJobClient(SubmittedJob):
 
     def draw(self) -> list[Any] | None:
         self._unasked.detach()
-        with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
-            while not self._rows and self._cluster.result is None:
-                if not self._cluster.turn():
-                    self._cluster.pause()
-        if self._rows:
-            return self._rows.taken()
-        self._ask_result(None)
-        return None
+        while True:
+            with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+                while not self._rows and self._cluster.result is None:
+                    if not self._cluster.turn():
+                        self._cluster.pause()
+            if not self._rows:
+                self._ask_result(None)
+                return None
+            try:
+                if rows := self._once.new(self._rows.taken()):
+                    return rows
+            except JobExecutionError:
+                self._left()
+                raise
 
     def abandon(self) -> None:
         self._left()
@@ -229,21 +235,21 @@ class LocalJobClient(SubmittedJob):
         return self._cluster.job.describe()
 
 
-class _LocalRows(list[Any]):
+class _LocalRows(list[RowBlock]):
     """Rows that have been collected in this process and not been drawn."""
 
-    def put(self, rows: Sequence[Any]) -> None:
+    def put(self, block: RowBlock) -> None:
         """Keep rows."""
-        self.extend(rows)
+        self.append(block)
 
     def flush(self) -> None:
         """They are here."""
 
-    def taken(self) -> list[Any]:
+    def taken(self) -> list[RowBlock]:
         """All of them, once."""
-        rows = list(self)
+        blocks = list(self)
         self.clear()
-        return rows
+        return blocks
 
 
 class _JobOnRay(SubmittedJob):

@@ -28,6 +28,8 @@ class WriterContext:
         restored: what `SinkWriter.snapshot_state` gave, of all the subtasks whose state this one took over.
         clock: the task's processing time.
         operator_id: 32 hex digits, the same in every attempt and for every subtask.
+        checkpointing: whether checkpoints are taken, the last of them after the end of input; what is prepared is then
+            committed with them alone.
     """
 
     subtask: int = 0
@@ -41,6 +43,7 @@ class WriterContext:
     restored: tuple[Any, ...] = ()
     clock: Any = None
     operator_id: str = "0" * 32
+    checkpointing: bool = False
 
     def now_ms(self) -> int:
         """Processing time in epoch milliseconds."""

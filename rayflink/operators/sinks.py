@@ -91,7 +91,7 @@ class SinkOperator(Operator):
         ctx = self.ctx
         context = WriterContext(
             ctx.subtask, ctx.parallelism, ctx.attempt, ctx.job_id, ctx.operator_name, ctx.metrics, ctx.config,
-            ctx.accumulators, tuple(self._restored_states), ctx.clock, ctx.operator_id,
+            ctx.accumulators, tuple(self._restored_states), ctx.clock, ctx.operator_id, ctx.checkpointing,
         )  # fmt: skip
         with UserCode(ctx, "open"):
             self._committer = self._sink.create_committer()
