@@ -14,8 +14,9 @@ from .messages import TaskFailure
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who added an accumulator: the task's name, and of its vertex the name and the line of the program."""
+    """Who added an accumulator: vertex id and subtask, and for people names and the line of the program."""
 
+    place: tuple[str, int]
     task: str
     vertex: str
     call_site: str
@@ -38,18 +39,23 @@ class Accumulated:
         self._merged: dict[str, _Merged] = {}
         self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
 
-    def forget(self, task: str) -> None:
-        """A task that has finished runs again: what it has added does not count."""
+    def forget(self, place: tuple[str, int]) -> None:
+        """A task that has finished does its work again: what it has added does not count."""
         kept = self._kept or {}
-        for owner in [owner for owner in kept if owner.task == task]:
+        for owner in [owner for owner in kept if owner.place == place]:
             del kept[owner]
             self._merged = {}
             for other, accumulators in kept.items():
                 self._merge(other, copy.deepcopy(accumulators))
 
     def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
-        """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along."""
+        """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along.
+
+        Those of an attempt that began when all was done are left out where an earlier attempt has given its own.
+        """
         if self._kept is not None and accumulators:
+            if owner in self._kept:
+                return []
             self._kept[owner] = copy.deepcopy(accumulators)
         return self._merge(owner, accumulators)
 

@@ -286,6 +286,9 @@ class JobMaster:
             failure = TaskFailure(type(error).__name__, f"the job cannot start: {described(error)}", "")
             self._note("coordinator", 0, failure, now_ms)
             return self.attempts.cancel(now_ms) + self._settle(now_ms)
+        for execution in attempts:
+            if not self.checkpoints.begins_finished(execution):
+                self._accumulated.forget((execution.vertex.id, execution.subtask))
         commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
         commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
         return commands + (self._stop_sources() if self._stopped else [])
@@ -354,12 +357,14 @@ class JobMaster:
             return self._fail(execution, failure, now_ms)
         if execution.state is ExecutionState.FINISHED:
             vertex = execution.vertex
-            owner = Owner(execution.name, vertex.name, vertex.head.call_site)
+            place = vertex.id, execution.subtask
+            owner = Owner(place, execution.name, vertex.name, vertex.head.call_site)
             for failure in self._accumulated.add(owner, event.accumulators):
                 self._note(execution.name, execution.subtask, failure, now_ms)
             if self.status is JobStatus.FAILING:
                 return self.attempts.cancel(now_ms) + self._settle(now_ms)
-            return self._deploy_ready(now_ms) + self._settle(now_ms)
+            given_up = self._decided(self.checkpoints.coordinator.task_ended(execution.attempt, now_ms), now_ms)
+            return given_up + self._deploy_ready(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:
@@ -463,8 +468,6 @@ class JobMaster:
         if whole and self._rescale is not None and self._rescale.takes_over:
             return self._adopt(self._rescale, now_ms)
         fresh = self.attempts.renew(places)
-        for execution in fresh:
-            self._accumulated.forget(execution.name)
         self._become(JobStatus.RUNNING, now_ms)
         return self._begin(fresh, whole, now_ms)
 

@@ -168,8 +168,12 @@ class JobCheckpoints:
             deployment,
             restore=self._restoring.snapshots_of(execution.vertex, execution.subtask),
             restore_base=self._restoring.base,
-            finished=self._restoring.is_finished(execution.vertex, execution.subtask),
+            finished=self.begins_finished(execution),
         )
+
+    def begins_finished(self, execution: Execution) -> bool:
+        """Whether all the attempt has to do was done before the checkpoint that it starts from."""
+        return self._restoring is not None and self._restoring.is_finished(execution.vertex, execution.subtask)
 
     # the time before a checkpoint
 

@@ -447,7 +447,14 @@ class DataStream(Step):
     ) -> CloseableIterator | list[Any]:
         """Start the program and draw the stream's records while it runs.
 
+        With checkpoints a record comes when the checkpoint that holds it is complete, and once, also where the job
+        restarts; those of a checkpoint's interval wait in the memory of one task. Without them it comes at once, and
+        a restart that would repeat records ends the iteration.
+
         Returns: an iterator, which waits for each record; closing it early cancels the job. With a limit a list.
+
+        Raises:
+            JobExecutionError: while records are drawn: the job has begun anew without checkpoints.
 
         Args:
             job_execution_name: of the job; None: the option `pipeline.name`.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from rayflink.common import JobFailed
+from rayflink.common import JobExecutionError, JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch import list_jobs
 from tests.cluster import watching
@@ -35,6 +38,28 @@ def test_records_come_before_the_failure_of_their_job():
         for number in environment().add_source(lambda: iter([1, 2, 3])).map(fragile).execute_and_collect():
             drawn.append(number)
     assert drawn in ([], [1, 2])
+
+
+@pytest.mark.parametrize("checkpoints", [True, False], ids=["with checkpoints", "without"])
+def test_rows_come_once_over_the_death_of_their_process_or_the_program_is_told(checkpoints, tmp_path):
+    dead = tmp_path / "dead"
+
+    def deadly(number: int) -> int:
+        if number == 150_000 and not Path(dead).exists():
+            Path(dead).touch()
+            os._exit(1)
+        return number
+
+    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
+    interval = {"execution.checkpointing.interval": "200 ms"} if checkpoints else {}
+    env = StreamExecutionEnvironment({"execution.target": "ray", **restarts, **interval})
+    drawn = env.from_sequence(1, 300_000).map(deadly).execute_and_collect("deadly")
+    if checkpoints:
+        assert list(drawn) == list(range(1, 300_001))
+    else:
+        with pytest.raises(JobExecutionError, match="has begun anew without checkpoints"):
+            list(drawn)
+    assert dead.exists()
 
 
 def test_with_a_limit_the_job_is_cancelled():

@@ -78,6 +78,7 @@ def fails_once(number: int) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_a_job_in_this_process_draws_each_row_once_over_a_failure() -> None:
     FAILED.clear()
     env = StreamExecutionEnvironment(CHECKPOINTS)
@@ -85,6 +86,7 @@ def test_a_job_in_this_process_draws_each_row_once_over_a_failure() -> None:
     assert FAILED == [500]
 
 
+@pytest.mark.slow
 def test_a_job_in_this_process_without_checkpoints_says_what_to_set() -> None:
     FAILED.clear()
     drawn = StreamExecutionEnvironment(RESTARTS).from_sequence(1, 900).map(fails_once).execute_and_collect()

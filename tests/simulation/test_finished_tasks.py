@@ -1,0 +1,89 @@
+"""Tasks that end while others of their job run on: what they leave, and what a restart makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from rayflink.actors.states import ExecutionState
+from rayflink.common.accumulators import IntCounter
+from rayflink.common.functions import MapFunction
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.graph.job_graph import JobGraph
+from rayflink.testing import Pause, ScriptedSource, simulate
+from rayflink.testing.faults import Fault
+
+OPTIONS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "50",
+    "restart-strategy.fixed-delay.delay": "10 ms",
+    "execution.checkpointing.interval": "5 ms",
+}
+
+
+class Counting(MapFunction):
+    """Counts its records in an accumulator."""
+
+    def __init__(self, accumulator: str) -> None:
+        self._accumulator = accumulator
+
+    def open(self, ctx):
+        self._seen = IntCounter()
+        ctx.add_accumulator(self._accumulator, self._seen)
+
+    def map(self, value):
+        self._seen.add(1)
+        return value
+
+
+def unequal_sources() -> JobGraph:
+    """One source ends at once, and with it a sink; another goes on, in the same region."""
+    env = StreamExecutionEnvironment(OPTIONS)
+    env.disable_operator_chaining()
+    early = env.from_collection(range(100))
+    script = [part for number in range(100, 125) for part in (number, Pause(20))]
+    late = env.from_source(ScriptedSource(script), None, "late")
+    early.map(Counting("seen early")).sink_to(CollectSink("early")).name("Early")
+    early.union(late).map(Counting("seen late")).sink_to(CollectSink("late")).name("Late")
+    return env.get_job_graph()
+
+
+@dataclass(frozen=True)
+class KillOnceTheEarlyEnded(Fault):
+    """Kills the sink that goes on, once a checkpoint without the sink that has ended is complete."""
+
+    latest: list[int] = field(default_factory=list)
+
+    def strikes(self, victim, move):
+        states = {execution.vertex.name: execution.state for execution in victim.job.executions.values()}
+        if states["Sink: Early"] is not ExecutionState.FINISHED:
+            return False
+        self.latest.append(victim.job.checkpoints.coordinator.latest.checkpoint_id)
+        return self.latest[-1] > self.latest[0] + 1 and victim.kill_named("Late")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_task_gathered_that_had_ended_is_kept_over_a_restart(seed):
+    story = simulate(unequal_sources(), seed, [KillOnceTheEarlyEnded()])
+    assert [happening.who for happening in story.happenings if happening.what == "kill"] == ["Sink: Late (1/1)"]
+    assert sorted(story.collected("early")) == list(range(100))
+    assert sorted(story.collected("late")) == list(range(125))
+    assert story.result.accumulators["seen early"] == 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_an_accumulator_of_a_function_counts_what_its_last_attempt_did(seed):
+    story = simulate(unequal_sources(), seed, [KillOnceTheEarlyEnded()])
+    assert 0 < story.result.accumulators["seen late"] < 125
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 12))
+def test_a_checkpoint_that_a_task_missed_because_it_ended_does_not_hold_the_next_ones_up(seed):
+    story = simulate(unequal_sources(), seed)
+    assert sorted(story.collected("late")) == list(range(125))
+    assert story.happenings[-1].now_ms - story.happenings[0].now_ms < 10_000
