@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage import MissingFileError
@@ -67,10 +66,7 @@ class JobCheckpoints:
         config = Configuration.from_dict(graph.configuration)
         settings = CheckpointSettings.of(graph.configuration)
         self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
-        loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)
         self._refused = "a job in batch mode has none" if self._in_batches else ""
-        if loops:
-            self._refused = "the job has a loop"
         if self._refused:
             settings = replace(settings, interval_ms=None)
         self._settings = settings

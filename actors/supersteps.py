@@ -19,12 +19,11 @@ class SuperstepAligner:
 
     def __init__(self, channels: int) -> None:
         self._open = set(range(channels))
-        self._came: dict[int, dict[int, deque[bool]]] = {}
-        self._done: dict[int, int] = {}
+        self._came: dict[int, dict[int, deque[EndOfSuperstep]]] = {}
 
     def arrived(self, channel: int, end: EndOfSuperstep) -> list[EndOfSuperstep]:
         """The end of a superstep came on a channel; what is now to be passed on."""
-        self._came.setdefault(end.iteration, {}).setdefault(channel, deque()).append(end.active)
+        self._came.setdefault(end.iteration, {}).setdefault(channel, deque()).append(end)
         return self._complete()
 
     def ended(self, channel: int) -> list[EndOfSuperstep]:
@@ -36,9 +35,9 @@ class SuperstepAligner:
         ends = []
         for iteration, came in self._came.items():
             while any(came.values()) and all(came.get(channel) for channel in self._open):
-                active = [waiting.popleft() for waiting in came.values() if waiting]
-                self._done[iteration] = self._done.get(iteration, 0) + 1
-                ends.append(EndOfSuperstep(iteration, self._done[iteration], any(active)))
+                joined = [waiting.popleft() for waiting in came.values() if waiting]
+                number = max(end.superstep for end in joined)
+                ends.append(EndOfSuperstep(iteration, number, any(end.active for end in joined)))
         return ends
 
 

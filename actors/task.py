@@ -176,6 +176,7 @@ class StreamTask:
             now = self.clock.now_ms()
             for writer in self._writers:
                 writer.tick(now)
+            self._checkpoints.look_on(now)
             self._peers.check(now)
             return self._work(now)
         except (Exception, SystemExit) as error:
@@ -225,6 +226,7 @@ class StreamTask:
         if self._closed:  # what is left to do comes by mail; operators that never were opened know no times
             return None
         times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
+        times.append(self._checkpoints.deadline_ms())
         if not self._outputs_full():  # neither timers nor sources are served before credit comes
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
@@ -232,7 +234,7 @@ class StreamTask:
                 if self._chain.idle and self._chain.takes_records():
                     times.append(self._idle_advance.next_ms)
             times.append(self._chain.next_completion_ms())
-            if self._source is not None:
+            if self._source is not None and not self._checkpoints.last.is_suspended:
                 times.append(self._source.next_poll_ms())
         return min((due for due in times if due is not None), default=None)
 
@@ -387,10 +389,11 @@ class StreamTask:
             self._end_superstep(channel, event)
         elif isinstance(event, EndOfData):
             self._input_ended(channel, input_index)
+            self._feed(self._superstep_over(self._supersteps.ended(channel)))
         elif isinstance(event, EndOfPartition):
             self._checkpoints.end(channel, now)
             if not self._checkpoints.last.cut:
-                self._feed([*self._superstep_over(self._supersteps.ended(channel)), *self._valve.end(channel)])
+                self._feed([*self._valve.end(channel)])
             if self._gate.is_finished:
                 self._ending = True
         else:

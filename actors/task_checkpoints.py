@@ -26,6 +26,7 @@ from .messages import (
     TaskDeployment,
     ToCoordinator,
 )
+from .open_snapshots import OpenSnapshots
 from .settings import TaskSettings
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
 
@@ -58,6 +59,7 @@ class TaskCheckpoints:
         self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(len(gate.channels))
         self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
         self._writing = writing
+        self._open = OpenSnapshots([link.operator for link in chain.links], writing)
         self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
@@ -79,6 +81,14 @@ class TaskCheckpoints:
         assert isinstance(barrier, CheckpointBarrier), "splits that waited for a checkpoint were taken with it"
         self._act(self._aligner.trigger(barrier, now_ms))
         return True
+
+    def look_on(self, now_ms: int) -> None:
+        """See what has come that belongs to snapshots which were taken."""
+        self._open.look(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When to do so though nothing came, or None."""
+        return self._open.next_ms
 
     def hold_back(self, splits: AssignSplits) -> bool:
         """Splits that were assigned after a checkpoint was triggered wait for it: they are no part of it."""
@@ -141,7 +151,7 @@ class TaskCheckpoints:
 
     def aborted(self, checkpoint_id: int) -> None:
         """The checkpoint will never be complete: every operator is told."""
-        self._writing.give_up(checkpoint_id)
+        self._open.give_up(checkpoint_id)
         for link in self._chain.links:
             link.operator.notify_checkpoint_aborted(checkpoint_id)
         self.last.aborted(checkpoint_id)
@@ -165,7 +175,7 @@ class TaskCheckpoints:
     def abandon(self) -> None:
         """Begin nothing more."""
         self._triggered.clear()
-        self._writing.close()
+        self._open.close()
 
     def _act(self, actions: list[alignment.Action]) -> None:
         for action in actions:
@@ -198,7 +208,7 @@ class TaskCheckpoints:
         took = int((self._clock.monotonic() - started) * 1000)
         delay = max(0, self._clock.now_ms() - barrier.timestamp)
         self.last.taken(barrier)
-        self._writing.begin(barrier, captured, CheckpointMetrics(delay, alignment_ms, took))
+        self._open.begin(barrier, captured, CheckpointMetrics(delay, alignment_ms, took))
 
 
 def _ends(channel: InputChannel) -> bool:

@@ -1,7 +1,8 @@
 """The RocksDB backend: keyed state larger than memory, behind a cache of decoded values.
 
-As long as all state fits the cache there is no database: it is opened when the first entry leaves. Snapshots have the
-hashmap backend's format, so that each restores the other's.
+As long as all state fits the cache there is no database: it is opened when the first entry leaves, or when a checkpoint
+is announced and there are more than a few megabytes. A checkpoint of a database is its files; without one, and for
+savepoints, it is key groups in the format of all backends.
 """
 
 from __future__ import annotations

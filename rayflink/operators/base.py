@@ -115,6 +115,8 @@ class Operator(ABC):
     ctx: OperatorContext
     works_outside = False
     """Whether some of its work is done outside of the task; then it may not take what it is fed at once."""
+    snapshots_late = False
+    """Whether its snapshot is whole only some time after `snapshot_state`; then `rest_of_snapshot` gives it."""
 
     def setup(self, ctx: OperatorContext) -> None:
         """Take the context; nothing else is called before."""
@@ -200,6 +202,10 @@ class Operator(ABC):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         """A copy of the state as of now, or None for a stateless operator."""
         return None
+
+    def rest_of_snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        """The whole snapshot, once; None while it is not whole. Asked for in every step of the task until then."""
+        raise NotImplementedError(f"{type(self).__name__} gives its snapshot at once")
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027
         """The checkpoint is durable: side effects that belong to it may be committed."""

@@ -8,7 +8,14 @@ once it has come on all inputs that have not ended, so the first one comes round
 ended. It says whether any head gave a record since the one before: when one comes round that says no, the loop is
 empty.
 
-Source: apache/flink StreamIterationHead, StreamIterationTail, BlockingQueueBroker; Naiad's notion of progress.
+A checkpoint goes round as well. The head passes its barrier on at once, and what comes back from then on, until the
+tail has put the barrier into the queue, was on its way when the barrier began: it is the head's part of the snapshot. A
+head that is restored gives these records again. Ends of supersteps are no part of it: a restored loop begins a new one,
+behind the restored records, so that it ends neither before they have gone round nor never. Its number follows the
+highest that any head has given, so one that was on its way may be left out.
+
+Source: Carbone et al., Lightweight Asynchronous Snapshots (cyclic graphs); apache/flink
+StreamIterationHead, StreamIterationTail, BlockingQueueBroker; Naiad's notion of progress.
 """
 
 from __future__ import annotations
@@ -24,14 +31,30 @@ from typing import IO, Any
 from rayflink.state.errors import RayflinkError
 
 from ..common import options
-from ..common.batches import MAX_TIMESTAMP, Batch, Element, EndOfSuperstep, RowBatch, Watermark, WatermarkStatus
+from ..common.batches import (
+    MAX_TIMESTAMP,
+    Batch,
+    CheckpointBarrier,
+    Element,
+    EndOfSuperstep,
+    RowBatch,
+    Watermark,
+    WatermarkStatus,
+)
 from ..common.configuration import Configuration
 from ..common.value_bytes import from_bytes, to_bytes
-from .base import Operator, OperatorContext, SourceOperator
+from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from .user_code import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
 _FILE_BYTES = 64 << 20
+_KEPT = "feedback"
+"""The list of batches that were on their way round."""
+_SUPERSTEP = "superstep"
+"""The list of how many supersteps each head has begun."""
+
+Marker = EndOfSuperstep | CheckpointBarrier
+"""What stands between records in the queue."""
 
 
 class FeedbackSpillError(RayflinkError):
@@ -59,7 +82,7 @@ class FeedbackQueue:
 
     def __init__(self, memory_bytes: int, folder: str | None = None, file_bytes: int = _FILE_BYTES) -> None:
         self._memory_bytes, self._used, self._folder = memory_bytes, 0, folder
-        self._head: deque[bytes | EndOfSuperstep] = deque()
+        self._head: deque[bytes | Marker] = deque()
         self._file_bytes = file_bytes
         self._files: deque[IO[bytes]] = deque()
         self._in_files, self._written_to, self._read_to = 0, 0, 0
@@ -67,10 +90,10 @@ class FeedbackQueue:
         self.on_put: Callable[[], None] = _nobody
         self.spilled_bytes = 0
 
-    def put(self, element: Batch | EndOfSuperstep) -> None:
-        """Take a batch, or the end of a superstep; may be called by any thread."""
-        data = element if isinstance(element, EndOfSuperstep) else to_bytes((list_of(element), timestamps_of(element)))
-        size = 0 if isinstance(data, EndOfSuperstep) else len(data)
+    def put(self, element: Batch | Marker) -> None:
+        """Take a batch or a marker; may be called by any thread."""
+        data = element if isinstance(element, Marker) else to_bytes((list_of(element), timestamps_of(element)))
+        size = len(data) if isinstance(data, bytes) else 0
         with self._changing:
             if self._in_files or (self._head and self._used + size > self._memory_bytes):
                 self._write(data)
@@ -79,17 +102,14 @@ class FeedbackQueue:
                 self._used += size
         self.on_put()
 
-    def take(self) -> Batch | EndOfSuperstep | None:
-        """The oldest element; None when there is none."""
+    def take(self) -> bytes | Marker | None:
+        """The oldest element, a batch as bytes (`fed_back`); None when there is none."""
         with self._changing:
             if self._head:
                 data = self._head.popleft()
-                self._used -= 0 if isinstance(data, EndOfSuperstep) else len(data)
-            elif self._in_files:
-                data = self._read()
-            else:
-                return None
-        return data if isinstance(data, EndOfSuperstep) else RowBatch(*from_bytes(data))
+                self._used -= len(data) if isinstance(data, bytes) else 0
+                return data
+            return self._read() if self._in_files else None
 
     def __bool__(self) -> bool:
         return bool(self._head or self._in_files)
@@ -102,8 +122,8 @@ class FeedbackQueue:
             while self._files:
                 self._drop_file()
 
-    def _write(self, data: bytes | EndOfSuperstep) -> None:
-        body = b"e" + pickle.dumps(data) if isinstance(data, EndOfSuperstep) else b"b" + data
+    def _write(self, data: bytes | Marker) -> None:
+        body = b"b" + data if isinstance(data, bytes) else b"m" + pickle.dumps(data)
         try:
             if not self._files or self._written_to >= self._file_bytes:
                 self._files.append(tempfile.TemporaryFile(prefix="rayflink-feedback-", dir=self._folder))
@@ -118,7 +138,7 @@ class FeedbackQueue:
         self._in_files += 1
         self.spilled_bytes += len(body)
 
-    def _read(self) -> bytes | EndOfSuperstep:
+    def _read(self) -> bytes | Marker:
         file = self._files[0]
         file.seek(self._read_to)
         size = int.from_bytes(file.read(_LENGTH_BYTES), "big")
@@ -129,13 +149,18 @@ class FeedbackQueue:
             self._drop_file()
         if kind == b"b":
             return body
-        end: EndOfSuperstep = pickle.loads(body)
-        return end
+        marker: Marker = pickle.loads(body)
+        return marker
 
     def _drop_file(self) -> None:
         with suppress(OSError):  # what a full disk did not take is not wanted any more
             self._files.popleft().close()
         self._read_to = 0
+
+
+def fed_back(data: bytes) -> RowBatch:
+    """The batch that a queue gave."""
+    return RowBatch(*from_bytes(data))
 
 
 def _nobody() -> None:
@@ -146,9 +171,7 @@ _queues: dict[tuple[str, int, int, int], FeedbackQueue] = {}
 """By job, iteration, subtask and attempt number."""
 
 
-def feedback_queue(
-    job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]
-) -> FeedbackQueue:
+def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]) -> FeedbackQueue:
     """The queue between tail and head of that index in this process."""
     get = Configuration.from_dict(config).get
     folders = get(options.TMP_DIRS) or (None,)
@@ -177,37 +200,83 @@ class IterationHead(SourceOperator):
     """
 
     ends_by_itself = True
+    snapshots_late = True
 
     def __init__(self, iteration: int, is_endless: bool = False) -> None:
         self._iteration, self._is_endless = iteration, is_endless
-        self._superstep = 0
-        self._gave = False
+        self._superstep = self._restored = 0
+        self._has_begun = False
+        self._gave = self._told_time = self._is_over = False
+        self._ahead: deque[bytes | Marker] = deque()
+        self._rounds: dict[int, tuple[int, list[bytes]]] = {}
+        self._came_round = 0
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        for snapshot in snapshots:
+            self._ahead.extend(snapshot.lists.get(_KEPT, ("split", ()))[1])
+            for entry in snapshot.lists.get(_SUPERSTEP, ("union", ()))[1]:
+                self._superstep = max(self._superstep, int(entry))
+        self._restored = self._superstep
 
     def open(self) -> None:
         self._queue = _queue_of(self.ctx, self._iteration)
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
-        if not self._superstep:
-            time = (Watermark(MAX_TIMESTAMP),) if self._is_endless else ()
-            return (*time, *self._next_superstep())
-        element = self._queue.take()
-        if element is None:
+        if self._is_endless and not self._told_time:
+            self._told_time = True
+            return (Watermark(MAX_TIMESTAMP),)
+        if not self._has_begun and not self._ahead:
+            return self._next_superstep()
+        element = self._ahead.popleft() if self._ahead else self._draw()
+        if element is None or isinstance(element, CheckpointBarrier):
             return ()
         if isinstance(element, EndOfSuperstep):
-            if element.superstep > 1 and not element.active and not self._gave:
+            if element.superstep > self._restored + 1 and not element.active and not self._gave:
+                self._is_over = True
                 return None
             return self._next_superstep()
         self._gave = True
-        return (element,)
+        return (fed_back(element),)
 
     def next_poll_ms(self) -> int | None:
-        ready = not self._superstep or bool(self._queue)
+        ready = not self._has_begun or bool(self._ahead) or bool(self._queue)
         return int(self.ctx.clock.now_ms()) if ready else None
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        """The barrier goes on its way round: what is to be given again from now on belongs to the snapshot."""
+        waiting = [data for data in self._ahead if isinstance(data, bytes)]
+        self._rounds[checkpoint_id] = self._superstep, waiting
+        return None
+
+    def rest_of_snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        """What was on its way round, once the barrier is round; what comes meanwhile waits for its `poll`."""
+        while self._came_round < checkpoint_id and not self._is_over:
+            element = self._draw()
+            if element is None:
+                return None
+            self._ahead.append(element)
+        begun, kept = self._rounds.pop(checkpoint_id)
+        return OperatorSnapshot(lists={_KEPT: ("split", tuple(kept)), _SUPERSTEP: ("union", (str(begun).encode(),))})
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self._rounds.pop(checkpoint_id, None)
 
     def close(self) -> None:
         _forget(self.ctx, self._iteration)
 
+    def _draw(self) -> bytes | Marker | None:
+        """The next element that comes back, noted for every round it belongs to."""
+        element = self._queue.take()
+        if isinstance(element, CheckpointBarrier):
+            self._came_round = element.checkpoint_id
+        elif isinstance(element, bytes):
+            for number, (_, kept) in self._rounds.items():
+                if number > self._came_round:
+                    kept.append(element)
+        return element
+
     def _next_superstep(self) -> Iterable[Element]:
+        self._has_begun = True
         self._superstep += 1
         gave, self._gave = self._gave, False
         return (EndOfSuperstep(self._iteration, self._superstep, gave),)
@@ -241,8 +310,12 @@ class IterationTail(Operator):
             self._queue.put(end)
         return ()
 
+    def snapshot_state(self, checkpoint_id: int) -> None:
+        """The barrier has come through the loop: the head is told, behind all that was before it."""
+        self._queue.put(CheckpointBarrier(checkpoint_id, 0))
+
     def close(self) -> None:
         _forget(self.ctx, self._iteration)
 
 
-__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "feedback_queue"]
+__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "fed_back", "feedback_queue"]

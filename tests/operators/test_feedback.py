@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common.batches import EndOfSuperstep, RowBatch
-from rayflink.operators.feedback import FeedbackQueue, FeedbackSpillError, IterationHead, IterationTail
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
+from rayflink.operators.feedback import FeedbackQueue, FeedbackSpillError, IterationHead, IterationTail, fed_back
+from rayflink.state.clock import ManualClock
 from rayflink.testing import OperatorHarness
+
+JOBS = count(1)
+
+
+def taken(queue: FeedbackQueue) -> Any:
+    """The oldest element as it was put."""
+    element = queue.take()
+    return fed_back(element) if isinstance(element, bytes) else element
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(1, 50), st.just("end"))), st.sampled_from([0, 100, 10_000]))
 def test_what_is_put_comes_out_in_order(moves: list[Any], memory: int) -> None:
-    queue, put, taken = FeedbackQueue(memory, file_bytes=300), [], []
+    queue, put, out = FeedbackQueue(memory, file_bytes=300), [], []
     for number, move in enumerate(moves):
         if move is None:
-            taken.append(queue.take())
+            out.append(taken(queue))
         elif move == "end":
             put.append(EndOfSuperstep(1, number, False))
             queue.put(put[-1])
@@ -27,9 +39,9 @@ def test_what_is_put_comes_out_in_order(moves: list[Any], memory: int) -> None:
             put.append(RowBatch([number] * move, [number] * move))
             queue.put(put[-1])
     while queue:
-        taken.append(queue.take())
+        out.append(taken(queue))
     assert queue.take() is None
-    assert [element for element in taken if element is not None] == put
+    assert [element for element in out if element is not None] == put
     queue.close()
 
 
@@ -38,9 +50,9 @@ def test_what_has_no_room_in_memory_is_on_disk() -> None:
     for number in range(100):
         queue.put(RowBatch([f"{number:0500}"]))
     assert queue.spilled_bytes > 30_000
-    assert [queue.take().values for _ in range(100)] == [[f"{number:0500}"] for number in range(100)]  # type: ignore[union-attr]
+    assert [taken(queue).values for _ in range(100)] == [[f"{number:0500}"] for number in range(100)]
     queue.put(RowBatch([1]))
-    assert queue.take() == RowBatch([1])
+    assert taken(queue) == RowBatch([1])
     queue.close()
 
 
@@ -50,7 +62,7 @@ def test_files_that_have_been_read_go_while_others_wait() -> None:
         queue.put(RowBatch([number] * 200))
     for number in range(4, 100):
         queue.put(RowBatch([number] * 200))
-        assert queue.take() == RowBatch([number - 4] * 200)
+        assert taken(queue) == RowBatch([number - 4] * 200)
         assert len(queue._files) < 5
     queue.close()
     assert not queue and not queue._files
@@ -85,7 +97,7 @@ def test_records_that_come_round_are_not_the_objects_that_were_fed_back() -> Non
     queue, record = FeedbackQueue(10_000), [1]
     queue.put(RowBatch([record]))
     record.append(2)
-    assert queue.take() == RowBatch([[1]])
+    assert taken(queue) == RowBatch([[1]])
 
 
 def test_the_head_ends_when_a_superstep_came_round_in_which_no_head_gave_anything() -> None:
@@ -124,3 +136,142 @@ def test_a_disk_without_room_is_named_with_the_remedy(tmp_path: Path) -> None:
     queue.put(RowBatch([1]))
     with pytest.raises(FeedbackSpillError, match=r"gone: .*No such file.*io.tmp.dirs to a larger disk"):
         queue.put(RowBatch([2]))
+
+
+# checkpoints
+
+
+def ends(given: Sequence[OperatorSnapshot] = ()) -> tuple[IterationHead, IterationTail]:
+    """Head and tail of one loop, the head restored and past its first end of a superstep."""
+    job = f"{next(JOBS):032x}"
+    head, tail = IterationHead(1), IterationTail(1)
+    for operator in (head, tail):
+        operator.setup(OperatorContext("o", "o", job_id=job, clock=ManualClock(0)))
+        operator.initialize_state(tuple(given) if operator is head else ())
+        operator.open()
+    return head, tail
+
+
+def gives(head: IterationHead) -> list[Any]:
+    """All that the head gives now: records one by one, ends of supersteps as their number and activity."""
+    out: list[Any] = []
+    while head.next_poll_ms() is not None:
+        elements = head.poll(100)
+        if elements is None:
+            return [*out, "end"]
+        for element in elements:
+            is_end = isinstance(element, EndOfSuperstep)
+            out += [(element.superstep, element.active)] if is_end else element.values  # type: ignore[union-attr]
+    return out
+
+
+def kept(snapshot: OperatorSnapshot | None) -> list[Any] | None:
+    if snapshot is None:
+        return None
+    return [value for entry in snapshot.lists["feedback"][1] for value in fed_back(entry).values]
+
+
+def feed(tail: IterationTail, *elements: Any) -> None:
+    for element in elements:
+        if isinstance(element, EndOfSuperstep):
+            list(tail.process_superstep(element))
+        else:
+            list(tail.process(RowBatch([element]), 0))
+
+
+@pytest.mark.spec("H48")
+def test_what_comes_back_before_the_barrier_is_in_the_snapshot_and_is_given_all_the_same() -> None:
+    head, tail = ends()
+    assert gives(head) == [(1, False)]
+    feed(tail, "waits")
+    head.snapshot_state(1)
+    assert head.rest_of_snapshot(1) is None
+    feed(tail, "under way")
+    assert gives(head) == ["waits", "under way"], "the loop goes on meanwhile"
+    feed(tail, "last", EndOfSuperstep(1, 1, False))
+    tail.snapshot_state(1)
+    feed(tail, "behind the barrier")
+    snapshot = head.rest_of_snapshot(1)
+    assert kept(snapshot) == ["waits", "under way", "last"]
+    assert gives(head) == ["last", (2, True), "behind the barrier"]
+
+
+@pytest.mark.spec("H48")
+def test_a_restored_head_gives_the_records_first_and_ends_only_when_they_have_gone_round() -> None:
+    head, tail = ends()
+    assert gives(head) == [(1, False)]
+    feed(tail, "a", "b")
+    head.snapshot_state(1)
+    tail.snapshot_state(1)
+    snapshot = head.rest_of_snapshot(1)
+    assert snapshot is not None
+    again, behind = ends([snapshot])
+    again.snapshot_state(2)
+    assert gives(again) == ["a", "b", (2, True)]
+    behind.snapshot_state(2)
+    assert kept(again.rest_of_snapshot(2)) == ["a", "b"], "they were not given before the barrier"
+    feed(behind, EndOfSuperstep(1, 2, True))
+    assert gives(again) == [(3, False)], "the first one that comes round only says that the input has ended"
+    feed(behind, EndOfSuperstep(1, 3, False))
+    assert gives(again)[-1] == "end"
+
+
+def test_an_empty_loop_that_is_restored_ends_too() -> None:
+    head, tail = ends()
+    gives(head)
+    feed(tail, EndOfSuperstep(1, 1, False))
+    gives(head)
+    head.snapshot_state(1)
+    tail.snapshot_state(1)
+    snapshot = head.rest_of_snapshot(1)
+    assert snapshot is not None and kept(snapshot) == []
+    again, behind = ends([snapshot])
+    assert gives(again) == [(3, False)]
+    feed(behind, EndOfSuperstep(1, 3, False))
+    assert gives(again) == [(4, False)]
+    feed(behind, EndOfSuperstep(1, 4, False))
+    assert gives(again) == ["end"]
+
+
+def test_barriers_of_several_checkpoints_go_round_behind_one_another() -> None:
+    head, tail = ends()
+    gives(head)
+    head.snapshot_state(1)
+    feed(tail, "a")
+    head.snapshot_state(2)
+    feed(tail, "b")
+    tail.snapshot_state(1)
+    feed(tail, "c")
+    assert kept(head.rest_of_snapshot(1)) == ["a", "b"]
+    assert head.rest_of_snapshot(2) is None
+    assert gives(head) == ["a", "b", "c"]
+    tail.snapshot_state(2)
+    assert kept(head.rest_of_snapshot(2)) == ["a", "b", "c"], "'a' came back when the second barrier had gone"
+
+
+def test_a_checkpoint_that_is_given_up_on_its_way_round_is_forgotten() -> None:
+    head, tail = ends()
+    gives(head)
+    head.snapshot_state(1)
+    feed(tail, "a")
+    head.notify_checkpoint_aborted(1)
+    assert gives(head) == ["a"]
+    head.snapshot_state(2)
+    feed(tail, "b")
+    tail.snapshot_state(1)
+    assert head.rest_of_snapshot(2) is None, "the older barrier came round"
+    feed(tail, "c")
+    tail.snapshot_state(2)
+    assert kept(head.rest_of_snapshot(2)) == ["b", "c"] and gives(head) == ["b", "c"]
+
+
+def test_a_head_that_has_ended_waits_for_no_barrier() -> None:
+    head, tail = ends()
+    gives(head)
+    feed(tail, EndOfSuperstep(1, 1, False))
+    gives(head)
+    head.snapshot_state(1)
+    assert head.rest_of_snapshot(1) is None
+    feed(tail, EndOfSuperstep(1, 2, False))
+    assert gives(head) == ["end"]
+    assert kept(head.rest_of_snapshot(1)) == []

@@ -1,18 +1,20 @@
 """What is particular to checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
 
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rayflink.operators.keyed import KeyedReduceOperator
+from rayflink.operators.rescaling import rescaled
 from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_store import RocksDBMemory
-from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts
+from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts, StoredSnapshot, loaded, stored
 from rayflink.testing import OperatorHarness
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 from rayflink.testing.harness import Place
@@ -185,6 +187,31 @@ def test_a_keyed_operator_prepares_what_was_announced_while_it_works(tmp_path: P
         assert store.is_open and (operator.next_upkeep_ms() or 0) > 1_000, "it goes on until the capture"
         harness.snapshot()
         assert operator.next_upkeep_ms() is None
+
+
+def test_keyed_operators_start_from_the_files_of_databases_at_another_parallelism() -> None:
+    def make() -> KeyedReduceOperator:
+        return KeyedReduceOperator(itemgetter(0), lambda a, b: (a[0], a[1] + b[1]))
+
+    def started(subtask: int, parallelism: int, state: StoredSnapshot | None) -> OperatorHarness:
+        place = Place(subtask, parallelism, config={"state.backend.rocksdb.memory.fixed-per-slot": "1 b"})
+        restore = () if state is None else ({"0" * 32: (loaded(state, inline, True),)},)
+        return OperatorHarness(make, place=place, restore=restore)
+
+    inline = InlineSnapshots(7, is_savepoint=False)
+    states: list[StoredSnapshot | None] = [None]
+    for turn, parallelism in enumerate((1, 3, 2)):
+        written: list[StoredSnapshot | None] = []
+        for subtask, state in enumerate(rescaled(states, parallelism, 128)):
+            with started(subtask, parallelism, state) as harness:
+                mine = [n for n in range(300) if group_of(n) in key_group_range(subtask, parallelism, 128)]
+                for number in mine:
+                    harness.process((number, 1))
+                assert harness.output_values() == [(number, turn + 1) for number in mine]
+                (operator,) = harness.operators
+                written.append(stored(operator.snapshot_state(turn), inline))  # type: ignore[arg-type]
+                assert written[-1] is not None and written[-1].databases
+        states = written
 
 
 def test_links_stay_until_they_are_released_though_the_backend_is_closed(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""Parts of checkpoints that were taken and are not whole yet: what is still on its way belongs to them too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.operators.base import Operator
+from rayflink.state.snapshots import OperatorSnapshot
+
+from .checkpoint_statistics import CheckpointMetrics
+from .snapshot_writing import SnapshotWriting
+
+_LOOK_AGAIN_MS = 10
+
+
+@dataclass(slots=True)
+class _Open:
+    barrier: CheckpointBarrier
+    captured: dict[str, OperatorSnapshot]
+    metrics: CheckpointMetrics
+    late: list[Operator] = field(default_factory=list)
+
+    def is_whole(self) -> bool:
+        """Whether nothing is missing; takes what has come."""
+        still_late = []
+        for operator in self.late:
+            rest = operator.rest_of_snapshot(self.barrier.checkpoint_id)
+            if rest is None:
+                still_late.append(operator)
+            else:
+                self.captured[operator.ctx.operator_id] = rest
+        self.late = still_late
+        return not still_late
+
+
+class OpenSnapshots:
+    """Hands the parts of one task over to be written, each when it is whole.
+
+    Args:
+        operators: of the task's chain.
+        writing: takes what is whole.
+    """
+
+    def __init__(self, operators: list[Operator], writing: SnapshotWriting) -> None:
+        self._late = [operator for operator in operators if operator.snapshots_late]
+        self._writing = writing
+        self._open: dict[int, _Open] = {}
+        self.next_ms: int | None = None
+        """When to look again though nothing came; None: nothing is open."""
+
+    def begin(
+        self, barrier: CheckpointBarrier, captured: dict[str, OperatorSnapshot], metrics: CheckpointMetrics
+    ) -> None:
+        """A part was taken."""
+        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, list(self._late))
+        self.look(self._writing.clock.now_ms())
+
+    def look(self, now_ms: int) -> None:
+        """Hand over what is whole by now."""
+        if not self._open:
+            return
+        for number, part in list(self._open.items()):
+            if part.is_whole():
+                del self._open[number]
+                self._writing.begin(part.barrier, part.captured, part.metrics)
+        self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
+
+    def give_up(self, checkpoint_id: int) -> None:
+        """Nobody wants that part any more."""
+        part = self._open.pop(checkpoint_id, None)
+        self.next_ms = self.next_ms if self._open else None
+        if part is None:
+            self._writing.give_up(checkpoint_id)
+            return
+        for snapshot in part.captured.values():
+            if snapshot.capture is not None:
+                snapshot.capture.release()
+
+    def close(self) -> None:
+        """The task has ended: give everything up."""
+        for number in list(self._open):
+            self.give_up(number)
+        self._writing.close()
+
+
+__all__ = ["OpenSnapshots"]
