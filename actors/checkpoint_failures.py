@@ -17,7 +17,7 @@ class AbortCause(Enum):
     DECLINED = "Checkpoint was declined.", True
     NOT_TRIGGERED = "Failure to prepare the checkpoint.", True
     NOT_PUBLISHED = "Failure to write the checkpoint's metadata.", True
-    FENCED = "Another coordinator of this job has published a checkpoint of this number.", False
+    FENCED = "Another coordinator leads this job.", False
     OUTDATED = "A task has built its part on a checkpoint that is kept no more.", False
     NOT_READY = "Checkpoint was declined (task is not ready).", False
     TASK_ENDED = "A task ended before it acknowledged.", False
@@ -38,9 +38,19 @@ class AbortCause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FailJob:
-    """The job has to fail, and to start again where its restart strategy says so."""
+    """The job has to fail, and to start again where its restart strategy says so.
+
+    Args:
+        is_final: it does not start again, as another coordinator leads it.
+    """
 
     reason: str
+    is_final: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Of the failure."""
+        return "Fenced" if self.is_final else "CheckpointFailed"
 
 
 @dataclass

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from rayflink.common.errors import described
 from rayflink.common.logs import get_logger
 from rayflink.state.errors import RayflinkError
+from rayflink.state.ledger import FOLDER as LEDGER
+from rayflink.state.ledger import Fenced, Ledger
 from rayflink.state.manifest import METADATA
 from rayflink.state.manifest_format import encode_manifest
 from rayflink.state.storage import Storage, StorageError, put_own
@@ -17,44 +19,95 @@ log = get_logger(__name__)
 OpenStorage = Callable[[str], Storage]
 
 
-def publish(command: PublishCheckpoint, open_storage: OpenStorage) -> CheckpointPublished | CheckpointNotPublished:
-    """Write the metadata of a checkpoint, which exists from then on; how it went."""
-    number = command.checkpoint_id
-    try:
-        if put_own(open_storage(command.base), command.path, encode_manifest(command.manifest)):
-            return CheckpointPublished(number)
-        where = f"{command.base}/{command.path}"
-        return CheckpointNotPublished(number, f"{where} is there already: another coordinator wrote it", exists=True)
-    except Exception as error:  # whatever a storage refuses
-        reason = str(error) if isinstance(error, RayflinkError) else described(error)
-    return CheckpointNotPublished(number, reason)
+class CheckpointFiles:
+    """Publishes and discards the checkpoints of one job.
 
-
-def discard(command: DiscardFiles, open_storage: OpenStorage) -> int:
-    """Delete files nobody refers to any more; how many could not be deleted, which is logged and no failure.
-
-    Metadata goes first: without it a checkpoint is none, whatever of it is left.
+    Args:
+        open_storage: address -> what is there.
+        base: of the job's own checkpoints; "": they have no files.
+        ledger: says who leads the job; None: nobody else can.
     """
-    failed = 0
-    try:
-        storage = open_storage(command.base)
-        paths = list(command.paths)
-        if command.folder is not None:
-            paths += sorted(storage.list(command.folder), key=_is_no_metadata)
-    except StorageError as error:
-        log.warning("files of a checkpoint are left behind: %s", error)
-        return 1
-    for path in paths:
+
+    def __init__(self, open_storage: OpenStorage, base: str = "", ledger: Ledger | None = None) -> None:
+        self._open_storage, self._base, self._ledger = open_storage, base, ledger
+
+    def publish(self, command: PublishCheckpoint) -> CheckpointPublished | CheckpointNotPublished:
+        """Write the metadata of a checkpoint, and that it counts; how it went."""
+        number, ledger = command.checkpoint_id, self._ledger
+        is_there = in_doubt = False
         try:
-            storage.delete(path)
-        except StorageError as error:
-            failed += 1
-            log.warning("a file of a checkpoint is left behind: %s", error)
-    return failed
+            storage = self._open_storage(command.base)
+            if ledger is not None and command.base == self._base and not ledger.owns(number):
+                ledger.reserve(number)
+            if not put_own(storage, command.path, encode_manifest(command.manifest)):
+                where = f"{command.base}/{command.path}"
+                return CheckpointNotPublished(number, f"{where} is there already", exists=True)
+            is_there = True
+            if ledger is not None and command.counts:
+                in_doubt = True
+                ledger.record(number, _place(command, self._base))
+            elif ledger is not None:
+                ledger.check()
+            return CheckpointPublished(number)
+        except Fenced as fenced:
+            log.error("%s", fenced)
+            if is_there:  # nobody will ever start from it, and nobody else writes its name
+                self._delete(storage, [command.path])
+            return CheckpointNotPublished(number, str(fenced), exists=True)
+        except Exception as error:  # whatever a storage refuses
+            reason = str(error) if isinstance(error, RayflinkError) else described(error)
+        return CheckpointNotPublished(number, reason, in_doubt=in_doubt)
+
+    def discard(self, command: DiscardFiles) -> int:
+        """Delete files nobody refers to any more; how many could not be deleted, which is logged and no failure.
+
+        Metadata goes first: without it a checkpoint is none, whatever of it is left. The whole base goes only where
+        this coordinator leads the job, and nobody does afterwards.
+        """
+        is_all = command.folder == "" and command.base == self._base
+        try:
+            if self._may_belong_to_another(command):
+                log.warning("folder %s of %s is left behind: its number is not reserved", command.folder, command.base)
+                return 1
+            if is_all and self._ledger is not None:
+                self._ledger.end()
+            storage = self._open_storage(command.base)
+            paths = list(command.paths)
+            if command.folder is not None:
+                paths += sorted(storage.list(command.folder), key=_is_no_metadata)
+            failed = self._delete(storage, [path for path in paths if not path.startswith(f"{LEDGER}/")])
+            if is_all and self._ledger is not None and not failed:
+                self._ledger.forget()
+        except (StorageError, Fenced) as error:
+            log.warning("files of a checkpoint are left behind: %s", error)
+            return 1
+        return failed
+
+    def _may_belong_to_another(self, command: DiscardFiles) -> bool:
+        if self._ledger is None or command.base != self._base or not command.folder:
+            return False
+        return not self._ledger.owns(int(command.folder.removeprefix("chk-")))
+
+    @staticmethod
+    def _delete(storage: Storage, paths: list[str]) -> int:
+        failed = 0
+        for path in paths:
+            try:
+                storage.delete(path)
+            except StorageError as error:
+                failed += 1
+                log.warning("a file of a checkpoint is left behind: %s", error)
+        return failed
+
+
+def _place(command: PublishCheckpoint, base: str) -> str:
+    """As the ledger names it: its folder below the base of the job, else its address."""
+    folder = command.path.rpartition("/")[0]
+    return folder if command.base == base and folder else command.base
 
 
 def _is_no_metadata(path: str) -> bool:
     return path.rpartition("/")[2] != METADATA
 
 
-__all__ = ["OpenStorage", "discard", "publish"]
+__all__ = ["CheckpointFiles", "OpenStorage"]

@@ -83,5 +83,9 @@ class CheckpointSettings:
             ignore_unclaimed=get(options.IGNORE_UNCLAIMED_STATE),
         )
 
+    def base(self, job_id: str) -> str:
+        """Address to which the paths of a job's checkpoints are relative; "" where they have no files."""
+        return f"{self.directory.rstrip('/')}/{job_id}" if self.directory else ""
+
 
 __all__ = ["CheckpointSettings"]

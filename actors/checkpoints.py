@@ -83,7 +83,7 @@ class CheckpointCoordinator:
     ) -> None:
         self.settings, self._job = settings, job
         self._plan, self._enumerators, self._new_id, self._hooks = plan, enumerators, new_id, hooks
-        self.base = f"{settings.directory.rstrip('/')}/{job.job_id}" if settings.directory else ""
+        self.base = settings.base(job.job_id)
         """Address to which the paths of its checkpoints' files are relative; "" where they are in memory."""
         self.history = CheckpointHistory(settings.history)
         self.refused = ""
@@ -362,18 +362,22 @@ class CheckpointCoordinator:
             return self._discard_abandoned(checkpoint_id)
         return self._complete(pending, now_ms)
 
-    def not_published(self, checkpoint_id: int, reason: str, now_ms: int, exists: bool = False) -> list[Decision]:
+    def not_published(
+        self, checkpoint_id: int, reason: str, now_ms: int, exists: bool = False, in_doubt: bool = False
+    ) -> list[Decision]:
         """The metadata could not be written.
 
-        Where it `exists`, as another coordinator has written it, that checkpoint is not touched, and the job fails.
+        Where it `exists`, as another coordinator leads the job, that checkpoint is not touched, and the job ends here.
+        Where that is `in_doubt`, it has failed, but none of its files is deleted.
         """
         pending = self._pending.get(checkpoint_id)
         if pending is None or not pending.publishing:
-            return self._discard_abandoned(checkpoint_id, exists)
+            return [] if in_doubt else self._discard_abandoned(checkpoint_id, exists)
+        pending.in_doubt = in_doubt
         if exists:
             commands = self._abort(pending, AbortCause.FENCED, reason, now_ms)
             commands += self._discard_abandoned(checkpoint_id, True)
-            return [*commands, FailJob(AbortCause.FENCED.told(reason))]
+            return [*commands, FailJob(AbortCause.FENCED.told(reason), is_final=True)]
         pending.publishing = False
         return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
 
@@ -394,7 +398,9 @@ class CheckpointCoordinator:
         if not pending.base:
             return self._complete(pending, now_ms)
         pending.publishing = True
-        return [PublishCheckpoint(pending.checkpoint_id, pending.base, pending.metadata_path, pending.manifest)]
+        counts = not pending.properties.is_savepoint or pending.properties.stop is not None
+        path = pending.metadata_path
+        return [PublishCheckpoint(pending.checkpoint_id, pending.base, path, pending.manifest, counts)]
 
     def _complete(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
         number, what = pending.checkpoint_id, pending.properties
@@ -445,7 +451,10 @@ class CheckpointCoordinator:
         """Give a checkpoint up whose tasks know of it."""
         number = pending.checkpoint_id
         commands: list[Decision] = [SendToTask(task, CheckpointAborted(number)) for task in pending.plan.everybody]
-        self._decide(pending, was_completed=False)
+        self._decide(pending, was_completed=pending.in_doubt)
+        if pending.in_doubt:
+            log.warning("files of checkpoint %d are left behind in %s: it may count", number, pending.base)
+            return commands + self._failed(pending, cause, detail, now_ms)
         if pending.publishing:
             self._abandoned[number] = pending  # its metadata may still appear
         elif pending.base:

@@ -124,12 +124,14 @@ class CheckpointNotPublished:
     """The metadata of a checkpoint could not be written.
 
     Args:
-        exists: because another coordinator of the job has written it.
+        exists: because another coordinator leads the job.
+        in_doubt: perhaps it was, and another coordinator may start from it.
     """
 
     checkpoint_id: int
     reason: str
     exists: bool = False
+    in_doubt: bool = False
 
 
 CheckpointSignal = SavepointRequested | CheckpointPublished | CheckpointNotPublished
@@ -215,12 +217,14 @@ class PublishCheckpoint:
 
     Args:
         base: address to which `path`, and the files in the manifest, are relative.
+        counts: the job may start from it again; not so from a savepoint that does not stop it.
     """
 
     checkpoint_id: int
     base: str
     path: str
     manifest: CheckpointManifest
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

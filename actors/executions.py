@@ -52,5 +52,9 @@ class ExceptionEntry:
     task: str
     failure: TaskFailure
 
+    def told(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"timestamp": self.timestamp_ms, "task": self.task, "exception": self.failure.message}
+
 
 __all__ = ["ExceptionEntry", "Execution"]

@@ -18,7 +18,7 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.state.storage import Storage
 from rayflink.state.storages import open_storage
 
-from .checkpoint_files import discard, publish
+from .checkpoint_files import OpenStorage
 from .commands import (
     AnswerRescale,
     AnswerSavepoint,
@@ -46,7 +46,7 @@ from .facilities import Facilities
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
 from .progress import Progress
-from .recovery_path import start_of, storage_options
+from .recovery_path import begin, storage_options
 from .slot_memory import SlotMemory
 from .task import StreamTask
 from .wiring import spill_folder
@@ -79,7 +79,7 @@ class InProcessCluster:
     ) -> None:
         self.clock = clock
         self._wake = wake
-        self.open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+        self.open_storage = self.storage_opener(graph)
         self.job = self.make_job(graph, new_id, cached_files or {})
         self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
         self._requests: set[str] = set()
@@ -91,12 +91,18 @@ class InProcessCluster:
         self._started = False
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
-        """What decides; it begins from the checkpoint that `execution.state-recovery.path` names.
+        """What decides; it begins with what is there of the job, or as `execution.state-recovery.path` says.
 
         Raises:
             StateError: that cannot be read.
         """
-        return JobMaster(graph, new_id, cached_files, start=start_of(graph.configuration))
+        beginning = begin(graph, new_id, self.open_storage)
+        self.files = beginning.files
+        return JobMaster(graph, new_id, cached_files, start=beginning.start)
+
+    def storage_opener(self, graph: JobGraph) -> OpenStorage:
+        """What opens the checkpoint storage at an address."""
+        return lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
 
     def start(self) -> None:
         """Schedule the job."""
@@ -262,9 +268,9 @@ class InProcessCluster:
     def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """Write or delete files of a checkpoint, in the order of the commands."""
         if isinstance(command, PublishCheckpoint):
-            self.post(publish(command, self.open_storage))
+            self.post(self.files.publish(command))
         else:
-            discard(command, self.open_storage)
+            self.files.discard(command)
 
     def end_job(self) -> None:
         """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""

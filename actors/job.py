@@ -183,7 +183,7 @@ class JobMaster:
             commands = self._decided(coordinator.published(event.checkpoint_id, now_ms), now_ms)
         else:
             given = (event.checkpoint_id, event.reason)
-            commands = self._decided(coordinator.not_published(*given, now_ms, event.exists), now_ms)
+            commands = self._decided(coordinator.not_published(*given, now_ms, event.exists, event.in_doubt), now_ms)
         return commands + self._settle(now_ms)
 
     def _decided(self, decisions: Iterable[Decision], now_ms: int) -> list[Command]:
@@ -192,7 +192,8 @@ class JobMaster:
         completed: int | None = None
         for decision in decisions:
             if isinstance(decision, FailJob):
-                commands += self._fail(None, TaskFailure("CheckpointFailed", decision.reason, ""), now_ms)
+                self._restarts.are_over |= decision.is_final
+                commands += self._fail(None, TaskFailure(decision.kind, decision.reason, ""), now_ms)
                 continue
             if isinstance(decision, SendToTask) and isinstance(decision.message, CheckpointComplete):
                 completed = decision.message.checkpoint_id
@@ -583,9 +584,7 @@ class JobMaster:
             "timestamps": dict(self.timestamps),
             **self.job_metrics(),
             "vertices": vertex_summaries(self.graph.vertices, self.executions.values()),
-            "exceptions": [
-                {"timestamp": e.timestamp_ms, "task": e.task, "exception": e.failure.message} for e in self.exceptions
-            ],
+            "exceptions": [entry.told() for entry in self.exceptions],
         }
 
     def job_metrics(self) -> dict[str, Any]:

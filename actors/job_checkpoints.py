@@ -37,10 +37,23 @@ class JobStart:
     Args:
         epoch: of its coordinator, one more with each that takes over.
         completed: the checkpoints an earlier coordinator left, or the one the user named.
+        next_number: of its first checkpoint, at least.
     """
 
     epoch: int = 0
     completed: Sequence[CompletedCheckpoint] = ()
+    next_number: int = 1
+
+
+def takes_checkpoints(graph: JobGraph) -> bool:
+    """Whether a job takes checkpoints by the clock."""
+    return CheckpointSettings.of(graph.configuration).interval_ms is not None and not _refused(graph)
+
+
+def _refused(graph: JobGraph) -> str:
+    """Why a job can have no checkpoints; "" where it can."""
+    in_batches = Configuration.from_dict(graph.configuration).get(options.RUNTIME_MODE).name == "BATCH"
+    return "a job in batch mode has none" if in_batches else ""
 
 
 class JobCheckpoints:
@@ -66,7 +79,7 @@ class JobCheckpoints:
         config = Configuration.from_dict(graph.configuration)
         settings = CheckpointSettings.of(graph.configuration)
         self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
-        self._refused = "a job in batch mode has none" if self._in_batches else ""
+        self._refused = _refused(graph)
         if self._refused:
             settings = replace(settings, interval_ms=None)
         self._settings = settings
@@ -74,7 +87,7 @@ class JobCheckpoints:
         job = CheckpointedJob(graph.id, graph.name, start.epoch)
         hooks = MasterHooks(graph.master_hooks)
         self.coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
-        self.coordinator.restored(start.completed)
+        self.coordinator.restored(start.completed, start.next_number)
         self._restoring: Restoring | None = None
         self._at_the_end: set[TaskAddress] = set()
         self._announced_for: int | None = None
@@ -210,4 +223,4 @@ class JobCheckpoints:
         return self.coordinator.trigger_now(now_ms)
 
 
-__all__ = ["JobCheckpoints", "JobStart"]
+__all__ = ["JobCheckpoints", "JobStart", "takes_checkpoints"]

@@ -32,6 +32,8 @@ class JobRestarts:
         """When they may."""
         self.count = 0
         """Restarts so far."""
+        self.are_over = False
+        """Nothing restarts any more, whatever the strategy says: the job is another coordinator's."""
 
     def adopt(self, graph: JobGraph) -> None:
         """The job goes on with other parallelisms."""
@@ -55,7 +57,7 @@ class JobRestarts:
 
         Results of tasks that have finished count as lost: each can be read once.
         """
-        delay = self._strategy.failed(now_ms)
+        delay = None if self.are_over else self._strategy.failed(now_ms)
         if delay is None:
             return False
         involved: Iterable[Place] = self._everything
@@ -84,7 +86,7 @@ class JobRestarts:
     @property
     def refusal(self) -> str:
         """Why there is no restart; "" where none was asked for."""
-        return self._strategy.refusal if self.are_possible else ""
+        return self._strategy.refusal if self.are_possible and not self.are_over else ""
 
 
 __all__ = ["JobRestarts"]

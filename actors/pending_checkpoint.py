@@ -38,6 +38,8 @@ class PendingCheckpoint:
         base: address to which the paths of its files are relative; "": there are no files.
         enumerators: operator id -> state of the operator's enumerator.
         hook_data: properties that hold what the master hooks gave.
+        publishing: its metadata is being written.
+        in_doubt: nobody knows whether that was done.
     """
 
     checkpoint_id: int
@@ -48,6 +50,7 @@ class PendingCheckpoint:
     enumerators: Mapping[str, bytes] = field(default_factory=dict)
     hook_data: Mapping[str, str] = field(default_factory=dict)
     publishing: bool = False
+    in_doubt: bool = False
     manifest: CheckpointManifest | None = None
     _given: dict[TaskAddress, Mapping[str, StoredSnapshot]] = field(default_factory=dict)
     _over: set[tuple[str, int]] = field(default_factory=set)

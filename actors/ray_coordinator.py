@@ -29,7 +29,6 @@ from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
 from .acceptance import Appointment, TaskSubmissionError, without_code
-from .checkpoint_files import discard, publish
 from .commands import (
     Answer,
     AnswerRescale,
@@ -66,7 +65,7 @@ from .ray_metrics import PrometheusReports
 from .ray_resources import cluster_has
 from .ray_spills import may_spill, remove_spills_of
 from .ray_task import Surroundings
-from .recovery_path import start_of, storage_options
+from .recovery_path import begin, storage_options
 from .reports import read_reports
 from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
@@ -134,8 +133,9 @@ class Coordinator:
         self._settings = JobSettings.of(graph.configuration)
         self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
-        start = start_of(graph.configuration)
-        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=start)
+        beginning = begin(graph, lambda: self._leader_id, self._open_storage)
+        self._files = beginning.files
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
         self._blueprint = actor_class(max(tenants(graph).values()))
@@ -291,9 +291,9 @@ class Coordinator:
     def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """In order, beside the decisions: a slow storage holds up no heartbeat."""
         if isinstance(command, PublishCheckpoint):
-            self._storage_work.submit(lambda: self._events.put(publish(command, self._open_storage)))
+            self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
         else:
-            self._storage_work.submit(discard, command, self._open_storage)
+            self._storage_work.submit(self._files.discard, command)
 
     def _tick(self, now: float) -> None:
         self._job.job_metrics()

@@ -1,16 +1,30 @@
-"""From the options of a job: the checkpoint it begins with, and how its storages are opened."""
+"""With what a job begins: what an earlier coordinator left of it, or the checkpoint its options name, or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.state.stored_checkpoints import read_manifest
+from rayflink.common.logs import get_logger
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.errors import DamagedFileError, StateError
+from rayflink.state.ledger import Counted, Ledger
+from rayflink.state.manifest import METADATA, checkpoint_folder
+from rayflink.state.manifest_format import decode_manifest
+from rayflink.state.retention import abandoned_files
+from rayflink.state.storage import MissingFileError, Storage
+from rayflink.state.stored_checkpoints import NoCheckpointError, read_manifest
 
+from .checkpoint_files import CheckpointFiles, OpenStorage
+from .checkpoint_settings import CheckpointSettings
+from .commands import DiscardFiles
 from .completed_checkpoints import CompletedCheckpoint
-from .job_checkpoints import JobStart
+from .job_checkpoints import JobStart, takes_checkpoints
+
+log = get_logger(__name__)
 
 _OF_STORES = (
     options.S3_ENDPOINT,
@@ -26,18 +40,100 @@ def storage_options(config: Mapping[str, Any]) -> dict[str, str]:
     return {option.key: str(config[option.key]) for option in _OF_STORES if option.key in config}
 
 
-def start_of(config: Mapping[str, Any]) -> JobStart:
-    """From what a job begins: the checkpoint or savepoint that `execution.state-recovery.path` names, or nothing.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a coordinator begins with.
+
+    Args:
+        start: for its `JobMaster`.
+        files: of its checkpoints.
+        recovered: it goes on with what another coordinator of the job has begun.
+        damaged: checkpoints that counted and cannot be read, newest first.
+    """
+
+    start: JobStart
+    files: CheckpointFiles
+    recovered: bool = False
+    damaged: tuple[str, ...] = ()
+
+
+def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage) -> Beginning:
+    """Become the coordinator of a job: its only one, where its checkpoints have files.
+
+    Args:
+        new_id: gives 32 hex digits nobody else has.
 
     Raises:
-        NoCheckpointError: there is none at that path.
-        StorageError, DamagedFileError, VersionMismatch: it cannot be read.
+        NoCheckpointError: there is none where `execution.state-recovery.path` says, or all that counted are damaged.
+        LedgerEnded, Fenced: the job has ended, or another coordinator has come.
+        StorageError, DamagedFileError, VersionMismatch: what is there cannot be read.
     """
+    settings = CheckpointSettings.of(graph.configuration)
+    base = settings.base(graph.id)
+    if not base or not takes_checkpoints(graph):
+        return Beginning(JobStart(completed=_named(graph.configuration)), CheckpointFiles(open_storage, base))
+    storage = open_storage(base)
+    ledger = Ledger.claim(storage, new_id(), settings.retained)
+    files = CheckpointFiles(open_storage, base, ledger)
+    recovered = ledger.epoch > 1
+    if not ledger.checkpoints:
+        start = JobStart(ledger.epoch, _named(graph.configuration), ledger.next_number)
+        return Beginning(start, files, recovered)
+    read, damaged = _counted(ledger, base, open_storage)
+    if not read:
+        found = "; ".join(damaged)
+        remedy = "start a new job from a savepoint, or from a copy of a checkpoint, with -s"
+        raise NoCheckpointError(base, f"none that can be read of those that count: {found}", remedy)
+    _sweep(storage, ledger, read, files, base)
+    kept = tuple(read[: settings.retained])
+    return Beginning(JobStart(ledger.epoch, kept, ledger.next_number), files, recovered, damaged)
+
+
+def _named(config: Mapping[str, Any]) -> tuple[CompletedCheckpoint, ...]:
+    """The checkpoint or savepoint that `execution.state-recovery.path` names, if any."""
     path = Configuration.from_dict(config).get(options.RESTORE_PATH)
     if not path:
-        return JobStart()
+        return ()
     found = read_manifest(path, storage_options(config))
-    return JobStart(completed=(CompletedCheckpoint(found.base, found.manifest, is_owned=False),))
+    return (CompletedCheckpoint(found.base, found.manifest, is_owned=False),)
 
 
-__all__ = ["start_of", "storage_options"]
+def _counted(ledger: Ledger, base: str, open_storage: OpenStorage) -> tuple[list[CompletedCheckpoint], tuple[str, ...]]:
+    """The checkpoints that count and can be read, and what is wrong with the others; newest first."""
+    read, damaged = [], []
+    for counted in reversed(ledger.checkpoints):
+        try:
+            read.append(_read(counted, base, open_storage))
+        except (DamagedFileError, MissingFileError) as error:
+            if not read:  # older ones are missing when they were subsumed
+                damaged.append(str(error))
+                log.error("checkpoint %d is left out, an older one is looked for: %s", counted.checkpoint_id, error)
+    return read, tuple(damaged)
+
+
+def _read(counted: Counted, base: str, open_storage: OpenStorage) -> CompletedCheckpoint:
+    is_own = counted.path == checkpoint_folder(counted.checkpoint_id)
+    where, path = (base, f"{counted.path}/{METADATA}") if is_own else (counted.path, METADATA)
+    manifest = decode_manifest(open_storage(where).read(path), f"{where}/{path}")
+    return CompletedCheckpoint(where, manifest, is_owned=is_own)
+
+
+def _sweep(
+    storage: Storage, ledger: Ledger, read: list[CompletedCheckpoint], files: CheckpointFiles, base: str
+) -> None:
+    """Delete what the coordinator before was writing when it was lost.
+
+    What is listed while nobody has come behind this leader is not of one that comes behind it.
+    """
+    try:
+        paths = storage.list()
+        ledger.check()
+    except StateError as error:
+        log.warning("files of an earlier coordinator may be left behind: %s", error)
+        return
+    abandoned = abandoned_files(paths, [one.manifest for one in read if one.is_owned])
+    if abandoned:
+        files.discard(DiscardFiles(base, abandoned))
+
+
+__all__ = ["Beginning", "begin", "storage_options"]

@@ -44,12 +44,12 @@ class Fenced(StateError):
 class LedgerEnded(StateError):
     """A job whose checkpoints are gone was to go on."""
 
-    def __init__(self, url: str, status: str) -> None:
-        super().__init__(url, status)
-        self.url, self.status = url, status
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
 
     def __str__(self) -> str:
-        return f"the job with the checkpoints in {self.url} has ended ({self.status}): submit it as a new job"
+        return f"the job with the checkpoints in {self.url} has ended, and they are deleted: submit it as a new job"
 
 
 class Counted(NamedTuple):
@@ -74,7 +74,6 @@ class Entry:
         leader: 32 hex digits, its own: no two coordinators write the same bytes.
         next_number: of the checkpoints this leader triggers; it may use `NUMBERS` from here on.
         checkpoints: that count, from the oldest to the newest; older ones may be deleted already.
-        status: of a job that has ended; else "".
     """
 
     kind: EntryKind
@@ -82,7 +81,6 @@ class Entry:
     leader: str
     next_number: int
     checkpoints: tuple[Counted, ...] = ()
-    status: str = ""
 
     def encoded(self) -> bytes:
         """As a file: a line of JSON, and the CRC-32 of it."""
@@ -187,7 +185,7 @@ class Ledger:
             found = newest_entry(storage)
             position, before = found or (0, Entry("leader", 0, "", 1 - NUMBERS))
             if before.kind == "ended":
-                raise LedgerEnded(storage.url, before.status)
+                raise LedgerEnded(storage.url)
             entry = Entry("leader", before.epoch + 1, leader, before.next_number + NUMBERS, before.checkpoints)
             ledger = cls(storage, retained, position, replace(before, leader=leader))
             if ledger._put(entry):
@@ -232,13 +230,13 @@ class Ledger:
         """
         self._append("numbers", next_number=number)
 
-    def end(self, status: str) -> None:
+    def end(self) -> None:
         """The job has ended, and its checkpoints are about to be deleted; nobody leads it after this.
 
         Raises:
             Fenced: somebody else leads: nothing may be deleted.
         """
-        self._append("ended", checkpoints=(), status=status)
+        self._append("ended", checkpoints=())
 
     def check(self) -> None:
         """Find out whether this is still the leader.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rayflink.actors.checkpoint_files import discard, publish
+from rayflink.actors.checkpoint_files import CheckpointFiles
 from rayflink.actors.commands import (
     AnswerRescale,
     CheckpointPublished,
@@ -92,6 +92,7 @@ class SimulatedCluster(InProcessCluster):
         super().__init__(graph, clock, lambda ms: None, self._cached, self._id)
         self.clock: ManualClock = clock
         self.open_storage = self.disk.storage
+        self.files = CheckpointFiles(self.open_storage)
         self._waiting_faults = list(faults)
         self._calls: list[Call] = []
         self._returns: list[tuple[TaskAddress, TaskAddress]] = []
@@ -259,9 +260,9 @@ class SimulatedCluster(InProcessCluster):
         _, command = self._file_work[epoch].popleft()
         if isinstance(command, DiscardFiles):
             self._tell_story("discard", f"of coordinator {epoch}", f"{command.base} {command.folder} {command.paths}")
-            discard(command, self.open_storage)
+            self.files.discard(command)
             return
-        answer = publish(command, self.open_storage)
+        answer = self.files.publish(command)
         self._tell_story("publish", f"of coordinator {epoch}", f"{command.path} {type(answer).__name__}")
         self._acting = epoch
         self.post(answer)
@@ -463,11 +464,7 @@ class SimulatedCluster(InProcessCluster):
         for _, command in self._file_work.pop(epoch, ()):
             if self.draw.random() < 0.5:
                 break
-            _ = (
-                publish(command, self.open_storage)
-                if isinstance(command, PublishCheckpoint)
-                else discard(command, self.open_storage)
-            )
+            _ = self.files.publish(command) if isinstance(command, PublishCheckpoint) else self.files.discard(command)
 
     def _take_over(self) -> None:
         """A new coordinator begins from what is in the storage."""

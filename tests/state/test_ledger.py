@@ -76,7 +76,7 @@ def test_who_slept_until_the_whole_job_was_gone_is_fenced():
     storage = MemoryStorage()
     first = Ledger.claim(storage, A, retained=1)
     second = Ledger.claim(storage, B, retained=1)
-    second.end("FINISHED")
+    second.end()
     second.forget()
     assert storage.list() == []
     with pytest.raises(Fenced, match="its entry 1 of the ledger was deleted"):
@@ -85,8 +85,8 @@ def test_who_slept_until_the_whole_job_was_gone_is_fenced():
 
 def test_nobody_leads_a_job_that_has_ended():
     storage = MemoryStorage()
-    Ledger.claim(storage, A, retained=1).end("CANCELED")
-    with pytest.raises(LedgerEnded, match=r"has ended \(CANCELED\): submit it as a new job"):
+    Ledger.claim(storage, A, retained=1).end()
+    with pytest.raises(LedgerEnded, match="has ended, and they are deleted: submit it as a new job"):
         Ledger.claim(storage, B, retained=1)
 
 

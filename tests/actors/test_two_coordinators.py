@@ -1,0 +1,247 @@
+"""Two coordinators of one job: what the shell tells the decider, and what it writes and deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rayflink.actors.checkpoint_failures import FailJob
+from rayflink.actors.checkpoint_files import CheckpointFiles
+from rayflink.actors.commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.messages import CheckpointAborted
+from rayflink.actors.recovery_path import begin
+from rayflink.actors.states import JobStatus
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.clock import SystemClock
+from rayflink.state.errors import DamagedFileError
+from rayflink.state.ledger import NUMBERS, Ledger, LedgerEnded
+from rayflink.state.manifest import CheckpointManifest, metadata_path
+from rayflink.state.memory_storage import MemoryStorage
+from rayflink.state.storage import Storage, StorageError
+from rayflink.state.storages import open_storage
+from rayflink.state.stored_checkpoints import NoCheckpointError
+from tests.actors.checkpointed_job import Checkpoints
+
+A, B = "a" * 32, "b" * 32
+
+
+def manifest(number: int, epoch: int = 1) -> CheckpointManifest:
+    return CheckpointManifest("checkpoint", number, epoch, "0" * 32, "job", 1, 2, False, ())
+
+
+def wanted(number: int, base: str = "base", epoch: int = 1) -> PublishCheckpoint:
+    return PublishCheckpoint(number, base, metadata_path(number), manifest(number, epoch))
+
+
+class Lossy(MemoryStorage):
+    """Loses the answers of writes below a path, which do arrive or not; then nothing can be read there for once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.below = self.arrives = None
+        self.deaf = False
+
+    def lose(self, below: str, arrives: bool) -> None:
+        self.below, self.arrives = below, arrives
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        if self.below is None or not path.startswith(self.below):
+            return super().put_if_absent(path, data)
+        if self.arrives:
+            super().put_if_absent(path, data)
+        self.below, self.deaf = None, True
+        raise StorageError("write", self.url, "no answer")
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if self.deaf:
+            self.deaf = False
+            raise StorageError("read", self.url, "no answer")
+        return super().read(path, offset, length)
+
+
+def files_of(storage: Storage, leader: str) -> CheckpointFiles:
+    return CheckpointFiles(lambda url: storage, "base", Ledger.claim(storage, leader, retained=1))
+
+
+def test_who_is_not_the_leader_publishes_nothing_and_leaves_nothing():
+    storage = MemoryStorage()
+    first = files_of(storage, A)
+    assert first.publish(wanted(1)) == CheckpointPublished(1)
+    second = files_of(storage, B)
+    told = first.publish(wanted(2))
+    assert isinstance(told, CheckpointNotPublished)
+    assert told.exists and "epoch 2 has begun" in told.reason
+    assert storage.list("chk-2") == []
+    assert second.publish(wanted(NUMBERS + 2, epoch=2)) == CheckpointPublished(NUMBERS + 2)
+
+
+def test_a_savepoint_of_who_is_not_the_leader_is_none():
+    storage = MemoryStorage()
+    first = files_of(storage, A)
+    files_of(storage, B)
+    told = first.publish(PublishCheckpoint(1, "elsewhere", "_metadata", manifest(1), counts=False))
+    assert isinstance(told, CheckpointNotPublished) and told.exists
+    assert "_metadata" not in storage.list()
+
+
+def test_who_is_not_the_leader_deletes_no_checkpoint():
+    storage = MemoryStorage()
+    first = files_of(storage, A)
+    second = files_of(storage, B)
+    second.publish(wanted(NUMBERS + 1, epoch=2))
+    before = storage.read(metadata_path(NUMBERS + 1))
+    assert first.discard(DiscardFiles("base", (), "")) == 1  # its job has been cancelled
+    assert first.discard(DiscardFiles("base", (), f"chk-{NUMBERS + 1}")) == 1
+    assert storage.read(metadata_path(NUMBERS + 1)) == before
+    assert Ledger.claim(storage, A, 1).epoch == 3
+
+
+def test_the_last_coordinator_leaves_nothing():
+    storage = MemoryStorage()
+    files = files_of(storage, A)
+    files.publish(wanted(1))
+    assert files.discard(DiscardFiles("base", (), "")) == 0
+    assert storage.list() == []
+
+
+def test_numbers_are_reserved_before_their_files_are_written():
+    storage = MemoryStorage()
+    files = files_of(storage, A)
+    assert files.publish(wanted(5 * NUMBERS)) == CheckpointPublished(5 * NUMBERS)
+    assert Ledger.claim(storage, B, 1).next_number > 5 * NUMBERS
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_where_the_answer_was_lost_the_checkpoint_failed_and_its_files_stay(arrives: bool):
+    storage = Lossy()
+    files = files_of(storage, A)
+    storage.lose("ledger", arrives)
+    told = files.publish(wanted(1))
+    assert told == CheckpointNotPublished(1, told.reason, in_doubt=True)
+    assert storage.list("chk-1") == ["chk-1/_metadata"]
+    assert files.publish(wanted(2)) == CheckpointPublished(2)
+    assert 2 in [one.checkpoint_id for one in Ledger.claim(storage, B, 1).checkpoints]
+
+
+def test_a_checkpoint_in_doubt_counts_as_failed_and_is_not_deleted():
+    job = Checkpoints().run()
+    job.at(100)
+    job.ack_all(1)
+    commands = job.it.not_published(1, "no answer", 120, in_doubt=True)
+    assert [c for c in commands if isinstance(c, DiscardFiles)] == []
+    assert CheckpointAborted(1) in [getattr(c, "message", None) for c in commands]
+    assert job.it.latest is None
+
+
+def test_a_fenced_job_does_not_start_again():
+    job = Checkpoints().run()
+    job.at(100)
+    job.ack_all(1)
+    (failed,) = [c for c in job.it.not_published(1, "epoch 2", 120, exists=True) if isinstance(c, FailJob)]
+    assert failed.is_final
+
+
+# a job and its successor
+
+
+def graph_of(folder: str, retained: int = 2) -> JobGraph:
+    env = StreamExecutionEnvironment(
+        {
+            "execution.checkpointing.dir": folder,
+            "execution.checkpointing.interval": "50 ms",
+            "execution.checkpointing.num-retained": retained,
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 1000,
+            "restart-strategy.fixed-delay.delay": "0 ms",
+        }
+    )
+    env.from_sequence(1, 200).key_by(lambda number: number % 3).sum(0).add_sink(lambda number: None)
+    return env.get_job_graph()
+
+
+@pytest.mark.slow
+def test_a_zombie_ends_with_a_clear_error_when_its_successor_has_begun(tmp_path: Path):
+    graph = graph_of(str(tmp_path))
+    zombie = InProcessCluster(graph, SystemClock(), lambda ms: None)
+    successor = begin(graph, lambda: B, open_storage)
+    assert successor.start.epoch == 2 and successor.recovered
+    result = zombie.run()
+    assert result.status is JobStatus.FAILED
+    assert result.failure is not None
+    assert result.failure.kind == "Fenced"
+    assert "epoch 2 has begun" in result.failure.message
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["000000002"]
+
+
+@pytest.mark.slow
+def test_a_job_that_has_ended_leaves_nothing(tmp_path: Path):
+    graph = graph_of(str(tmp_path))
+    assert InProcessCluster(graph, SystemClock(), lambda ms: None).run().status is JobStatus.FINISHED
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def with_checkpoints(*numbers: int) -> tuple[JobGraph, MemoryStorage]:
+    """What a coordinator leaves that was killed."""
+    graph, storage = graph_of("memory://c"), MemoryStorage()
+    files = CheckpointFiles(lambda url: storage, f"memory://c/{graph.id}", Ledger.claim(storage, A, retained=2))
+    for number in numbers:
+        files.publish(wanted(number, f"memory://c/{graph.id}"))
+    return graph, storage
+
+
+def damage(storage: MemoryStorage, path: str) -> None:
+    data = bytearray(storage.read(path))
+    data[len(data) // 2] ^= 1
+    storage.delete(path)
+    storage.put_if_absent(path, bytes(data))
+
+
+def test_a_successor_begins_with_the_newest_checkpoints_that_count():
+    graph, storage = with_checkpoints(1, 2, 3, 4)
+    storage.put_if_absent("chk-5/_metadata", storage.read("chk-4/_metadata"))  # published, but it does not count
+    begun = begin(graph, lambda: B, lambda url: storage)
+    assert [one.checkpoint_id for one in begun.start.completed] == [4, 3]
+    assert (begun.start.epoch, begun.start.next_number) == (2, 5 + NUMBERS)
+    assert begun.damaged == ()
+
+
+def test_a_damaged_checkpoint_is_left_out_and_an_older_one_is_taken():
+    graph, storage = with_checkpoints(1, 2, 3)
+    damage(storage, "chk-3/_metadata")
+    begun = begin(graph, lambda: B, lambda url: storage)
+    assert [one.checkpoint_id for one in begun.start.completed] == [2, 1]
+    assert len(begun.damaged) == 1 and "chk-3/_metadata is damaged" in begun.damaged[0]
+
+
+def test_where_no_checkpoint_can_be_read_the_job_does_not_begin_from_nothing():
+    graph, storage = with_checkpoints(1, 2)
+    for number in (1, 2):
+        damage(storage, f"chk-{number}/_metadata")
+    with pytest.raises(NoCheckpointError, match="none that can be read of those that count"):
+        begin(graph, lambda: B, lambda url: storage)
+
+
+def test_a_damaged_ledger_is_an_error():
+    graph, storage = with_checkpoints(1)
+    damage(storage, storage.list("ledger")[-1])
+    with pytest.raises(DamagedFileError, match="ledger"):
+        begin(graph, lambda: B, lambda url: storage)
+
+
+def test_a_job_that_was_about_to_be_deleted_is_not_begun_again():
+    graph, storage = graph_of("memory://c"), MemoryStorage()
+    Ledger.claim(storage, A, 1).end()
+    with pytest.raises(LedgerEnded):
+        begin(graph, lambda: B, lambda url: storage)
+
+
+def test_a_successor_deletes_what_was_being_written():
+    graph, storage = with_checkpoints(1)
+    for path in ("chk-2/4f", "shared/5a", "notes.txt"):
+        storage.put_if_absent(path, b"half")
+    begin(graph, lambda: B, lambda url: storage)
+    assert storage.list() == ["chk-1/_metadata", "ledger/000000003", "notes.txt"]
