@@ -417,14 +417,12 @@ class JobMaster:
             assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
         except (Exception, SystemExit) as error:
             failure = enumerator_failed(execution.vertex.head, error)
-            return self._fail(execution, failure, now_ms)
+            return self._fail(execution, failure, now_ms, everything=True)  # it may have lost splits
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
         return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
 
     def _aligned(self, execution: Execution, event: WatermarkReported) -> list[Command]:
-        for other in self.executions.values():
-            if other.state.is_terminal:
-                self._watermark_groups.left(other.attempt)
+        self._watermark_groups.keep({e.attempt for e in self.attempts.live})
         given = (event.attempt, event.operator_id, event.alignment, event.watermark)
         allowed = self._watermark_groups.reported(*given)
         if execution.state is ExecutionState.CANCELING or event.watermark == MAX_TIMESTAMP:
@@ -433,14 +431,16 @@ class JobMaster:
 
     # the end
 
-    def _fail(self, failed: Execution | None, failure: TaskFailure, now_ms: int) -> list[Command]:
-        """An attempt failed, or the job as a whole: what is to run again does, or everything ends."""
+    def _fail(
+        self, failed: Execution | None, failure: TaskFailure, now_ms: int, everything: bool = False
+    ) -> list[Command]:
+        """An attempt failed, or the job as a whole: its region, or everything, runs again, or the job ends."""
         task, subtask = ("coordinator", 0) if failed is None else (failed.name, failed.subtask)
         if self.status in (JobStatus.RUNNING, JobStatus.RESTARTING):
             if failed is not None and failed.state is ExecutionState.CANCELED:  # it ends because of another failure
                 self._remember(task, failure, now_ms)
                 return self._settle(now_ms)
-            if self._restarts.failed(failed, now_ms):
+            if self._restarts.failed(None if everything else failed, now_ms):
                 self._remember(task, failure, now_ms)
                 return self._prepare_restart(now_ms)
             if self._restarts.refusal:

@@ -5,6 +5,8 @@ Source: apache/flink SourceCoordinator, FLIP-182.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rayflink.common.batches import MAX_TIMESTAMP
 from rayflink.common.watermarks import WatermarkAlignment
 
@@ -30,8 +32,8 @@ class WatermarkGroups:
         slowest = min((mark for mark in group.values() if mark is not None), default=MAX_TIMESTAMP)
         return min(slowest + alignment.max_drift_ms, MAX_TIMESTAMP)
 
-    def left(self, attempt: TaskAddress) -> None:
-        """An attempt has ended, however it did."""
+    def keep(self, live: Collection[TaskAddress]) -> None:
+        """All other attempts have ended, however they did, or were followed by others."""
         for group in self._groups.values():
-            for member in [member for member in group if member[0] == attempt]:
+            for member in [member for member in group if member[0] not in live]:
                 del group[member]

@@ -38,7 +38,7 @@ def test_who_is_idle_or_has_ended_or_is_gone_holds_nobody_back() -> None:
         groups.reported(attempt, "op", G, mark)
     assert groups.reported(A, "op", G, None) == 70
     assert groups.reported(B, "op", G, MAX_TIMESTAMP) == 80
-    groups.left(C)
+    groups.keep({A, B})
     assert groups.reported(A, "op", G, None) == MAX_TIMESTAMP
     assert groups.reported(A, "op", G, 40) == 90
 

@@ -11,7 +11,7 @@ from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ProcessFunction, StreamExecutionEnvironment
-from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, rec, simulate
+from rayflink.testing import ROUGH_NETWORK, KillTask, Pause, ScriptedSource, rec, simulate
 
 SILENCE_MS = 20_000
 ALIGNED = (
@@ -54,3 +54,13 @@ def test_one_that_is_idle_or_has_ended_or_has_no_split_holds_nobody_back(seed: i
     silent = [rec("x", 0), Pause(SILENCE_MS)]
     assert last_read_ms(silent, ALIGNED.with_idleness(Duration.of_seconds(1)), seed) < 8_000
     assert last_read_ms([rec("x", 0)], ALIGNED, seed, parallelism=2) < 8_000
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_attempts_that_others_have_followed_hold_nobody_back(seed: int) -> None:
+    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
+    env = StreamExecutionEnvironment.get_execution_environment(restarts)
+    script = [item for n in range(20) for item in (rec(n, 10 * n), Pause(50))]
+    one, other = (env.from_source(ScriptedSource(script), ALIGNED, name) for name in ("one", "other"))
+    one.union(other).sink_to(CollectSink())
+    assert len(simulate(env.get_job_graph(), seed, [KillTask("one", at=300)]).collected()) == 40
