@@ -11,6 +11,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 from rayflink.common.logs import spoken_by
@@ -48,6 +49,7 @@ from .messages import ToCoordinator, ToTask
 from .progress import Progress
 from .recovery_path import begin, storage_options
 from .slot_memory import SlotMemory
+from .snapshot_storage import copies_folder
 from .task import StreamTask
 from .wiring import spill_folder
 
@@ -83,6 +85,7 @@ class InProcessCluster:
         self.job = self.make_job(graph, new_id, cached_files or {})
         self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
         self._requests: set[str] = set()
+        self._copies: set[Path] = set()
         self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
@@ -250,6 +253,7 @@ class InProcessCluster:
                     task = self.make_task(command)
                 self.memory.report_in(task.metrics.group.group)
                 self.tasks[command.deployment.attempt] = task
+                self._copies.add(copies_folder(command.deployment))
                 deployed.append(task)
             elif isinstance(command, SendToTask):
                 self.tell(command.attempt, command.message)
@@ -276,6 +280,8 @@ class InProcessCluster:
         """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""
         for attempt in list(self.tasks):
             self._drop(attempt)
+        for folder in self._copies:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""

@@ -63,7 +63,7 @@ from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, To
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
 from .ray_resources import cluster_has
-from .ray_spills import may_spill, remove_spills_of
+from .ray_spills import leaves_copies, may_spill, remove_spills_of
 from .ray_task import Surroundings
 from .recovery_path import begin, storage_options
 from .reports import read_reports
@@ -458,7 +458,7 @@ class Coordinator:
         self._actors.clear()
         left = remove_spills_of(
             {
-                node: [one for one in deployments if one.attempt not in self._ended_well]
+                node: [one for one in deployments if one.attempt not in self._ended_well or leaves_copies(one)]
                 for node, deployments in self._spilling.items()
             }
         )

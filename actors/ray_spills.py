@@ -14,6 +14,7 @@ from rayflink.graph.partitioners import Forward
 
 from .exchange.spilled import remove_spills
 from .messages import TaskDeployment
+from .snapshot_storage import copies_folder, local_copies
 from .wiring import spill_folder
 
 REMOVAL_S = 5.0
@@ -24,6 +25,11 @@ def may_spill(deployment: TaskDeployment) -> bool:
     """Whether a task may leave files behind when it is killed: of blocking partitions, sorts and keyed state."""
     keyed = any(selector is not None for node in deployment.operators for selector in node.key_selectors)
     return keyed or any(output.blocking for output in deployment.outputs)
+
+
+def leaves_copies(deployment: TaskDeployment) -> bool:
+    """Whether a task leaves copies of its checkpoints on its node, however it ends."""
+    return local_copies(deployment) is not None
 
 
 def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[str]:
@@ -50,7 +56,7 @@ def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[s
 
 
 def _remove_here(deployments: Sequence[TaskDeployment]) -> list[str]:
-    folders = map(spill_folder, deployments)
+    folders = {*map(spill_folder, deployments), *map(copies_folder, deployments)}
     return [str(folder) for folder in folders if not remove_spills(folder, REMOVAL_S / 2)]
 
 

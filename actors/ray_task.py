@@ -379,6 +379,9 @@ class RayTask:
             if progress is Progress.DONE:
                 return
             self._heed_lost_reports()
+            if self._lost_call is not None and task.state in (ExecutionState.CANCELED, ExecutionState.FAILED):
+                task.metrics.close()  # a peer is dead, and nobody waits for what is left to say
+                return
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
                 raise self._lost_call[1]
             self._premises.collect(now)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rayflink.common import options
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.state.local_copies import LocalCopies
 from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
 from rayflink.state.snapshots import Blob, InlineSnapshots, OperatorSnapshot, SnapshotReader, loaded
 from rayflink.state.storages import open_storage
 
 from .facilities import Facilities
 from .messages import TaskDeployment
-from .snapshot_writing import FinishedWriter
+from .snapshot_writing import FinishedWriter, SnapshotWriting, SnapshotWritten
+from .wiring import spill_folder
 
 
 class InMessages(InlineSnapshots):
@@ -61,7 +65,29 @@ class InMessages(InlineSnapshots):
         return ()
 
 
-def snapshot_writer(deployment: TaskDeployment, lent: Facilities, barrier: CheckpointBarrier) -> FinishedWriter:
+def snapshot_writing(
+    deployment: TaskDeployment, lent: Facilities, clock: Any, mail: Callable[[SnapshotWritten], None]
+) -> SnapshotWriting:
+    """What writes the snapshots of a task to where the job has its checkpoints."""
+    copies = local_copies(deployment)
+    return SnapshotWriting(lent, clock, partial(snapshot_writer, deployment, lent, copies), mail, copies)
+
+
+def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
+    """What stays on this node of the task's checkpoints; None where nothing shall."""
+    if not deployment.checkpoint_base or not Configuration.from_dict(deployment.config).get(options.LOCAL_RECOVERY):
+        return None
+    return LocalCopies(copies_folder(deployment) / f"{deployment.vertex_id}-{deployment.subtask}")
+
+
+def copies_folder(deployment: TaskDeployment) -> Path:
+    """Where a node has the copies of all tasks of the job that have their state on one disk; goes with the job."""
+    return spill_folder(deployment).parent / f"rayflink-copies-{deployment.job_id}"
+
+
+def snapshot_writer(
+    deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None, barrier: CheckpointBarrier
+) -> FinishedWriter:
     """Of the parts of a checkpoint or savepoint."""
     get, number = Configuration.from_dict(deployment.config).get, barrier.checkpoint_id
     base = barrier.savepoint or deployment.checkpoint_base
@@ -70,10 +96,12 @@ def snapshot_writer(deployment: TaskDeployment, lent: Facilities, barrier: Check
     inline = get(options.CHECKPOINT_INLINE_THRESHOLD).bytes
     make = SnapshotPlace.of_savepoint if barrier.savepoint else SnapshotPlace.of_checkpoint
     storage = (lent.open_storage or open_storage)(base)
-    return SnapshotFileWriter(storage, make(number, inline), lent.uploads, lent.new_name)
+    return SnapshotFileWriter(storage, make(number, inline), lent.uploads, lent.new_name, copies)
 
 
-def restored_snapshots(deployment: TaskDeployment, lent: Facilities) -> Mapping[str, tuple[OperatorSnapshot, ...]]:
+def restored_snapshots(
+    deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None
+) -> Mapping[str, tuple[OperatorSnapshot, ...]]:
     """Operator id -> what it starts from.
 
     Raises:
@@ -82,8 +110,9 @@ def restored_snapshots(deployment: TaskDeployment, lent: Facilities) -> Mapping[
     reader: SnapshotReader = InlineSnapshots()
     is_ours = deployment.restore_base == deployment.checkpoint_base
     if deployment.restore_base:
-        reader = SnapshotFileReader((lent.open_storage or open_storage)(deployment.restore_base))
+        storage = (lent.open_storage or open_storage)(deployment.restore_base)
+        reader = SnapshotFileReader(storage, copies if is_ours else None)
     return {name: tuple(loaded(part, reader, is_ours) for part in parts) for name, parts in deployment.restore.items()}
 
 
-__all__ = ["InMessages", "restored_snapshots", "snapshot_writer"]
+__all__ = ["InMessages", "copies_folder", "local_copies", "restored_snapshots", "snapshot_writer", "snapshot_writing"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -10,7 +10,8 @@ from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.errors import described
 from rayflink.common.logs import get_logger
 from rayflink.state.errors import RayflinkError
-from rayflink.state.snapshots import OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
+from rayflink.state.local_copies import LocalCopies
+from rayflink.state.snapshots import FileSlice, OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
 
 from .checkpoint_statistics import CheckpointMetrics
 from .facilities import Facilities
@@ -53,6 +54,7 @@ class SnapshotWriting:
         clock: `now_ms()` and `monotonic()`.
         make_writer: where the parts of a checkpoint go.
         mail: takes a `SnapshotWritten`; called by any thread.
+        copies: what stays on this node of what is written; None: nothing.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class SnapshotWriting:
         clock: Any,
         make_writer: Callable[[CheckpointBarrier], FinishedWriter],
         mail: Callable[[SnapshotWritten], None],
+        copies: LocalCopies | None = None,
     ) -> None:
+        self.copies = copies
         self.clock = clock
         self._lent, self._make_writer, self._mail = lent, make_writer, mail
         self._aborted: set[int] = set()
@@ -84,8 +88,15 @@ class SnapshotWriting:
         else:
             self._lent.background(write)
 
+    def complete(self, checkpoint_id: int) -> None:
+        """That checkpoint is durable."""
+        if self.copies is not None:
+            self.copies.complete(checkpoint_id)
+
     def give_up(self, checkpoint_id: int) -> None:
         """Nobody wants that snapshot any more."""
+        if self.copies is not None:
+            self.copies.aborted(checkpoint_id)
         if checkpoint_id in self._under_way:
             self._aborted.add(checkpoint_id)
 
@@ -115,6 +126,8 @@ class SnapshotWriting:
                 for operator_id, snapshot in captured.items():
                     if not self._is_given_up(number):
                         snapshots[operator_id] = stored(snapshot, writer)
+                if self.copies is not None:
+                    self.copies.refers(number, _files(snapshots.values()))
                 writer.finish()
                 size = writer.bytes_written
                 if self._is_given_up(number):
@@ -135,6 +148,12 @@ class SnapshotWriting:
         whole = sum(snapshot.size_bytes for snapshot in snapshots.values())
         measured = replace(metrics, async_ms=took, state_bytes=whole, written_bytes=size)
         return SnapshotWritten(number, {} if failure else snapshots, measured, failure)
+
+
+def _files(snapshots: Iterable[StoredSnapshot]) -> Iterable[str]:
+    databases = (database for snapshot in snapshots for database in snapshot.databases)
+    blobs = (blob for database in databases for blob in database.files.values())
+    return (blob.path for blob in blobs if isinstance(blob, FileSlice))
 
 
 def _abort(writer: FinishedWriter) -> None:

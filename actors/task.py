@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from functools import partial
 from typing import Any
 
 from rayflink.common.batches import (
@@ -60,8 +59,8 @@ from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
-from .snapshot_storage import restored_snapshots, snapshot_writer
-from .snapshot_writing import SnapshotWriting, SnapshotWritten
+from .snapshot_storage import restored_snapshots, snapshot_writing
+from .snapshot_writing import SnapshotWritten
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
 from .task_checkpoints import TaskCheckpoints
@@ -113,9 +112,9 @@ class StreamTask:
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._outputs_full, settings)
         self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
-        writing = SnapshotWriting(lent, clock, partial(snapshot_writer, deployment, lent), self.mail)
+        self._writing = snapshot_writing(deployment, lent, clock, self.mail)
         self._checkpoints = TaskCheckpoints(
-            deployment, self._chain, self._gate, self._writers, self._reports.append, writing
+            deployment, self._chain, self._gate, self._writers, self._reports.append, self._writing
         )
         self._supersteps = SuperstepAligner(len(self._gate.channels))
         self._in_supersteps = settings.in_batches
@@ -155,7 +154,7 @@ class StreamTask:
         self._become(ExecutionState.DEPLOYING)
         try:
             assign_buffers(self.deployment, self._writers, self._gate)
-            self._life.open(self._context_of, restored_snapshots(self.deployment, self._lent))
+            self._life.open(self._context_of, restored_snapshots(self.deployment, self._lent, self._writing.copies))
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)
             if self._cancel_waits():

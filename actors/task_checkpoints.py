@@ -145,6 +145,7 @@ class TaskCheckpoints:
 
     def complete(self, checkpoint_id: int) -> None:
         """The checkpoint is durable: every operator is told."""
+        self._writing.complete(checkpoint_id)
         for link in self._chain.links:
             link.operator.notify_checkpoint_complete(checkpoint_id)
         self.last.complete(checkpoint_id)

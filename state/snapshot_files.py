@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .errors import DamagedFileError
+from .local_copies import LocalCopies
 from .manifest import SHARED_FOLDER, checkpoint_folder
 from .snapshots import Blob, FileSlice
 from .storage import Storage, StorageError
@@ -68,11 +69,18 @@ class SnapshotFileWriter:
         place: which files they are.
         uploads: most files that are stored at the same time; 0: each by the calling thread, before the call returns.
         new_name: gives a file name that nobody else chooses.
+        copies: keeps shared files on this node as well; None: nothing does.
     """
 
     def __init__(
-        self, storage: Storage, place: SnapshotPlace, uploads: int = 4, new_name: Callable[[], str] = random_name
+        self,
+        storage: Storage,
+        place: SnapshotPlace,
+        uploads: int = 4,
+        new_name: Callable[[], str] = random_name,
+        copies: LocalCopies | None = None,
     ) -> None:
+        self._copies = copies
         self._storage, self._place, self._uploads, self._new_name = storage, place, uploads, new_name
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: set[Future[None]] = set()
@@ -129,6 +137,8 @@ class SnapshotFileWriter:
         folder = self._place.shared_folder if shared else None
         path = self._new_path(self._place.folder if folder is None else folder)
         self._store(path, partial(self._storage.upload, path, local))
+        if shared and self._copies is not None:
+            self._copies.keep(path, local)
         return FileSlice(path, 0, length, checksum)
 
     def finish(self) -> None:
@@ -205,10 +215,11 @@ class SnapshotFileReader:
 
     Args:
         storage: at the base that the names of files begin at.
+        copies: files of it that are on this node; None: none are.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, copies: LocalCopies | None = None) -> None:
+        self._storage, self._copies = storage, copies
         self._next = "", 0
         self._ahead = "", 0, b""
 
@@ -227,6 +238,8 @@ class SnapshotFileReader:
 
     def copy(self, blob: Blob, local: Path) -> None:
         """Write the bytes to a local file that does not exist yet; raises as `read`, and leaves no file then."""
+        if self._copies is not None and isinstance(blob, FileSlice) and self._copies.take(blob, local):
+            return
         try:
             target = local.open("xb")
         except OSError as error:

@@ -217,6 +217,8 @@ TARGET = _option(_E, "execution.target", enum_type(Target), None,
                  "local runs in this process; ray runs on actors of the running cluster, else of a local Ray.")
 RESTORE_PATH = _option(_E, "execution.state-recovery.path", STRING, None,
                        "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",))
+LOCAL_RECOVERY = _option(_E, "execution.state-recovery.from-local", BOOLEAN, False, "Restart from files that stayed "
+                         "on the node of a task, where they did.", ("state.backend.local-recovery",))
 IGNORE_UNCLAIMED_STATE = _option(_E, "execution.state-recovery.ignore-unclaimed-state", BOOLEAN, False,
                                  "Start although the snapshot holds state no operator claims (command line: -n).",
                                  ("execution.savepoint.ignore-unclaimed-state",))
