@@ -58,6 +58,8 @@ from .story import Happening, Story
 
 MOST_MOVES = 200_000
 """Moves after which a run counts as endless."""
+ASK_AGAIN_MS = 10
+"""Virtual time after which a savepoint is asked for again that could not be had."""
 _FOR_EVER = 1 << 62
 
 Move = tuple[Callable[..., None], tuple[Any, ...]]
@@ -112,7 +114,7 @@ class SimulatedCluster(InProcessCluster):
         self._masters: dict[int, JobMaster] = {0: self.job}
         self._zombies: dict[int, int] = {}
         self._epochs: dict[TaskAddress, int] = {}
-        self._asked = self._stop_asked = ""
+        self._asked: dict[StopMode | None, tuple[str, int]] = {}
         self._move = 0
         self._last_report_ms = clock.now_ms()
         self._patience = Patience(clock.now_ms())
@@ -152,7 +154,8 @@ class SimulatedCluster(InProcessCluster):
                 self.story.rescales += not answer.failure
             elif not answer.failure:
                 self.story.savepoints.append(answer.location)
-                self.story.stopped_with = answer.location if asked == self._stop_asked else self.story.stopped_with
+                stopped = any(asked == number for stop, (number, _) in self._asked.items() if stop is not None)
+                self.story.stopped_with = answer.location if stopped else self.story.stopped_with
         return self.result
 
     # the moves there are now
@@ -407,14 +410,15 @@ class SimulatedCluster(InProcessCluster):
 
     def savepoint(self, directory: str, stop: StopMode | None) -> bool:
         """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
-        answer = self.answers.get(self._asked)
+        asked, asked_ms = self._asked.get(stop, ("", 0))
+        answer = self.answers.get(asked)
         if self.result is not None or (answer is not None and not answer.failure):
-            self._asked = ""
             return True
-        if self._epoch in self._masters and (not self._asked or answer is not None):
-            self._asked = self._id()
-            self._stop_asked = self._asked if stop is not None else self._stop_asked
-            self.request(SavepointRequested(self._asked, directory, stop))
+        now = self.clock.now_ms()
+        if self._epoch in self._masters and (not asked or answer is not None) and now >= asked_ms + ASK_AGAIN_MS:
+            number = self._id()
+            self._asked[stop] = (number, now)
+            self.request(SavepointRequested(number, directory, stop))
         return False
 
     def rescale(self, parallelism: Mapping[str, int]) -> bool:
@@ -477,7 +481,7 @@ class SimulatedCluster(InProcessCluster):
         self._tell_story("take over", f"coordinator {self._epoch}", str([c.checkpoint_id for c in start.completed]))
         self.job = self._masters[self._epoch] = JobMaster(graph, self._id, self._cached, self.draw, start)
         self._acting = self._epoch
-        self._asked = ""
+        self._asked.clear()
         self.story.coordinators += 1
         self.start()
 

@@ -67,6 +67,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
     tally, disk, path = Tally(1), SimulatedDisk(), ""
     CommittedSink.forget(name)
     widths = draw.choice(WIDTHS)
+    told: list[str] = []
     try:
         for run, width in enumerate(widths):
             graph = topology.graph(width)
@@ -75,6 +76,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
             plan = [*random_faults(draw.getrandbits(32), graph, MOVES)]
             if run + 1 < len(widths):
                 plan.append(StopWithSavepoint(at=draw.randrange(MOVES // 2)))
+            told.append(f"at parallelism {width}{f' from {path}' if path else ''} with {plan}")
             story = simulate(graph, draw.getrandbits(32), plan if faults is None else [*faults], disk)
             tally.faults.update(type(fault).__name__ for fault in plan)
             tally.checkpoints += len(story.completed)
@@ -94,9 +96,8 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
                 story.told(f"{lost.total()} records are lost and {more.total()} too many: {lost} and {more}")
             )
     except AssertionError as error:
-        raise AssertionError(
-            f"topology {name!r}, seed {seed}, run {run + 1} at parallelism {width}, faults {plan}: {error}"
-        ) from error
+        runs = "\n".join(f"  run {number} {each}" for number, each in enumerate(told, 1))
+        raise AssertionError(f"topology {name!r}, seed {seed}: {error}\nthe runs:\n{runs}") from error
     finally:
         CommittedSink.forget(name)
     return tally

@@ -233,6 +233,23 @@ def timers(env: Environment) -> None:
     delayed.sink_to(CommittedSink("timers")).uid("sink")
 
 
+def countdown(entry: tuple[int, int, int]) -> tuple[int, int, int]:
+    number, left, rounds = entry
+    return number, left - 1, rounds + 1
+
+
+def feedback(env: Environment) -> None:
+    """Each number goes round as often as it says, through an exchange by key."""
+    start = plain(env, 2, 18).map(lambda n: (n, n % 5 + 1, 0)).uid("start").rebalance()
+    loop = start.map(lambda entry: entry).uid("spread").iterate()
+    stepped = loop.key_by(lambda entry: entry[1]).map(countdown).uid("step")
+    loop.close_with(stepped.filter(lambda entry: entry[1] > 0).uid("again"))
+    done = stepped.filter(lambda entry: entry[1] == 0).uid("done")
+    done.map(lambda entry: (entry[0] % KEYS, 1)).uid("count").key_by(lambda pair: pair[0]).sum(1).uid("sum").sink_to(
+        CommittedSink("feedback")
+    ).uid("sink")
+
+
 def two_phases(env: Environment) -> None:
     """Rolling sums into a sink that commits, behind several exchanges."""
     pairs = plain(env, 4, 16).map(lambda n: (n % KEYS, 1)).uid("pairs").rebalance().map(lambda pair: pair).uid("spread")
@@ -244,6 +261,7 @@ TOPOLOGIES = (
     Topology("interval join", interval_join),
     Topology("connect", connect),
     Topology("broadcast", broadcast),
+    Topology("feedback", feedback),
     Topology("asynchronous", asynchronous),
     Topology("timers", timers),
     Topology("two phases", two_phases),
