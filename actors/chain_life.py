@@ -19,9 +19,7 @@ class ChainLife:
         closing_failed: called for every operator that raises while it is closed.
     """
 
-    def __init__(
-        self, links: list[ChainLink], writers: list[RecordWriter], closing_failed: Callable[[], None]
-    ) -> None:
+    def __init__(self, links: list[ChainLink], writers: list[RecordWriter], closing_failed: Callable[[], None]) -> None:
         self._links, self._writers = links, writers
         self._closing_failed = closing_failed
         self._opened = 0

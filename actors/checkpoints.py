@@ -176,7 +176,9 @@ class CheckpointCoordinator:
             log.error(
                 "checkpoint %d cannot be read: %s",
                 checkpoint_id,
-                "there is no older one" if older is None else f"the job goes back to checkpoint {older.checkpoint_id}; "
+                "there is no older one"
+                if older is None
+                else f"the job goes back to checkpoint {older.checkpoint_id}; "
                 "what sinks committed since then is written again",
             )
         return self.latest is not None

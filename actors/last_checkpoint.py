@@ -21,6 +21,7 @@ class LastCheckpoint:
         self._data_is_over = self._is_cut_short = False
         self._first: int | None = 0 if finished else None
         self._suspended_by: int | None = None
+        self._aborted: set[int] = set()
         self.awaited = False
         """Whether the task has to wait for a checkpoint before it ends."""
         self.cut = finished
@@ -45,9 +46,13 @@ class LastCheckpoint:
         return self.awaited
 
     def taken(self, barrier: CheckpointBarrier) -> None:
-        """The task took its part of a checkpoint."""
+        """The task took its part of a checkpoint, of which it may have heard before that it will never be complete."""
         if self._data_is_over and self._first is None:
             self._first = barrier.checkpoint_id
+        was_aborted = barrier.checkpoint_id in self._aborted
+        self._aborted = {number for number in self._aborted if number > barrier.checkpoint_id}
+        if was_aborted:
+            return
         if barrier.stop is not None:
             self.awaited = self._is_cut_short = True
         if barrier.stop is StopMode.SUSPEND:
@@ -63,6 +68,7 @@ class LastCheckpoint:
 
     def aborted(self, checkpoint_id: int) -> None:
         """A checkpoint will never be complete: a task that was suspended for it goes on."""
+        self._aborted.add(checkpoint_id)
         if checkpoint_id == self._suspended_by:
             self._suspended_by = None
             self._is_cut_short = False

@@ -71,13 +71,15 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
     settings = CheckpointSettings.of(graph.configuration)
     base = settings.base(graph.id)
     if not base or not takes_checkpoints(graph):
-        return Beginning(JobStart(completed=_named(graph.configuration)), CheckpointFiles(open_storage, base))
+        return Beginning(
+            JobStart(completed=_named(graph.configuration, open_storage)), CheckpointFiles(open_storage, base)
+        )
     storage = open_storage(base)
     ledger = Ledger.claim(storage, new_id(), settings.retained)
     files = CheckpointFiles(open_storage, base, ledger)
     recovered = ledger.epoch > 1
     if not ledger.checkpoints:
-        start = JobStart(ledger.epoch, _named(graph.configuration), ledger.next_number)
+        start = JobStart(ledger.epoch, _named(graph.configuration, open_storage), ledger.next_number)
         return Beginning(start, files, recovered)
     read, damaged = _counted(ledger, base, open_storage)
     if not read:
@@ -89,12 +91,12 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
     return Beginning(JobStart(ledger.epoch, kept, ledger.next_number), files, recovered, damaged)
 
 
-def _named(config: Mapping[str, Any]) -> tuple[CompletedCheckpoint, ...]:
+def _named(config: Mapping[str, Any], open_storage: OpenStorage) -> tuple[CompletedCheckpoint, ...]:
     """The checkpoint or savepoint that `execution.state-recovery.path` names, if any."""
     path = Configuration.from_dict(config).get(options.RESTORE_PATH)
     if not path:
         return ()
-    found = read_manifest(path, storage_options(config))
+    found = read_manifest(path, open_at=open_storage)
     return (CompletedCheckpoint(found.base, found.manifest, is_owned=False),)
 
 

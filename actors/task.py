@@ -71,6 +71,7 @@ from .worked_buffer import WorkedBuffer
 
 log = get_logger(__name__)
 
+
 class StreamTask:
     """Runs one execution attempt.
 

@@ -173,9 +173,7 @@ def entries_in(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], I
     return list_entries if stored_kind.endswith("list") else value_entries
 
 
-def named_value(
-    row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any] = pickle.loads
-) -> tuple[Any, Any]:
+def named_value(row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any] = pickle.loads) -> tuple[Any, Any]:
     """Map key and value of a map's row, whose map key begins at `end`."""
     value = loads(data)
     if row[end:] == EXOTIC_ROW:

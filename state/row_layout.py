@@ -225,9 +225,7 @@ class RowLayout:
     def rows(self, keys: list[Any], namespace: Any) -> list[bytes]:
         """The rows of several keys in one namespace."""
         end = self.namespaces.encode(namespace)
-        return [
-            prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)
-        ]
+        return [prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)]
 
     def read(self, row: bytes) -> tuple[Any, Any, int]:
         """Key and namespace of a row, and where the namespace ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from .errors import DamagedFileError, StateError
@@ -47,24 +47,28 @@ class LatestManifests(NamedTuple):
     damaged: tuple[StateError, ...]
 
 
-def read_manifest(url: str, options: Mapping[str, str] | None = None) -> FoundManifest:
+def read_manifest(
+    url: str, options: Mapping[str, str] | None = None, open_at: Callable[[str], Storage] | None = None
+) -> FoundManifest:
     """The checkpoint or savepoint at an address, which may be its folder or its `_metadata` file.
 
     Args:
         url: as for `open_storage`; a folder above is taken where only one checkpoint is below it.
         options: as for `open_storage`.
+        open_at: opens the storage at an address, in place of `open_storage` with the options.
 
     Raises:
         NoCheckpointError: there is none, or several are, or one that was never finished.
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
     """
     above, _, name = url.rstrip("/").rpartition("/")
-    storage = open_storage((above or ".") if name == METADATA else url, options)
+    where = (above or ".") if name == METADATA else url
+    storage = open_storage(where, options) if open_at is None else open_at(where)
     try:
         data = storage.read(METADATA)
     except MissingFileError:
         only = _only_checkpoint(storage)
-        return read_manifest(f"{storage.url}/{only}", options)
+        return read_manifest(f"{storage.url}/{only}", options, open_at)
     manifest = decode_manifest(data, f"{storage.url}/{METADATA}")
     return FoundManifest(storage.url if manifest.own_base else folder_above(storage.url), manifest)
 

@@ -186,6 +186,4 @@ class ChannelCredit:
 
     def statistics(self) -> CreditStatistics:
         """Counts for people and metrics."""
-        return CreditStatistics(
-            self._exclusive, self._floating, len(self._taken), self._required, self.unannounced
-        )
+        return CreditStatistics(self._exclusive, self._floating, len(self._taken), self._required, self.unannounced)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rayflink.actors.checkpoint_files import CheckpointFiles
+from rayflink.actors.checkpoint_files import OpenStorage
 from rayflink.actors.commands import (
     AnswerRescale,
     CheckpointPublished,
@@ -37,6 +37,7 @@ from rayflink.actors.messages import (
     ToTask,
     TriggerCheckpoint,
 )
+from rayflink.actors.recovery_path import begin
 from rayflink.actors.scheduling import Slot
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import StreamTask
@@ -46,13 +47,13 @@ from rayflink.common.ids import JobID
 from rayflink.common.stop_mode import StopMode
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import ManualClock
+from rayflink.state.ledger import Fenced, LedgerEnded
 from rayflink.state.manifest import METADATA
 from rayflink.state.storage import StorageError
 
 from .faults import Call, CommandFate, Fault
 from .patience import PATIENCE_MS, Patience
 from .random_slicer import RandomSlicer
-from .simulated_start import first_start, next_start
 from .simulated_storage import Operation, Outcome, SimulatedDisk
 from .story import Happening, Story
 
@@ -84,7 +85,7 @@ class SimulatedCluster(InProcessCluster):
         self.draw = random.Random(seed)
         self.story = Story(seed)
         self.disk = SimulatedDisk() if disk is None else disk
-        self.disk.outcome = self._outcome
+        self.disk.outcome = lambda operation: Outcome.DONE  # a job that cannot begin is none
         self._faults = list(faults)
         self._reorders = any(fault.reorders for fault in faults)
         self._counts: Counter[tuple[int, str]] = Counter()
@@ -93,8 +94,7 @@ class SimulatedCluster(InProcessCluster):
         graph = replace(graph, id=JobID(self._id()))
         super().__init__(graph, clock, lambda ms: None, self._cached, self._id)
         self.clock: ManualClock = clock
-        self.open_storage = self.disk.storage
-        self.files = CheckpointFiles(self.open_storage)
+        self.disk.outcome = self._outcome
         self._waiting_faults = list(faults)
         self._calls: list[Call] = []
         self._returns: list[tuple[TaskAddress, TaskAddress]] = []
@@ -123,7 +123,13 @@ class SimulatedCluster(InProcessCluster):
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
         """What decides; it begins from the checkpoint of the disk that `execution.state-recovery.path` names."""
-        return JobMaster(graph, new_id, cached_files, self.draw, first_start(graph, self.disk))
+        beginning = begin(graph, new_id, self.disk.storage)
+        self._files = {0: beginning.files}
+        return JobMaster(graph, new_id, cached_files, self.draw, beginning.start)
+
+    def storage_opener(self, graph: JobGraph) -> OpenStorage:
+        """What opens the checkpoint storage at an address, on the simulated disk."""
+        return self.disk.storage
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
         """Move until the job has ended and no task is left.
@@ -263,9 +269,9 @@ class SimulatedCluster(InProcessCluster):
         _, command = self._file_work[epoch].popleft()
         if isinstance(command, DiscardFiles):
             self._tell_story("discard", f"of coordinator {epoch}", f"{command.base} {command.folder} {command.paths}")
-            self.files.discard(command)
+            self._files[epoch].discard(command)
             return
-        answer = self.files.publish(command)
+        answer = self._files[epoch].publish(command)
         self._tell_story("publish", f"of coordinator {epoch}", f"{command.path} {type(answer).__name__}")
         self._acting = epoch
         self.post(answer)
@@ -468,16 +474,18 @@ class SimulatedCluster(InProcessCluster):
         for _, command in self._file_work.pop(epoch, ()):
             if self.draw.random() < 0.5:
                 break
-            _ = self.files.publish(command) if isinstance(command, PublishCheckpoint) else self.files.discard(command)
+            files = self._files[epoch]
+            _ = files.publish(command) if isinstance(command, PublishCheckpoint) else files.discard(command)
 
     def _take_over(self) -> None:
         """A new coordinator begins from what is in the storage."""
         graph = self.job.graph
         try:
-            start = next_start(graph, self.disk, self.job.checkpoints.coordinator.base, self._epoch)
-        except StorageError as error:
-            self._tell_story("take over", f"coordinator {self._epoch}", f"cannot begin yet: {error}")
+            beginning = begin(graph, self._id, self.disk.storage)
+        except (StorageError, Fenced, LedgerEnded) as error:
+            self._tell_story("take over", f"coordinator {self._epoch}", f"cannot begin: {error}")
             return
+        start, self._files[self._epoch] = beginning.start, beginning.files
         self._tell_story("take over", f"coordinator {self._epoch}", str([c.checkpoint_id for c in start.completed]))
         self.job = self._masters[self._epoch] = JobMaster(graph, self._id, self._cached, self.draw, start)
         self._acting = self._epoch

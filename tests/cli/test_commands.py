@@ -159,7 +159,7 @@ def test_a_script_that_raises_shows_its_own_traceback(script, capsys):
     path = script("def inner():\n    raise LookupError('lost')\n\ninner()\n")
     assert main(["run", path]) == 1
     shown = capsys.readouterr().err
-    assert shown.startswith("Traceback (most recent call last):\n  File \"" + path)
+    assert shown.startswith('Traceback (most recent call last):\n  File "' + path)
     assert shown.endswith("LookupError: lost\n")
     assert "runpy" not in shown and "rayflink/" not in shown
 

@@ -95,7 +95,9 @@ def test_d_arguments_are_taken_out_of_a_command_line():
 
 def test_a_flat_file_is_read(tmp_path):
     path = tmp_path / "config.yaml"
-    path.write_text('# top\nparallelism.default: 4  # four\n\nexecution.checkpointing.dir: "s3://b/c #1"\nu: http://h:1/p#x\n')
+    path.write_text(
+        '# top\nparallelism.default: 4  # four\n\nexecution.checkpointing.dir: "s3://b/c #1"\nu: http://h:1/p#x\n'
+    )
     assert Configuration.from_file(path).to_dict() == {
         "parallelism.default": "4",
         "execution.checkpointing.dir": "s3://b/c #1",

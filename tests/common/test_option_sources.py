@@ -85,7 +85,7 @@ def test_a_folder_holds_our_file_or_flinks(tmp_path: Path) -> None:
 
 
 def test_a_variable_holds_words_as_a_shell_reads_them() -> None:
-    wanted = {"execution.buffer-timeout.interval": "10 ms", "pipeline.name": "it's \"a\" = b", "io.tmp.dirs": "a;b"}
+    wanted = {"execution.buffer-timeout.interval": "10 ms", "pipeline.name": 'it\'s "a" = b', "io.tmp.dirs": "a;b"}
     assert given(RAYFLINK_OPTIONS=as_words(wanted)) == wanted
     assert given(RAYFLINK_OPTIONS="a=1\n b='2 3'") == {"a": "1", "b": "2 3"}
 

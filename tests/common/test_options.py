@@ -55,8 +55,9 @@ def test_one_checkpoint_is_retained_and_cancellation_may_keep_or_delete_it():
     assert default("execution.checkpointing.num-retained") == "1"
     members = {member.value for member in options.ExternalizedCheckpointRetention}
     assert members >= {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION"}
-    config = Configuration().set_string("execution.checkpointing.externalized-checkpoint-retention",
-                                        "RETAIN_ON_CANCELLATION")
+    config = Configuration().set_string(
+        "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION"
+    )
     found = config.get(options.CHECKPOINT_RETENTION)
     assert found is options.ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
 

@@ -153,9 +153,7 @@ def test_a_json_schema_names_the_types() -> None:
     }}  # fmt: skip
     reader = JsonRowDeserializationSchema.builder().json_schema(json.dumps(schema)).build()
     found = reader.deserialize(b'{"n": 1, "at": "2020-01-02T03:04:05Z", "l": [true], "o": {"x": 1.5}}')
-    assert found == Row(
-        n=Decimal(1), t=None, at=datetime(2020, 1, 2, 3, 4, 5), l=[True], o=Row(x=Decimal("1.5"))
-    )
+    assert found == Row(n=Decimal(1), t=None, at=datetime(2020, 1, 2, 3, 4, 5), l=[True], o=Row(x=Decimal("1.5")))
     with pytest.raises(InvalidTypesError, match="no type stands for"):
         JsonRowDeserializationSchema.builder().json_schema('{"anyOf": []}')
 

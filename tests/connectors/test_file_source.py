@@ -59,7 +59,6 @@ def test_a_line_longer_than_several_splits_is_read_once_by_one_reader(tmp_path: 
     assert sorted(line for part in parts for line in part) == ["a", "b", huge]
 
 
-
 PACKERS = {
     "gz": gzip.compress, "gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "deflate": zlib.compress,
 }  # fmt: skip

@@ -92,9 +92,7 @@ def test_a_failure_names_the_line_of_the_program():
         raise ConnectionError("refused")
 
     stream = AsyncDataStream.unordered_wait(environment().from_collection([7]), fails, SECOND)
-    with pytest.raises(
-        JobFailed, match=r"(?s)ConnectionError: refused.*test_async_data_stream.py.*record: 7"
-    ):
+    with pytest.raises(JobFailed, match=r"(?s)ConnectionError: refused.*test_async_data_stream.py.*record: 7"):
         list(stream.execute_and_collect())
 
 

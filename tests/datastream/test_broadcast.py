@@ -240,5 +240,3 @@ def test_errors_of_the_function_name_state_and_step():
         list(events.connect(rules).process((ask, lambda value, ctx: None)).execute_and_collect())
     assert "'limit', but the stream was broadcast with 'limits'" in str(caught.value)
     assert "Co-Process-Broadcast" in str(caught.value)
-
-

@@ -82,9 +82,7 @@ def test_sessions_that_merge_are_evicted_too() -> None:
     steps = [rec(("a", 1), 0), rec(("a", 2), 20), rec(("a", 3), 10), wm(50)]
     session = EventTimeSessionWindows(10)
     verify(maker(session, evictor=CountEvictor.of(2)), steps, [rec(("a", [2, 3]), 29), wm(50)])
-    verify(
-        maker(session, lambda: reducing(max), False, evictor=CountEvictor.of(1)), steps, [rec(("a", 3), 29), wm(50)]
-    )
+    verify(maker(session, lambda: reducing(max), False, evictor=CountEvictor.of(1)), steps, [rec(("a", 3), 29), wm(50)])
 
 
 def test_without_records_there_is_no_result_but_of_functions_of_all_records() -> None:

@@ -81,8 +81,11 @@ def test_a_tumbling_window_fires_at_its_last_timestamp_before_the_watermark_pass
         TEN,
         lambda: built_in("sum", 1),
         [
-            batch(("a", 1, 1), ("b", 2, 9), ("a", 4, 5), ("a", 8, 12)), Watermark(8),
-            batch(("a", 3, 9)), Watermark(9), END,
+            batch(("a", 1, 1), ("b", 2, 9), ("a", 4, 5), ("a", 8, 12)),
+            Watermark(8),
+            batch(("a", 3, 9)),
+            Watermark(9),
+            END,
         ],  # fmt: skip
         [Watermark(8), (None, ("a", 8), 9), (None, ("b", 2), 9), Watermark(9), (None, ("a", 8), 19), END],
     )

@@ -1,6 +1,6 @@
 """Many seeds of all topologies, outside the tests: `python -m tests.simulation.seeds --seeds 0:100000 --processes 2`.
 
-Prints what happened, a row for each topology, and each seed that failed with its story. The exit code is 1 when one did.
+Prints what happened, a row for each topology, and each seed that failed with its story; the exit code is 1 then.
 """
 
 from __future__ import annotations

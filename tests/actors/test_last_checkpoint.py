@@ -1,0 +1,26 @@
+"""When a task may end: what it hears of a checkpoint may come before the checkpoint's barrier does."""
+
+from __future__ import annotations
+
+from rayflink.actors.last_checkpoint import LastCheckpoint
+from rayflink.common.batches import CheckpointBarrier
+from rayflink.common.stop_mode import StopMode
+
+SUSPENDS = CheckpointBarrier(7, 0, stop=StopMode.SUSPEND)
+
+
+def test_a_task_that_is_suspended_goes_on_when_the_savepoint_is_given_up():
+    last = LastCheckpoint(checkpointing=True)
+    last.taken(SUSPENDS)
+    assert last.is_suspended
+    last.aborted(7)
+    assert not last.is_suspended
+
+
+def test_a_savepoint_that_was_given_up_before_its_barrier_came_suspends_nobody():
+    last = LastCheckpoint(checkpointing=True)
+    last.aborted(7)
+    last.taken(SUSPENDS)
+    assert not last.is_suspended and not last.awaited
+    last.taken(CheckpointBarrier(8, 0, stop=StopMode.SUSPEND))
+    assert last.is_suspended, "the next one does"
