@@ -14,7 +14,6 @@ from typing import Any
 
 from rayflink.actors.checkpoint_files import OpenStorage
 from rayflink.actors.commands import (
-    AnswerRescale,
     CheckpointPublished,
     CommandLost,
     DeployTask,
@@ -51,6 +50,7 @@ from rayflink.state.ledger import Fenced, LedgerEnded
 from rayflink.state.manifest import METADATA
 from rayflink.state.storage import StorageError
 
+from .asked_savepoints import AskedSavepoints
 from .faults import Call, CommandFate, Fault
 from .patience import PATIENCE_MS, Patience
 from .random_slicer import RandomSlicer
@@ -59,8 +59,6 @@ from .story import Happening, Story
 
 MOST_MOVES = 200_000
 """Moves after which a run counts as endless."""
-ASK_AGAIN_MS = 10
-"""Virtual time after which a savepoint is asked for again that could not be had."""
 _FOR_EVER = 1 << 62
 
 Move = tuple[Callable[..., None], tuple[Any, ...]]
@@ -114,7 +112,7 @@ class SimulatedCluster(InProcessCluster):
         self._masters: dict[int, JobMaster] = {0: self.job}
         self._zombies: dict[int, int] = {}
         self._epochs: dict[TaskAddress, int] = {}
-        self._asked: dict[StopMode | None, tuple[str, int]] = {}
+        self._asked = AskedSavepoints()
         self._move = 0
         self._last_report_ms = clock.now_ms()
         self._patience = Patience(clock.now_ms())
@@ -155,13 +153,7 @@ class SimulatedCluster(InProcessCluster):
             if on_progress is not None:
                 on_progress()
         self.story.result = self.result
-        for asked, answer in self.answers.items():
-            if isinstance(answer, AnswerRescale):
-                self.story.rescales += not answer.failure
-            elif not answer.failure:
-                self.story.savepoints.append(answer.location)
-                stopped = any(asked == number for stop, (number, _) in self._asked.items() if stop is not None)
-                self.story.stopped_with = answer.location if stopped else self.story.stopped_with
+        self._asked.tell(self.story, self.answers)
         return self.result
 
     # the moves there are now
@@ -416,15 +408,11 @@ class SimulatedCluster(InProcessCluster):
 
     def savepoint(self, directory: str, stop: StopMode | None) -> bool:
         """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
-        asked, asked_ms = self._asked.get(stop, ("", 0))
-        answer = self.answers.get(asked)
-        if self.result is not None or (answer is not None and not answer.failure):
+        if self.result is not None or self._asked.is_there(stop, self.answers):
             return True
         now = self.clock.now_ms()
-        if self._epoch in self._masters and (not asked or answer is not None) and now >= asked_ms + ASK_AGAIN_MS:
-            number = self._id()
-            self._asked[stop] = (number, now)
-            self.request(SavepointRequested(number, directory, stop))
+        if self._epoch in self._masters and self._asked.is_due(stop, self.answers, now):
+            self.request(SavepointRequested(self._asked.note(stop, self._id(), now), directory, stop))
         return False
 
     def rescale(self, parallelism: Mapping[str, int]) -> bool:
@@ -489,7 +477,7 @@ class SimulatedCluster(InProcessCluster):
         self._tell_story("take over", f"coordinator {self._epoch}", str([c.checkpoint_id for c in start.completed]))
         self.job = self._masters[self._epoch] = JobMaster(graph, self._id, self._cached, self.draw, start)
         self._acting = self._epoch
-        self._asked.clear()
+        self._asked.forget()
         self.story.coordinators += 1
         self.start()
 
