@@ -9,28 +9,28 @@ from typing import Any
 import pytest
 
 from rayflink.actors.states import JobStatus
-from rayflink.state.memory_storage import MemoryStorage
+from rayflink.state.storage import Storage
 from rayflink.testing import KillTask
 from rayflink.testing.faults import Fault
 from rayflink.testing.simulation import SimulatedCluster
 from tests.simulation.test_checkpoints import EXPECTED, counting
 
-Damage = Callable[[MemoryStorage, str], None]
+Damage = Callable[[Storage, str], None]
 
 
-def flip(storage: MemoryStorage, path: str) -> None:
+def flip(storage: Storage, path: str) -> None:
     data = storage.read(path)
     storage.delete(path)
     storage.put_if_absent(path, data[:-1] + bytes([data[-1] ^ 1]))
 
 
-def cut(storage: MemoryStorage, path: str) -> None:
+def cut(storage: Storage, path: str) -> None:
     data = storage.read(path)
     storage.delete(path)
     storage.put_if_absent(path, data[: len(data) // 2])
 
 
-def lose(storage: MemoryStorage, path: str) -> None:
+def lose(storage: Storage, path: str) -> None:
     storage.delete(path)
 
 
@@ -47,7 +47,7 @@ class DamageNewest(Fault):
             return False
         newest = kept[-1]
         for path in sorted(newest.manifest.files()):
-            self.damage(victim.storages[newest.base], path)
+            self.damage(victim.disk.storage(newest.base), path)
         assert newest.manifest.files(), "the checkpoint has no files"
         return bool(victim.kill_named("Sink"))
 
@@ -62,7 +62,7 @@ OPTIONS = {
 @pytest.mark.parametrize("damage", [flip, cut, lose])
 def test_an_older_checkpoint_is_used_where_there_is_one(damage: Damage) -> None:
     graph = counting(**OPTIONS, execution__checkpointing__num_retained="3")
-    cluster = SimulatedCluster(graph, 8, [DamageNewest(damage, 2), KillTask("Map", at=900)])
+    cluster = SimulatedCluster(graph, 9, [DamageNewest(damage, 2), KillTask("Map", at=900)])
     cluster.run()
     assert sorted(cluster.story.collected()) == EXPECTED
     told = [entry.failure.kind for entry in cluster.job.exceptions]
