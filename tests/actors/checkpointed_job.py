@@ -47,6 +47,7 @@ class Checkpoints:
     """A coordinator and the moment."""
 
     def __init__(self, *hooks: MasterTriggerRestoreHook, plan: CheckpointPlan = PLAN, **settings: Any) -> None:
+        job_id, new_id = settings.pop("job_id", JOB_ID), settings.pop("new_id", "")
         given: dict[str, Any] = {"interval_ms": 100, "directory": "/c", "tolerable_failures": 2} | settings
         self.plan: CheckpointPlan | str = plan
         self.enumerators: Mapping[str, bytes] = {"os": b"splits"}
@@ -54,11 +55,11 @@ class Checkpoints:
         self.now = 0
         numbers = count(1)
         self.it = CheckpointCoordinator(
-            CheckpointedJob(JOB_ID, "job", 3),
+            CheckpointedJob(job_id, "job", 3),
             replace(CheckpointSettings(), **given),
             lambda: self.plan,
             self._enumerate,
-            lambda: f"{next(numbers):012x}" + "f" * 20,
+            lambda: (new_id or f"{next(numbers):012x}") + "f" * 20,
             MasterHooks(hooks),
         )
 

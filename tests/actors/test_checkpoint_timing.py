@@ -40,7 +40,7 @@ def test_none_is_triggered_before_the_pause_since_the_last_one_is_over() -> None
     assert begun(job.at(230)) == [2]
 
 
-@pytest.mark.spec("H27")
+@pytest.mark.spec("H27", "H32")
 def test_none_is_triggered_while_not_all_tasks_run_and_it_is_tried_again_an_interval_later() -> None:
     job = Checkpoints().run()
     job.plan = "not all required tasks are running: Map (1/2) is DEPLOYING"

@@ -34,6 +34,7 @@ def by_hand(env: StreamExecutionEnvironment, waits: list[float] | None = None) -
     return InProcessCluster(env.get_job_graph(), clock, wait)
 
 
+@pytest.mark.spec("S16")
 def test_user_code_runs_in_the_calling_thread():
     here = threading.get_ident()
     stream = local().from_collection([1, 2]).map(lambda n: threading.get_ident())

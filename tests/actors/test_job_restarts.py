@@ -77,7 +77,7 @@ def test_what_an_attempt_of_before_says_changes_nothing(running):
     assert running.states() == before and running.master.status is JobStatus.RUNNING
 
 
-@pytest.mark.spec("H70", "X32")
+@pytest.mark.spec("H70", "X32", "H71")
 def test_after_the_last_attempt_the_job_fails_with_the_failure_and_who_suppressed_the_recovery(running):
     for now in (0, 1_000):
         fail(running, MAP_1, now)

@@ -57,6 +57,23 @@ def test_a_savepoint_is_published_in_a_folder_of_its_own_and_is_no_place_to_star
     assert job.it.history.overview()["latest"]["savepoint"]["external_path"] == FIRST
 
 
+@pytest.mark.spec("X29", "H53")
+def test_the_places_of_checkpoint_50_and_of_a_savepoint() -> None:
+    job = Checkpoints(job_id="0171897fa809692093b4a9b223cb35e4", directory="/flink/checkpoints").run()
+    job.it.restored([], next_id=50)
+    job.at(100)
+    (publish,) = job.ack_all(50)
+    assert isinstance(publish, PublishCheckpoint)
+    assert f"{publish.base}/{publish.path}" == (
+        "/flink/checkpoints/0171897fa809692093b4a9b223cb35e4/chk-50/_metadata"
+    )
+    other = Checkpoints(job_id="11bbc5" + "0" * 26, new_id="bd967f90709b").run()
+    asked(other)
+    (savepoint,) = other.ack_all(1)
+    assert isinstance(savepoint, PublishCheckpoint)
+    assert f"{savepoint.base}/{savepoint.path}" == "/s/savepoint-11bbc5-bd967f90709b/_metadata"
+
+
 def test_where_no_directory_is_known_the_answer_says_what_to_set() -> None:
     job = Checkpoints().run()
     (answer,) = asked(job, directory="")

@@ -37,7 +37,7 @@ def counting(**options: Any) -> JobGraph:
     return env.get_job_graph()
 
 
-@pytest.mark.spec("H20", "H21", "H22", "H45", "X33")
+@pytest.mark.spec("H20", "H21", "H22", "H45", "X33", "G17")
 @pytest.mark.parametrize("mode", ["in memory", "in files"])
 @pytest.mark.parametrize("faults", FAULTS, ids=["without faults", "kills", "silence"])
 @pytest.mark.parametrize("seed", range(4))

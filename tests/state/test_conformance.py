@@ -50,7 +50,7 @@ def test_tables_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@pytest.mark.spec("G06", "G07", "G34")
+@pytest.mark.spec("G06", "G07", "G34", "G15")
 @BACKENDS
 @laws_of("handles")
 def test_handles_keep_the_law(make: Any, law: Any) -> None:
@@ -70,6 +70,7 @@ def test_captures_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
+@pytest.mark.spec("G15")
 @BACKENDS
 @laws_of("checkpoints")
 def test_checkpoints_keep_the_law(make: Any, law: Any) -> None:

@@ -74,7 +74,7 @@ def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.spec("G20")
+@pytest.mark.spec("G20", "V13")
 def test_a_value_beyond_two_gigabytes_is_refused_by_name_and_a_list_may_be_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def shared(parts: KeyedParts) -> dict[str, FileSlice]:
     return files  # type: ignore[return-value]
 
 
-@pytest.mark.spec("G19", "H17")
+@pytest.mark.spec("G19", "H17", "G18")
 def test_a_checkpoint_stores_only_files_that_no_complete_one_has(tmp_path: Path) -> None:
     state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
     put(state, range(20_000), "first")
