@@ -32,6 +32,11 @@ class LastCheckpoint:
         """Whether it waits, in the middle of its data, until the savepoint that stops it is complete."""
         return self._suspended_by is not None
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether the operators give nothing any more, also by no timer: what they hold is in a snapshot."""
+        return self.is_suspended or self.cut
+
     def is_over_in(self, checkpoint_id: int) -> bool:
         """Whether all data was worked when the task took its part of that checkpoint, and not only for this time."""
         return self._comes_after(checkpoint_id) and not self._is_cut_short

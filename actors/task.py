@@ -227,7 +227,7 @@ class StreamTask:
             return None
         times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
         times.append(self._checkpoints.deadline_ms())
-        if not self._outputs_full():  # neither timers nor sources are served before credit comes
+        if not self._outputs_full() and not self._checkpoints.last.stands_still:  # else nothing is served
             if not self._quiesced:
                 times += [link.operator.next_processing_time() for link in self._chain.links]
                 times += [link.operator.next_upkeep_ms() for link in self._chain.links]
@@ -273,13 +273,15 @@ class StreamTask:
     # one step
 
     def _work(self, now: int) -> Progress:
-        if self._chain.outside and not self._outputs_full():
+        last = self._checkpoints.last
+        if self._chain.outside and not self._outputs_full() and not last.stands_still:
             self._chain.emit_completed()
         if not self._chain.idle:
             return self._run_chain()
         if self._outputs_full():
             return Progress.BACK_PRESSURED
-        self._timers_turn = not self._timers_turn and not self._quiesced and self._fire_processing_time(now)
+        quiet = self._quiesced or last.stands_still
+        self._timers_turn = not (self._timers_turn or quiet) and self._fire_processing_time(now)
         if self._timers_turn:  # the next turn is the input's, even when timers are due again
             self._slicer.expect(0)
             return self._run_chain()
@@ -289,7 +291,6 @@ class StreamTask:
             for splits in self._checkpoints.released():
                 self._own_source(splits).assign(splits)
             return Progress.BUSY
-        last = self._checkpoints.last
         if self._ending and not last.awaited:
             self._finish()
             return Progress.BUSY

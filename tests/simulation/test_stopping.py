@@ -1,0 +1,50 @@
+"""Jobs that a savepoint stops in the middle of their data: between it and their end they give nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from rayflink.graph.job_graph import JobGraph
+from rayflink.testing import Pause, ScriptedSource, SimulatedDisk, SlowStorage, StopWithSavepoint, rec, simulate
+
+KEYS = 30
+given: list[int] = []
+
+
+class _Later(KeyedProcessFunction):
+    """Gives each key 150 ms after it came, by a timer."""
+
+    def process_element(self, value: int, ctx: Any) -> Iterable[int]:
+        timers = ctx.timer_service()
+        timers.register_processing_time_timer(timers.current_processing_time() + 150)
+        return ()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterable[int]:
+        given.append(ctx.get_current_key())
+        yield ctx.get_current_key()
+
+
+def _job(start: str = "") -> JobGraph:
+    options = {"execution.state-recovery.path": start} if start else {}
+    env = StreamExecutionEnvironment.get_execution_environment(options)
+    script = [item for key in range(KEYS) for item in (rec(key), Pause(7))]
+    source = ScriptedSource([*script, *[Pause(100)] * 40])
+    records = env.from_source(source, WatermarkStrategy.no_watermarks(), "script")
+    records.key_by(lambda key: key).process(_Later()).sink_to(CollectSink())
+    return env.get_job_graph()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_timer_fires_between_the_savepoint_and_the_end(seed: int) -> None:
+    given.clear()
+    disk = SimulatedDisk()
+    stopped = simulate(_job(), seed, [StopWithSavepoint(at=40 + 20 * seed), SlowStorage(1.0, 400)], disk)
+    assert stopped.stopped_with
+    simulate(_job(stopped.stopped_with), seed, disk=disk)
+    assert sorted(given) == list(range(KEYS))
