@@ -64,9 +64,7 @@ def test_the_places_of_checkpoint_50_and_of_a_savepoint() -> None:
     job.at(100)
     (publish,) = job.ack_all(50)
     assert isinstance(publish, PublishCheckpoint)
-    assert f"{publish.base}/{publish.path}" == (
-        "/flink/checkpoints/0171897fa809692093b4a9b223cb35e4/chk-50/_metadata"
-    )
+    assert f"{publish.base}/{publish.path}" == ("/flink/checkpoints/0171897fa809692093b4a9b223cb35e4/chk-50/_metadata")
     other = Checkpoints(job_id="11bbc5" + "0" * 26, new_id="bd967f90709b").run()
     asked(other)
     (savepoint,) = other.ack_all(1)

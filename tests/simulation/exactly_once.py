@@ -11,9 +11,8 @@ from functools import cache
 from rayflink.actors.states import JobStatus
 from rayflink.testing import CommittedSink, Fault, StopWithSavepoint, random_faults, simulate
 from rayflink.testing.simulated_storage import SimulatedDisk
-from tests.simulation.topologies import TOPOLOGIES, Topology
+from tests.simulation.topologies import BY_NAME, Topology
 
-BY_NAME = {topology.name: topology for topology in TOPOLOGIES}
 WIDTHS = ((2,), (2, 3), (2, 3, 1), (2, 3, 1), (1, 2), (3, 1, 2))
 MOVES = 700
 

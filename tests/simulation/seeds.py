@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tests.simulation.exactly_once import BY_NAME, Tally, run
+from tests.simulation.exactly_once import Tally, run
+from tests.simulation.topologies import BY_NAME
 
 _AT_ONCE = 20
 

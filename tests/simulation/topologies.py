@@ -266,3 +266,4 @@ TOPOLOGIES = (
     Topology("timers", timers),
     Topology("two phases", two_phases),
 )
+BY_NAME = {topology.name: topology for topology in TOPOLOGIES}
