@@ -25,6 +25,8 @@ AS_STATED = (
     "broadcast_rules",
     "columnar",
     "connected_streams",
+    "exactly_once",
+    "rescale",
     "sessionisation",
     "side_outputs",
     "socket_words",

@@ -7,7 +7,9 @@ import pytest
 from tests.test_examples import run_example, stated_output
 from tests.test_site import QUICK_START, WITH_RAY, check_session
 
-ON_RAY = ("async_enrichment", "broadcast_rules", "connected_streams", "sessionisation", "socket_words")
+ON_RAY = (
+    "async_enrichment", "broadcast_rules", "connected_streams", "exactly_once", "sessionisation", "socket_words",
+)  # fmt: skip
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
