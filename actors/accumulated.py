@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rayflink.common.errors import described
+from rayflink.common.errors import JobExecutionError, described
 
 from .messages import TaskFailure
 
@@ -89,6 +89,17 @@ class Accumulated:
                 what = f"accumulator {name!r} of {merged.owner.task} does not give its value"
                 failures.append(_failure(error, what, merged.owner))
         return values, failures
+
+    def asked(self, job_id: str) -> dict[str, Any]:
+        """Name -> value.
+
+        Raises:
+            JobExecutionError: one does not give its value.
+        """
+        values, failures = self.values()
+        for failure in failures:
+            raise JobExecutionError(job_id, f"cannot be asked: {failure.message}", f"see {failure.call_site}")
+        return values
 
 
 def _conflict(name: str, found: str, owner: Owner, wanted: str, first: Owner) -> TaskFailure:

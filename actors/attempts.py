@@ -25,6 +25,7 @@ class Attempts:
         new_id: gives 32 fresh hex digits a call.
         cached_files: name -> path of the distributed cache.
         equipped: gives a deployment what the attempt starts from.
+        number: of the first attempts.
     """
 
     def __init__(
@@ -33,9 +34,10 @@ class Attempts:
         new_id: Callable[[], str],
         cached_files: Mapping[str, str],
         equipped: Callable[[TaskDeployment, Execution], TaskDeployment],
+        number: int = 0,
     ) -> None:
         self._new_id, self._cached_files, self._equipped = new_id, cached_files, equipped
-        self._lay_out(graph, 0)
+        self._lay_out(graph, number)
 
     def _lay_out(self, graph: JobGraph, number: int) -> None:
         self.graph = graph
@@ -47,7 +49,7 @@ class Attempts:
 
     def adopt(self, graph: JobGraph) -> list[Execution]:
         """All subtasks begin anew, as many as another graph of the same job has."""
-        self._lay_out(graph, 1 + max(execution.number for execution in self))
+        self._lay_out(graph, 1 + self.highest)
         return list(self)
 
     def renew(self, places: Iterable[Place]) -> list[Execution]:
@@ -64,6 +66,11 @@ class Attempts:
 
     def __iter__(self) -> Any:
         return iter(list(self.by_id.values()))
+
+    @property
+    def highest(self) -> int:
+        """The number of the latest attempt."""
+        return max(execution.number for execution in self.by_id.values())
 
     @property
     def have_ended(self) -> bool:

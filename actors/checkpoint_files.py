@@ -29,7 +29,7 @@ class CheckpointFiles:
     """
 
     def __init__(self, open_storage: OpenStorage, base: str = "", ledger: Ledger | None = None) -> None:
-        self._open_storage, self._base, self._ledger = open_storage, base, ledger
+        self._open_storage, self.base, self._ledger = open_storage, base, ledger
 
     def publish(self, command: PublishCheckpoint) -> CheckpointPublished | CheckpointNotPublished:
         """Write the metadata of a checkpoint, and that it counts; how it went."""
@@ -37,7 +37,7 @@ class CheckpointFiles:
         is_there = in_doubt = False
         try:
             storage = self._open_storage(command.base)
-            if ledger is not None and command.base == self._base and not ledger.owns(number):
+            if ledger is not None and command.base == self.base and not ledger.owns(number):
                 ledger.reserve(number)
             if not put_own(storage, command.path, encode_manifest(command.manifest)):
                 where = f"{command.base}/{command.path}"
@@ -45,7 +45,7 @@ class CheckpointFiles:
             is_there = True
             if ledger is not None and command.counts:
                 in_doubt = True
-                ledger.record(number, _place(command, self._base))
+                ledger.record(number, _place(command, self.base))
             elif ledger is not None:
                 ledger.check()
             return CheckpointPublished(number)
@@ -64,7 +64,7 @@ class CheckpointFiles:
         Metadata goes first: without it a checkpoint is none, whatever of it is left. The whole base goes only where
         this coordinator leads the job, and nobody does afterwards.
         """
-        is_all = command.folder == "" and command.base == self._base
+        is_all = command.folder == "" and command.base == self.base
         try:
             if self._may_belong_to_another(command):
                 log.warning("folder %s of %s is left behind: its number is not reserved", command.folder, command.base)
@@ -84,7 +84,7 @@ class CheckpointFiles:
         return failed
 
     def _may_belong_to_another(self, command: DiscardFiles) -> bool:
-        if self._ledger is None or command.base != self._base or not command.folder:
+        if self._ledger is None or command.base != self.base or not command.folder:
             return False
         return not self._ledger.owns(int(command.folder.removeprefix("chk-")))
 

@@ -5,10 +5,7 @@ A driver and the tasks load this module to call the actor; what it does is loade
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -16,47 +13,40 @@ import ray
 if TYPE_CHECKING:
     from .commands import Answer, Request
     from .exchange.frames import TaskAddress
+    from .submission import Stored, Submission
     from .terminal import News, Text
 
 START_WITHIN_S = 120.0
 """A coordinator that has no job by then has lost its driver, which waits less long for it to begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What a driver hands in.
+class CoordinatorActor:
+    """A `Coordinator` as others call it; `coordinator_class()` makes the Ray class.
+
+    Where its process is lost, Ray makes another one by the same call: that one goes on with the job as it is stored.
 
     Args:
-        program: the packed job graph.
-        cached_files: name -> path of the distributed cache.
-        slot_cpus: CPUs of one slot.
-        namespace: Ray namespace of all actors of the job.
-        placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
-        owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
+        job_id: 32 hex digits.
+        stored: where the job is; None: nowhere, and it is lost with this process.
+
+    Raises: when it comes back, what keeps it from going on.
     """
 
-    program: bytes
-    cached_files: Mapping[str, str] = field(default_factory=dict)
-    slot_cpus: float = 1.0
-    namespace: str = "rayflink"
-    placement: str = "PACK"
-    owner_timeout_ms: int | None = None
-
-
-class CoordinatorActor:
-    """A `Coordinator` as others call it; `coordinator_class()` makes the Ray class."""
-
-    def __init__(self) -> None:
+    def __init__(self, job_id: str, stored: Stored | None = None) -> None:
         from .ray_coordinator import Coordinator
 
-        self._coordinator = Coordinator()
+        self._coordinator = Coordinator(stored)
         self._started = threading.Event()
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            self._coordinator.come_back(job_id)
+            self._started.set()
+            return
         threading.Thread(target=self._expect_start, name="start", daemon=True).start()
 
     def _expect_start(self) -> None:
         """End a process that is detached, and that no driver has given its job: it died before it could."""
         if not self._started.wait(START_WITHIN_S):
-            os._exit(1)
+            self._coordinator.leave()
 
     # calls of the driver
 

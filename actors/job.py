@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from rayflink.common.batches import MAX_TIMESTAMP
-from rayflink.common.errors import JobExecutionError, NotSerializable, PlanError, described
+from rayflink.common.errors import NotSerializable, PlanError, described
 from rayflink.graph.job_graph import JobEdge, JobGraph
 
 from .accumulated import Accumulated, Owner
@@ -45,8 +45,9 @@ from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
 from .executions import ExceptionEntry, Execution
 from .job_checkpoints import JobCheckpoints, JobStart
-from .job_description import vertex_summaries
+from .job_description import job_summary, vertex_summaries
 from .job_metrics import JobMetrics
+from .job_past import JobPast
 from .job_rescale import Rescale
 from .job_restarts import JobRestarts
 from .messages import (
@@ -95,11 +96,13 @@ class JobMaster:
         self.graph = graph
         self.status = JobStatus.INITIALIZING
         self.timestamps: dict[str, int] = {}
-        self.exceptions: deque[ExceptionEntry] = deque(maxlen=HISTORY_LENGTH)
+        start = start or JobStart()
+        self.exceptions: deque[ExceptionEntry] = deque(start.past.exceptions, HISTORY_LENGTH)
         self.result: JobResult | None = None
         self._settings = JobSettings.of(graph.configuration)
         self._enumerators = Enumerators(graph)
-        self.attempts = Attempts(graph, new_id, cached_files, lambda d, e: self.checkpoints.equipped(d, e))
+        number = start.past.attempt
+        self.attempts = Attempts(graph, new_id, cached_files, lambda d, e: self.checkpoints.equipped(d, e), number)
         self._failure: TaskFailure | None = None
         self._failed_subtask = 0
         self._cancelled_by = ""
@@ -107,8 +110,9 @@ class JobMaster:
         self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._watermark_groups = WatermarkGroups()
-        self.checkpoints = JobCheckpoints(graph, start or JobStart(), self._enumerators, self.attempts, new_id)
+        self.checkpoints = JobCheckpoints(graph, start, self._enumerators, self.attempts, new_id)
         self._restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
+        self._restarts.count = start.past.restarts
         self._accumulated = Accumulated(self._restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
@@ -570,27 +574,22 @@ class JobMaster:
         Raises:
             JobExecutionError: one does not give its value.
         """
-        values, failures = self._accumulated.values()
-        for failure in failures:
-            raise JobExecutionError(self.graph.id, f"cannot be asked: {failure.message}", f"see {failure.call_site}")
-        return values
+        return self._accumulated.asked(self.graph.id)
 
     def describe(self) -> dict[str, Any]:
         """The job's status, timestamps, vertices and exceptions as plain data."""
-        return {
-            "jid": self.graph.id,
-            "name": self.graph.name,
-            "state": self.status.value,
-            "timestamps": dict(self.timestamps),
-            **self.job_metrics(),
-            "vertices": vertex_summaries(self.graph.vertices, self.executions.values()),
-            "exceptions": [entry.told() for entry in self.exceptions],
-        }
+        told = job_summary(self.graph, self.status, self.timestamps, self.attempts, self.exceptions)
+        return {**told, **self.job_metrics()}
 
     def job_metrics(self) -> dict[str, Any]:
         """The scope and the metrics of the job as of the last event."""
         self.metrics.update(self.status, self.timestamps, self._restarts.count, self._now_ms)
         return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
+
+    @property
+    def past(self) -> JobPast:
+        """What a coordinator has to know that comes after this one."""
+        return JobPast(self._restarts.count, self.attempts.highest, tuple(self.exceptions))
 
     def _become(self, status: JobStatus, now_ms: int) -> None:
         if not self.status.may_become(status):

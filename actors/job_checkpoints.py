@@ -20,6 +20,7 @@ from .completed_checkpoints import CompletedCheckpoint
 from .enumeration import Enumerators
 from .exchange.frames import TaskAddress
 from .executions import Execution
+from .job_past import JobPast
 from .master_hooks import MasterHooks
 from .messages import CheckpointAnnounced, TaskDeployment, TaskFailure
 from .restoring import Restoring
@@ -38,11 +39,13 @@ class JobStart:
         epoch: of its coordinator, one more with each that takes over.
         completed: the checkpoints an earlier coordinator left, or the one the user named.
         next_number: of its first checkpoint, at least.
+        past: of the job under earlier coordinators.
     """
 
     epoch: int = 0
     completed: Sequence[CompletedCheckpoint] = ()
     next_number: int = 1
+    past: JobPast = JobPast()
 
 
 def takes_checkpoints(graph: JobGraph) -> bool:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rayflink.graph.job_graph import JobVertex
+from rayflink.graph.job_graph import JobGraph, JobVertex
 
-from .executions import Execution
+from .executions import ExceptionEntry, Execution
+from .states import JobStatus
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
 """Counters of subtasks that are summed for their vertex."""
+
+
+def job_summary(
+    graph: JobGraph,
+    status: JobStatus,
+    timestamps: Mapping[str, int],
+    executions: Iterable[Execution],
+    exceptions: Iterable[ExceptionEntry],
+) -> dict[str, Any]:
+    """A job's id, name, state, timestamps, vertices, and failures from the oldest to the newest."""
+    return {
+        "jid": graph.id,
+        "name": graph.name,
+        "state": status.value,
+        "timestamps": dict(timestamps),
+        "vertices": vertex_summaries(graph.vertices, executions),
+        "exceptions": [entry.told() for entry in exceptions],
+    }
 
 
 def vertex_summaries(vertices: Iterable[JobVertex], executions: Iterable[Execution]) -> list[dict[str, Any]]:
@@ -41,4 +60,4 @@ def _summary(vertex: JobVertex, mine: list[Execution]) -> dict[str, Any]:
     return {**head, "states": states, **sums, "subtasks": subtasks}
 
 
-__all__ = ["SUMMED", "vertex_summaries"]
+__all__ = ["SUMMED", "job_summary", "vertex_summaries"]

@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
 from rayflink.graph.job_graph import JobGraph
-from rayflink.state.errors import StateError
 
 from .commands import RescaleRequested, SavepointRequested
-from .coordinator_actor import Submission, coordinator_class
+from .coordinator_actor import coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .ray_python_files import runtime_env_with
 from .scheduling import cpus_of
 from .screen import Screen
+from .submission import Stored, Submission
 from .terminal import News
 from .user_code import pack_with_classes
 
@@ -43,7 +43,12 @@ FOLLOW_S = 0.5
 """How long the coordinator may keep a driver waiting for news."""
 NOTE_EVERY_S = 5.0
 """How often the driver says what its job waits for."""
+COMES_BACK_S = 150.0
+"""A coordinator that is lost has so long to go on elsewhere."""
+ASK_AGAIN_S = 0.2
+"""How often one that is lost is asked again."""
 COORDINATOR = "coordinator"
+_SPOKEN = {"follow": "news", "answer_to": "a request"}
 
 
 class JobHandle:
@@ -61,37 +66,37 @@ class JobHandle:
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
-        return dict(self._ask(self._coordinator.status.remote(), "status"))
+        return dict(self._ask("status"))
 
     def cancel(self, by: str = "the user") -> None:
         """Ask for cancellation; `poll` tells when it is done."""
-        self._ask(self._coordinator.cancel.remote(by), "cancel")
+        self._ask("cancel", by)
 
     def stop(self) -> None:
         """Let the sources end, then the job finish."""
-        self._ask(self._coordinator.stop.remote(), "stop")
+        self._ask("stop")
 
     def savepoint(
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float
     ) -> tuple[str, str] | None:
         """Address of a savepoint, and why there is none; None where it is not known within `timeout_s`."""
-        asked = self._coordinator.answer_to.remote(SavepointRequested(request_id, directory, stop), timeout_s)
-        answer = self._ask(asked, "savepoint", timeout_s + self._ask_timeout_s)
+        request = SavepointRequested(request_id, directory, stop)
+        answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.location, answer.failure)
 
     def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
         """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
-        asked = self._coordinator.answer_to.remote(RescaleRequested(request_id, parallelism), timeout_s)
-        answer = self._ask(asked, "rescale", timeout_s + self._ask_timeout_s)
+        request = RescaleRequested(request_id, parallelism)
+        answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.pause_ms, answer.failure)
 
     def checkpoints(self) -> dict[str, Any]:
         """Statistics of the job's checkpoints."""
-        return dict(self._ask(self._coordinator.checkpoints.remote(), "checkpoints"))
+        return dict(self._ask("checkpoints"))
 
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""
-        return dict(self._read(self._ask(self._coordinator.accumulators.remote(), "accumulators")))
+        return dict(self._read(self._ask("accumulators")))
 
     def poll(self, timeout_s: float) -> JobResult | None:
         """The result, or None when the job still runs after `timeout_s`.
@@ -102,8 +107,7 @@ class JobHandle:
             JobExecutionError: the cluster's control service is gone.
         """
         self._look_for_control_service()
-        asked = self._coordinator.result.remote(timeout_s)
-        packed = self._ask(asked, "result", timeout_s + self._ask_timeout_s)
+        packed = self._ask("result", timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         result: JobResult | None = None if packed is None else self._read(packed)
         return result
 
@@ -124,25 +128,46 @@ class JobHandle:
             remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
             raise JobExecutionError(self.job_id, reason, remedy) from error
 
-    def _ask(self, ref: Any, what: str, timeout_s: float | None = None) -> Any:
-        started = time.monotonic()
-        try:
-            return ray.get(ref, timeout=self._ask_timeout_s if timeout_s is None else timeout_s)
-        except GetTimeoutError as error:
-            waited = int((time.monotonic() - started) * 1000)
-            raise ControlPlaneTimeout(what, f"the coordinator of job {self.job_id}", waited) from error
-        except RayTaskError as error:
-            reason = f"could not answer {what!r}: {type(error.cause).__name__}: {error.cause}"
-            remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
-            if what == "start" and isinstance(error.cause, StateError):
-                raise error.cause from None
-            if what == "start":
-                reason = f"could not start: {type(error.cause).__name__}: {error.cause}"
-                remedy = "every module of the program must be importable on all nodes of the cluster"
-            raise JobExecutionError(self.job_id, reason, remedy) from error
-        except RayActorError as error:
-            waited = int((time.monotonic() - started) * 1000)
-            raise TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error)) from error
+    def _ask(self, what: str, *given: Any, timeout_s: float | None = None) -> Any:
+        """The answer of a coordinator, which may be lost and come back meanwhile."""
+        wait_s = self._ask_timeout_s if timeout_s is None else timeout_s
+        lost_at: float | None = None
+        while True:
+            started = time.monotonic()
+            try:
+                return ray.get(getattr(self._coordinator, what).remote(*given), timeout=wait_s)
+            except GetTimeoutError as error:
+                if not _comes_back(lost_at):
+                    waited = int((time.monotonic() - started) * 1000)
+                    raise ControlPlaneTimeout(
+                        _SPOKEN.get(what, what), f"the coordinator of job {self.job_id}", waited
+                    ) from error
+            except RayTaskError as error:
+                raise self._refused(what, error) from error
+            except ActorUnavailableError as error:
+                lost_at = lost_at or started
+                if what == "start" or not _comes_back(lost_at):
+                    raise self._lost(started, error) from error
+                time.sleep(ASK_AGAIN_S)
+            except RayActorError as error:
+                raise self._lost(started, error) from error
+
+    def _refused(self, what: str, error: RayTaskError) -> JobExecutionError:
+        reason = f"could not answer {_SPOKEN.get(what, what)!r}: {type(error.cause).__name__}: {error.cause}"
+        remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
+        if what == "start":
+            reason = f"could not start: {type(error.cause).__name__}: {error.cause}"
+            remedy = "every module of the program must be importable on all nodes of the cluster"
+        return JobExecutionError(self.job_id, reason, remedy)
+
+    def _lost(self, since: float, error: RayActorError) -> TaskLost:
+        waited = int((time.monotonic() - since) * 1000)
+        return TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error))
+
+
+def _comes_back(lost_at: float | None) -> bool:
+    """Whether a coordinator may still come back that was lost then; None: it was not."""
+    return lost_at is not None and time.monotonic() - lost_at < COMES_BACK_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,20 +219,22 @@ class RayJob(JobHandle):
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         for store in stores:
             store.open(classes)
+        stored = Stored.of(graph)
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}",
             namespace=namespace,
             lifetime="detached",
+            max_restarts=0 if stored is None else -1,
             runtime_env=runtime_env_with(options.python_files),
         )
-        super().__init__(graph.id, blueprint.remote(), options.ask_timeout_s)
+        super().__init__(graph.id, blueprint.remote(graph.id, stored), options.ask_timeout_s)
         self._attached = options.attached
         limit = OWNER_TIMEOUT_MS if options.attached else None
         submission = Submission(
             program, dict(cached_files or {}), options.slot_cpus, namespace, options.placement, limit
         )
         try:
-            self._ask(self._coordinator.start.remote(submission), "start", START_TIMEOUT_S)
+            self._ask("start", submission, timeout_s=START_TIMEOUT_S)
         except BaseException:  # Ctrl-C as well: it is detached, and nobody else would end it
             ray.kill(self._coordinator)
             raise
@@ -281,7 +308,7 @@ class RayJob(JobHandle):
         with self._drawing:
             if self._ended.is_set() or self._last_status is not None:
                 return None
-            blocks = self._ask(self._coordinator.rows.remote(timeout_s), "rows", timeout_s + self._ask_timeout_s)
+            blocks = self._ask("rows", timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if blocks is None else self._new_rows(blocks)
 
     def _new_rows(self, blocks: Sequence[bytes]) -> list[Any]:
@@ -305,8 +332,8 @@ class RayJob(JobHandle):
             while not self._leaving:
                 self._look_for_control_service()
                 room = self._screen.wait_for_room(FOLLOW_S)
-                asked = self._coordinator.follow.remote(FOLLOW_S if room else 0.0, room)
-                news: News = self._ask(asked, "news", FOLLOW_S + self._ask_timeout_s)
+                within_s = FOLLOW_S + self._ask_timeout_s
+                news: News = self._ask("follow", FOLLOW_S if room else 0.0, room, timeout_s=within_s)
                 self._show(news)
                 if news.result is not None:
                     self._last_status = super().status()

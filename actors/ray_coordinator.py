@@ -53,15 +53,16 @@ from .commands import (
     TaskGone,
     Tick,
 )
-from .coordinator_actor import Submission
 from .deployment import announce
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
+from .job_past import keep_past
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
+from .ray_remains import patiently, remove_remains
 from .ray_resources import cluster_has
 from .ray_spills import leaves_copies, may_spill, remove_spills_of
 from .ray_task import Surroundings
@@ -71,6 +72,7 @@ from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
 from .states import JobStatus
+from .submission import Stored, Submission, forget, keep, kept
 from .task_log import TaskLog, log_of_runtime_goes_to
 from .terminal import News, Terminal, Text
 from .user_code import unpack
@@ -90,7 +92,9 @@ _RUNS = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
 class Coordinator:
     """Shell around `JobMaster`; each method may be called by a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: Stored | None = None) -> None:
+        self._stored = stored
+        self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._slots: dict[Slot, Any] = {}
@@ -128,6 +132,8 @@ class Coordinator:
         """
         keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
+        if self._stored is not None:
+            keep(self._stored.open(), submission)
         self._submission = submission
         self._program = ray.put(submission.program)
         self._settings = JobSettings.of(graph.configuration)
@@ -145,6 +151,22 @@ class Coordinator:
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
+
+    def come_back(self, job_id: str) -> None:
+        """Go on with a job whose coordinator was lost.
+
+        Raises: what keeps it from going on.
+        """
+        assert self._stored is not None, "Ray restarts no other coordinators"
+        self._came_back = True
+        stored = self._stored
+        submission = patiently(lambda: kept(stored.open(), job_id))
+        remove_remains(job_id, submission.namespace)
+        patiently(lambda: self.start(submission))
+
+    def leave(self) -> None:
+        """End this process, for good."""
+        ray.kill(ray.get_runtime_context().current_actor)
 
     def cancel(self, by: str) -> None:
         """Ask for cancellation; rows that wait for the driver are dropped."""
@@ -207,6 +229,11 @@ class Coordinator:
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
         self._raise_fault()
+        if self._came_back:
+            raise RuntimeError(
+                "rows that its lost coordinator held cannot be drawn any more, some may be missing; the job goes on: "
+                "cancel it, or write to a sink"
+            )
         return self._rows.take(timeout_s)
 
     def accumulators(self) -> bytes:
@@ -256,7 +283,7 @@ class Coordinator:
         self._rows.close()
         self._terminal.close()
         self._linger()
-        os._exit(0)
+        self.leave()
 
     def _release_all_the_same(self) -> None:
         """Those who wait for the job must be answered, and this process must end, also where Ray answers no more."""
@@ -286,14 +313,22 @@ class Coordinator:
             event = self._events.get(timeout=TICK_S)
         except queue.Empty:
             return
+        restarts = self._job.past.restarts
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
+        if self._stored is not None and self._job.past.restarts != restarts:
+            self._storage_work.submit(keep_past, self._open_storage(self._files.base), self._job.past)
 
     def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """In order, beside the decisions: a slow storage holds up no heartbeat."""
         if isinstance(command, PublishCheckpoint):
             self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
         else:
-            self._storage_work.submit(self._files.discard, command)
+            self._storage_work.submit(self._discard, command)
+
+    def _discard(self, command: DiscardFiles) -> None:
+        self._files.discard(command)
+        if self._stored is not None and command.folder == "":
+            forget(self._stored.open())
 
     def _tick(self, now: float) -> None:
         self._job.job_metrics()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.logs import get_logger
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.clock import SystemClock
 from rayflink.state.errors import DamagedFileError, StateError
 from rayflink.state.ledger import Counted, Ledger
 from rayflink.state.manifest import METADATA, checkpoint_folder
@@ -22,7 +23,10 @@ from .checkpoint_files import CheckpointFiles, OpenStorage
 from .checkpoint_settings import CheckpointSettings
 from .commands import DiscardFiles
 from .completed_checkpoints import CompletedCheckpoint
+from .executions import ExceptionEntry
 from .job_checkpoints import JobStart, takes_checkpoints
+from .job_past import kept_past
+from .messages import TaskFailure
 
 log = get_logger(__name__)
 
@@ -78,9 +82,14 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
     ledger = Ledger.claim(storage, new_id(), settings.retained)
     files = CheckpointFiles(open_storage, base, ledger)
     recovered = ledger.epoch > 1
+    start = JobStart(ledger.epoch, (), ledger.next_number)
+    if recovered:
+        past = kept_past(storage)
+        past = replace(past, restarts=past.restarts + 1, attempt=past.attempt + 1)
+        start = replace(start, past=past)
     if not ledger.checkpoints:
-        start = JobStart(ledger.epoch, _named(graph.configuration, open_storage), ledger.next_number)
-        return Beginning(start, files, recovered)
+        start = replace(start, completed=_named(graph.configuration, open_storage))
+        return Beginning(_taken_over(start, "its beginning"), files, recovered)
     read, damaged = _counted(ledger, base, open_storage)
     if not read:
         found = "; ".join(damaged)
@@ -88,7 +97,17 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
         raise NoCheckpointError(base, f"none that can be read of those that count: {found}", remedy)
     _sweep(storage, ledger, read, files, base)
     kept = tuple(read[: settings.retained])
-    return Beginning(JobStart(ledger.epoch, kept, ledger.next_number), files, recovered, damaged)
+    start = _taken_over(replace(start, completed=kept), f"checkpoint {kept[0].checkpoint_id}")
+    return Beginning(start, files, recovered, damaged)
+
+
+def _taken_over(start: JobStart, begins_from: str) -> JobStart:
+    if start.epoch == 1:
+        return start
+    lost = f"the job's coordinator was lost (epoch {start.epoch - 1}); another goes on from {begins_from}"
+    log.warning("%s", lost)
+    entry = ExceptionEntry(SystemClock().now_ms(), "coordinator", TaskFailure("CoordinatorLost", lost, ""))
+    return replace(start, past=replace(start.past, exceptions=(*start.past.exceptions, entry)))
 
 
 def _named(config: Mapping[str, Any], open_storage: OpenStorage) -> tuple[CompletedCheckpoint, ...]:

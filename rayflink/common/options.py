@@ -357,11 +357,12 @@ CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOL
                                  unheeded="writes what suits the state backend")
 SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
                                "Compress snapshots of keyed state.", unheeded="does not compress snapshots")
-CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None,
-                               "Directory of checkpoints, a path or URL every node reaches.",
-                               ("state.checkpoints.dir",))
-SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None,
-                              "Directory of savepoints that name none.", ("state.savepoints.dir",))
+CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints, a path or "
+                               "URL every node reaches.", ("state.checkpoints.dir",))
+SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None, "Directory of savepoints that "
+                              "name none.", ("state.savepoints.dir",))
+HA_STORAGE_DIR = _option(_K, "high-availability.storageDir", STRING, None, "Directory in which a job with checkpoints "
+                         "is stored, to go on when its coordinator or cluster is lost. Default: that of checkpoints.")
 S3_ENDPOINT = _option(_K, "s3.endpoint", STRING, None, "URL of the server of `s3://` directories. Default: the "
                       "environment's, else Amazon's.")
 S3_ACCESS_KEY = _option(_K, "s3.access-key", STRING, None, "Access key for it. Default: the environment's credentials.")

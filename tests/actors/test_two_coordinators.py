@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from rayflink.actors.checkpoint_failures import FailJob
 from rayflink.actors.checkpoint_files import CheckpointFiles
 from rayflink.actors.commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
+from rayflink.actors.executions import ExceptionEntry
 from rayflink.actors.in_process import InProcessCluster
-from rayflink.actors.messages import CheckpointAborted
+from rayflink.actors.job import JobMaster
+from rayflink.actors.job_past import JobPast, keep_past
+from rayflink.actors.messages import CheckpointAborted, TaskFailure
 from rayflink.actors.recovery_path import begin
 from rayflink.actors.states import JobStatus
 from rayflink.datastream import StreamExecutionEnvironment
@@ -207,6 +211,9 @@ def test_a_successor_begins_with_the_newest_checkpoints_that_count():
     assert [one.checkpoint_id for one in begun.start.completed] == [4, 3]
     assert (begun.start.epoch, begun.start.next_number) == (2, 5 + NUMBERS)
     assert begun.damaged == ()
+    assert (begun.start.past.restarts, begun.start.past.attempt) == (1, 1)
+    (lost,) = begun.start.past.exceptions
+    assert lost.failure.message == "the job's coordinator was lost (epoch 1); another goes on from checkpoint 4"
 
 
 def test_a_damaged_checkpoint_is_left_out_and_an_older_one_is_taken():
@@ -245,3 +252,24 @@ def test_a_successor_deletes_what_was_being_written():
         storage.put_if_absent(path, b"half")
     begin(graph, lambda: B, lambda url: storage)
     assert storage.list() == ["chk-1/_metadata", "ledger/000000003", "notes.txt"]
+
+
+def test_the_numbers_of_a_job_go_on_under_another_coordinator():
+    graph, storage = with_checkpoints(1)
+    failed = ExceptionEntry(7, "Map (1/2)", TaskFailure("ValueError", "no", "Traceback ...", "Map", "job.py:3"))
+    assert keep_past(storage, JobPast(3, 5, (failed,)))
+    assert keep_past(storage, JobPast(4, 6, (failed, failed)))
+    assert storage.list("job") == ["job/past-000000002"]
+    start = begin(graph, lambda: B, lambda url: storage).start
+    job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)
+    told = job.describe()
+    assert told["metrics"]["numRestarts"] == 5
+    assert {subtask["attempt"] for vertex in told["vertices"] for subtask in vertex["subtasks"]} == {7}
+    assert [one["exception"] for one in told["exceptions"][:2]] == ["no", "no"]
+    assert job.past.attempt == 7
+
+
+def test_a_history_that_cannot_be_read_stops_nobody():
+    graph, storage = with_checkpoints(1)
+    storage.put_if_absent("job/past-000000001", b"{")
+    assert begin(graph, lambda: B, lambda url: storage).start.past.restarts == 1
