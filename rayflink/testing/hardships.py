@@ -187,7 +187,7 @@ def _pass(clock: ManualClock, ms: float) -> None:
 def _as_a_simulated_job(case: Case, expected: list[Seen], name: str) -> None:
     for seed, parallelism in enumerate(case.parallelisms):
         job = CaseJob(case, parallelism)
-        story = simulate(job.job_graph(), seed, [*ROUGH_NETWORK, TriggerCheckpoint(1, at=40)])
+        story = simulate(job.job_graph(), seed, [*ROUGH_NETWORK, TriggerCheckpoint(1, at=10)])
         assert story.result is not None
         try:
             job.check(story.result, f"{name}, {parallelism} subtasks")
