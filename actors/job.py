@@ -16,6 +16,7 @@ from rayflink.common.errors import NotSerializable, PlanError, described
 from rayflink.graph.job_graph import JobEdge, JobGraph
 
 from .accumulated import Accumulated, Owner
+from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
 from .checkpoint_failures import FailJob
 from .checkpoints import Decision
@@ -93,7 +94,7 @@ class JobMaster:
         chance: Random | None = None,
         start: JobStart | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = graph = with_key_groups_of(start, graph)
         self.status = JobStatus.INITIALIZING
         self.timestamps: dict[str, int] = {}
         start = start or JobStart()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.state.manifest import METADATA, CheckpointManifest, OperatorManifest, checkpoint_folder
 from rayflink.state.snapshots import FileSlice, StoredSnapshot
+from rayflink.state.state_summary import joined
 
 from .checkpoint_plan import CheckpointedJob, CheckpointPlan, CheckpointProperties, OperatorPlace
 from .exchange.frames import TaskAddress
@@ -120,11 +121,17 @@ class PendingCheckpoint:
             name=place.name,
             parallelism=place.parallelism,
             max_parallelism=place.max_parallelism,
-            subtasks=tuple(map(given.get, range(place.parallelism))),
+            subtasks=tuple(_without_states(given.get(subtask)) for subtask in range(place.parallelism)),
             finished=self.plan.finished.get(place.operator_id, frozenset())
             | {subtask for vertex, subtask in self._over if vertex == place.vertex_id},
             coordinator=self.enumerators.get(place.operator_id),
+            states=joined(state for snapshot in given.values() for state in snapshot.states),
         )
+
+
+def _without_states(snapshot: StoredSnapshot | None) -> StoredSnapshot | None:
+    """What its states are is said once for all subtasks."""
+    return replace(snapshot, states=()) if snapshot is not None and snapshot.states else snapshot
 
 
 __all__ = ["Acknowledged", "PendingCheckpoint", "files_of"]

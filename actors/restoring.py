@@ -6,6 +6,7 @@ Source: apache/flink StateAssignmentOperation, Checkpoints.loadAndValidateCheckp
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from rayflink.common.errors import PlanError
@@ -76,7 +77,8 @@ class Restoring:
             written = self._written.get(node.operator_id)
             dealt = [None] * vertex.parallelism
             if written is not None:
-                dealt = rescaled(written.subtasks, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
+                held = tuple(None if one is None else replace(one, states=written.states) for one in written.subtasks)
+                dealt = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
             self._dealt[node.operator_id] = dealt
         return dealt
 
@@ -93,13 +95,15 @@ class Restoring:
                     unclaimed.append(f"{written.name!r} ({f'uid {written.uid!r}' if written.uid else f'id {name}'})")
                 continue
             vertex, node = place
-            if written.max_parallelism != vertex.max_parallelism and _is_keyed(written):
+            if is_keyed(written) and not any(node.key_selectors):
                 raise RestoreError(
-                    f"the keyed state of {node.name!r} in {what} is in {written.max_parallelism} key groups, and the "
-                    f"job has {vertex.max_parallelism}",
-                    f"set its max parallelism to {written.max_parallelism}: that cannot change",
+                    f"{what} has state by key of {written.name!r}, in whose place the job has {node.name!r}, which has "
+                    "none",
+                    "give the operators uids: then their state is found wherever they stand",
                     node.call_site,
                 )
+            if written.max_parallelism != vertex.max_parallelism and is_keyed(written):
+                raise _other_key_groups(written, vertex, node, what)
         if unclaimed and not ignore_unclaimed:
             raise RestoreError(
                 f"{what} has state of operators that the job does not have: {', '.join(sorted(unclaimed))}",
@@ -108,8 +112,25 @@ class Restoring:
             )
 
 
-def _is_keyed(written: OperatorManifest) -> bool:
+def _other_key_groups(written: OperatorManifest, vertex: JobVertex, node: ChainedOperator, what: str) -> RestoreError:
+    groups, one = written.max_parallelism, f"the keyed state of {node.name!r} in {what}"
+    if vertex.parallelism > groups:
+        return RestoreError(
+            f"{vertex.name!r} has parallelism {vertex.parallelism}, and {one} is in {groups} key groups, of which each "
+            "subtask needs one",
+            f"lower its parallelism to {groups} or less: the number of key groups cannot change",
+            node.call_site,
+        )
+    return RestoreError(
+        f"{one} is in {groups} key groups, and the job has {vertex.max_parallelism}",
+        f"set its max parallelism to {groups}, or leave it out: the number cannot change",
+        node.call_site,
+    )
+
+
+def is_keyed(written: OperatorManifest) -> bool:
+    """Whether an operator had state by key group."""
     return any(part is not None and (part.keyed or part.raw_keyed or part.databases) for part in written.subtasks)
 
 
-__all__ = ["RestoreError", "Restoring"]
+__all__ = ["RestoreError", "Restoring", "is_keyed"]

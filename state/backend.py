@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .descriptors import StateDescriptor
     from .expiry import Expiring
     from .snapshots import DatabaseFiles, KeyedCapture, SnapshotReader
+    from .state_summary import StateSummary
 
 
 class _NoKey:
@@ -51,7 +52,7 @@ class KeyContext:
         counter_of: name of a state that expires -> what is told how many of its entries were forgotten as expired.
     """
 
-    __slots__ = ("counter_of", "key", "namespace", "now_ms", "swept")
+    __slots__ = ("counter_of", "key", "namespace", "now_ms", "swept", "written")
 
     def __init__(
         self, now_ms: Callable[[], int] = _no_clock, counter_of: Callable[[str], Callable[[int], None]] = _uncounted
@@ -62,6 +63,8 @@ class KeyContext:
         self.counter_of = counter_of
         self.swept: list[Expiring] = []
         """The states to be swept in the background, as their handles were made."""
+        self.written: Mapping[str, StateSummary] = {}
+        """What the states were that were restored, by name."""
 
 
 class Entries(Protocol):
@@ -256,6 +259,10 @@ class KeyedBackend(Protocol):
 
     def timers(self, name: str) -> Timers:
         """The queue of timers of this name; the same queue for the same name."""
+        ...
+
+    def summaries(self) -> tuple[StateSummary, ...]:
+        """What the states are that tables and queues were asked for; some values are looked at, of those in memory."""
         ...
 
     @property

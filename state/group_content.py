@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from .errors import SerializationError, VersionMismatch
+from .errors import SerializationError, UnresolvedClassError, VersionMismatch
 
 SNAPSHOT_FORMAT = 1
 """Version of the bytes of one key group; their first byte."""
@@ -59,11 +59,16 @@ def decode_group(data: bytes, operator_uid: str, loads: Callable[[Any], Any] = p
 
     Raises:
         VersionMismatch: it is of a format that is not read here.
+        UnresolvedClassError: the class of a value is not there.
     """
     if data[:1] != bytes((SNAPSHOT_FORMAT,)):
         written = f"key group format {data[0]}" if data else "no bytes"
         raise VersionMismatch(written, f"key group format {SNAPSHOT_FORMAT}", "(all)", operator_uid)
-    content: Content = loads(memoryview(data)[1:])
+    try:
+        content: Content = loads(memoryview(data)[1:])
+    except (AttributeError, ImportError) as error:  # what pickle raises where a name leads nowhere
+        name = getattr(error, "name", None) or f"of a value of operator {operator_uid or '(unknown)'}"
+        raise UnresolvedClassError(str(name), str(error)) from error
     return content
 
 

@@ -12,6 +12,7 @@ from .group_capture import GroupCapture
 from .group_content import Content, decode_group
 from .key_columns import hash_keys
 from .key_groups import key_groups_of
+from .state_summary import SAMPLES, StateSummary, summary_of
 
 
 class _Queue(Protocol):
@@ -49,6 +50,8 @@ class GroupedBackend(Generic[T, Q]):
         self._timers: dict[str, Q] = {}
         self._kept: dict[str, Callable[[Any], Any]] = {}
         self._captures: list[GroupCapture] = []
+        self._declared: dict[str, StateDescriptor] = {}
+        self._summaries: dict[str, StateSummary] = {}
 
     @property
     def key_groups(self) -> range:
@@ -64,6 +67,20 @@ class GroupedBackend(Generic[T, Q]):
         if name not in self._timers:
             self._timers[name] = self._new_queue(name)
         return self._timers[name]
+
+    def summaries(self) -> tuple[StateSummary, ...]:
+        """What the states are: of each some values are looked at until enough were seen."""
+        known = dict(self._summaries)
+        for name, descriptor in self._declared.items():
+            if name in known:
+                continue
+            kind, samples = self._tables[name][0], self._samples(name, SAMPLES)
+            values = [value[1] for value in samples] if kind.startswith("expiring") else samples
+            known[name] = summary_of(descriptor, kind, values)
+            if len(samples) == SAMPLES:
+                self._summaries[name] = known[name]
+        queues = (StateSummary(name, "timers", "") for name in self._timers)
+        return (*known.values(), *queues)
 
     def refuse_timers(self) -> None:
         """Set no timer until `clear`."""
@@ -109,6 +126,15 @@ class GroupedBackend(Generic[T, Q]):
         if not self._captures:
             for queue in self._timers.values():
                 queue.end_captures()
+
+    def _declared_table(self, descriptor: StateDescriptor) -> T:
+        table = self._table(descriptor.name, descriptor.stored_kind)
+        self._declared[descriptor.name] = descriptor
+        return table
+
+    def _samples(self, state: str, most: int) -> list[Any]:
+        """Some values of a state as they are stored; of lists and maps some of what is in them."""
+        raise NotImplementedError
 
     def _new_table(self, name: str, kind: str) -> T:
         raise NotImplementedError

@@ -11,8 +11,10 @@ from typing import Any, Generic, TypeVar
 from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
 from .descriptors import StateDescriptor
 from .errors import StateError
+from .evolution import fitting
 from .expiry import expiring_map_table, expiring_table
 from .isolation import IMMUTABLE_TYPES, isolated
+from .state_summary import summary_of
 
 _ABSENT: Any = object()
 T = TypeVar("T")
@@ -392,6 +394,18 @@ class StateStore:
 
         return self._handle(state_descriptor, "aggregating", create)
 
+    def _fit(self, descriptor: StateDescriptor) -> None:
+        """Values of another declared type, where they were restored, become values of the one that is declared now.
+
+        Raises:
+            SnapshotMismatch: they cannot.
+        """
+        fits = fitting(self._context.written.get(descriptor.name), descriptor, self._operator_uid)
+        if fits is not None:
+            change_values(self._backend, descriptor, fits)
+            told = summary_of(descriptor, descriptor.stored_kind, ())
+            self._context.written = {**self._context.written, descriptor.name: told}
+
     def _table_of(self, descriptor: StateDescriptor) -> Entries:
         if descriptor.expiry is None:
             return self._backend.table(descriptor)
@@ -402,6 +416,7 @@ class StateStore:
             raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
         known = self._handles.get(descriptor.name)
         if known is None:
+            self._fit(descriptor)
             table = None if kind == "map" else self._table_of(descriptor)
             created = create(table, descriptor.name, self._context, self._scoped)
             created.hold_to(descriptor)
@@ -411,6 +426,27 @@ class StateStore:
             known[0].ensure_alike(descriptor)
         handle: _H = known[1]
         return handle
+
+
+def change_values(backend: KeyedBackend, descriptor: StateDescriptor, change: Callable[[Any], Any]) -> None:
+    """Give each value of a state, each element of its lists and each value of its maps, another form."""
+    expires = descriptor.expiry is not None
+
+    def changed(stored: Any) -> Any:
+        return (stored[0], change(stored[1])) if expires else change(stored)
+
+    if descriptor.kind == "map":
+        maps = backend.map_table(descriptor)
+        for key, namespace in list(dict.fromkeys(maps.walk())):
+            for map_key, stored in list(maps.items(key, namespace)):
+                maps.put(key, map_key, changed(stored), namespace)
+        return
+    table = backend.table(descriptor)
+    for key, namespace in list(dict.fromkeys(table.walk())):
+        stored = table.get(key, namespace, _ABSENT)
+        if stored is not _ABSENT:
+            new = [changed(element) for element in stored] if descriptor.kind == "list" else changed(stored)
+            table.put(key, new, namespace)
 
 
 def _itself(value: Any) -> Any:

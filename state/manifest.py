@@ -11,31 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .snapshots import Blob, FileSlice, StoredSnapshot
+from .state_summary import StateSummary
 
 METADATA = "_metadata"
 SHARED_FOLDER = "shared"
 """The folder of a job's checkpoints for files that several of them refer to."""
 
 ManifestKind = Literal["checkpoint", "savepoint"]
-
-
-@dataclass(frozen=True, slots=True)
-class StateSummary:
-    """What one state of an operator is, for those who look into a checkpoint without its job.
-
-    Args:
-        name: of the state.
-        kind: such as "value", "map" or "list".
-        value_type: of its values, as text.
-        schema: of its values, as JSON; "" where it has none.
-        ttl: its time to live, as text; "" where it has none.
-    """
-
-    name: str
-    kind: str
-    value_type: str
-    schema: str = ""
-    ttl: str = ""
 
 
 @dataclass(frozen=True, slots=True)

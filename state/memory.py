@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
@@ -169,11 +169,11 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
         """The table of a value, list, reducing or aggregating state."""
-        return self._table(descriptor.name, descriptor.stored_kind)
+        return self._declared_table(descriptor)
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
         """The table of a map state."""
-        return HashMapMapTable(self._table(descriptor.name, descriptor.stored_kind))
+        return HashMapMapTable(self._declared_table(descriptor))
 
     @property
     def reads_ahead(self) -> int:
@@ -230,6 +230,14 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
         """Let go of all objects."""
         self._tables.clear()
         self._timers.clear()
+
+    def _samples(self, state: str, most: int) -> list[Any]:
+        kind, table = self._tables[state]
+        values = (value for _, _, value in table.rows())
+        if kind.endswith(("map", "list")):
+            parts = (islice(value.values() if kind.endswith("map") else value, most) for value in islice(values, most))
+            return list(islice(chain.from_iterable(parts), most))
+        return list(islice(values, most))
 
     def _new_table(self, name: str, kind: str) -> HashMapTable:
         return self.create_table(self._groups_of)

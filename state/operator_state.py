@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Generic, NoReturn, TypeVar
 
 from .descriptors import StateDescriptor
 from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
+from .evolution import Evolution, fitting
 from .handles import State, convert_of
 from .isolation import isolated
+from .state_summary import SAMPLES, StateSummary, joined, summary_of
 
 ENTRY_FORMAT = 1
 """Version of the bytes of one entry; their first byte."""
@@ -56,6 +59,10 @@ class OperatorListState:
     def clear(self) -> None:
         """Delete all entries."""
         self._entries = []
+
+    def samples(self, most: int) -> list[Any]:
+        """The first entries; they must not be changed."""
+        return self._entries[:most]
 
 
 class ReadOnlyBroadcastState(State, Generic[K, V]):
@@ -103,6 +110,10 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         """From now on take only keys and values of the types that the descriptor declares, if it does."""
         self._taken_key = _taken(getattr(descriptor, "key_type_info", None), f"key of state {descriptor.name!r}")
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
+
+    def samples(self, most: int) -> list[Any]:
+        """The values of the first entries; they must not be changed."""
+        return list(islice(self._entries.values(), most))
 
     def read_only(self, name: str) -> ReadOnlyBroadcastState[K, V]:
         """The same map, to be read; `name` is the state's, for errors."""
@@ -196,10 +207,13 @@ class OperatorStateStore:
     Args:
         restored: the lists dealt to this subtask; several where snapshots of several subtasks come together.
         operator_uid: who owns the state, for errors.
+        evolution: how what is restored becomes state of the classes of now; None: as it is.
     """
 
-    def __init__(self, restored: Iterable[Lists] = (), operator_uid: str = "") -> None:
-        self._operator_uid = operator_uid
+    def __init__(
+        self, restored: Iterable[Lists] = (), operator_uid: str = "", evolution: Evolution | None = None
+    ) -> None:
+        self._operator_uid, self._evolution = operator_uid, evolution
         self._restored: dict[str, tuple[str, list[bytes]]] = {}
         self._states: dict[str, tuple[str, StateDescriptor, Any]] = {}
         for lists in restored:
@@ -248,13 +262,31 @@ class OperatorStateStore:
             taken[name] = mode, tuple(self._encode(name, entry) for entry in entries)
         return taken
 
+    def summaries(self) -> tuple[StateSummary, ...]:
+        """What the states are, those that were restored and not asked for included."""
+        known = {} if self._evolution is None else self._evolution.lists
+        kept = [known[name] for name in self._restored if name in known]
+        told = []
+        for mode, descriptor, state in self._states.values():
+            kind = mode if mode == "broadcast" else f"{mode} list"
+            told.append(summary_of(descriptor, kind, state.samples(SAMPLES)))
+        return joined((*told, *kept))
+
+    @staticmethod
+    def _fitted(mode: str, fits: Callable[[Any], Any] | None, entry: Any) -> Any:
+        if fits is None:
+            return entry
+        return (entry[0], fits(entry[1])) if mode == "broadcast" else fits(entry)
+
     def _state(self, descriptor: StateDescriptor, kind: str, mode: str, create: Any) -> Any:
         ensure_operator_state(descriptor, kind)
         name = descriptor.name
         if name not in self._states:
             known, entries = self._restored.get(name, (mode, []))
             self._check(name, known, mode)
-            created = create([self._decode(name, entry) for entry in entries])
+            written = None if self._evolution is None else self._evolution.lists.get(name)
+            fits = fitting(written, descriptor, self._operator_uid)
+            created = create([self._fitted(mode, fits, self._decode(name, entry)) for entry in entries])
             created.hold_to(descriptor)
             self._states[name] = mode, descriptor, created
         known, first_descriptor, state = self._states[name]
@@ -281,4 +313,6 @@ class OperatorStateStore:
         if data[:1] != bytes((ENTRY_FORMAT,)):
             written = f"entry format {data[0]}" if data else "no bytes"
             raise VersionMismatch(written, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
-        return pickle.loads(memoryview(data)[1:])
+        body = memoryview(data)[1:]
+        evolution = self._evolution
+        return pickle.loads(body) if evolution is None or not evolution.is_needed else evolution.loads(body)

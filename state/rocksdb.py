@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from .grouped_backend import GroupedBackend
 from .keys import canonical_key
 from .rocksdb_capture import DatabaseCapture, Increments
 from .rocksdb_files import STATE, TIMERS, AboutDatabase, open_restored, owned_part, read_about
+from .rocksdb_rows import EXOTIC
 from .rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
 from .rocksdb_tables import RocksDBListTable, RocksDBMapTable, RocksDBTable
 from .rocksdb_timers import RocksDBTimerQueue
@@ -149,11 +151,11 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
         """The table of a value, list, reducing or aggregating state."""
-        return self._table(descriptor.name, descriptor.stored_kind)  # type: ignore[return-value]
+        return self._declared_table(descriptor)  # type: ignore[return-value]
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
         """The table of a map state."""
-        return self._table(descriptor.name, descriptor.stored_kind)  # type: ignore[return-value]
+        return self._declared_table(descriptor)  # type: ignore[return-value]
 
     @property
     def reads_ahead(self) -> int:
@@ -290,6 +292,13 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             self._timers.clear()
             self.store.close()
             self._memory.leave()
+
+    def _samples(self, state: str, most: int) -> list[Any]:
+        """Of those in memory: what is on disk is not read for it."""
+        kind, table = self._tables[state]
+        named = ((name, value) for _, name, value in table.cache.in_memory())
+        found = [value for name, value in islice(named, most) if name is not EXOTIC]
+        return [element for part in found for element in part[:most]][:most] if kind.endswith("list") else found
 
     def _new_table(self, name: str, kind: str) -> Table:
         column = self.store.column(STATE + name)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from .state_summary import StateSummary
+
 SNAPSHOT_VERSION = 1
 
 
@@ -138,6 +140,7 @@ class OperatorSnapshot:
         databases: keyed state to restore that is in files of databases.
         reader: of those files; None where there are none.
         reusable: whether later checkpoints may refer to those files: they are in the job's own storage.
+        states: what its states are, as far as known.
     """
 
     keyed: Mapping[int, bytes] = field(default_factory=dict)
@@ -148,6 +151,7 @@ class OperatorSnapshot:
     databases: tuple[DatabaseFiles, ...] = ()
     reader: SnapshotReader | None = None
     reusable: bool = False
+    states: tuple[StateSummary, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -168,6 +172,7 @@ class StoredSnapshot:
     raw_keyed: Mapping[int, Blob] = field(default_factory=dict)
     version: int = SNAPSHOT_VERSION
     databases: tuple[DatabaseFiles, ...] = ()
+    states: tuple[StateSummary, ...] = ()
 
     @property
     def blobs(self) -> Iterable[Blob]:
@@ -197,7 +202,7 @@ def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot
         keyed = snapshot.capture.write(writer)
     lists = {name: (mode, tuple(map(writer.put, entries))) for name, (mode, entries) in snapshot.lists.items()}
     raw_keyed = {group: writer.put(data) for group, data in snapshot.raw_keyed.items()}
-    return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases)
+    return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases, snapshot.states)
 
 
 def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = False) -> OperatorSnapshot:
@@ -212,7 +217,7 @@ def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = Fa
     keyed, raw_keyed = _Read(snapshot.keyed, reader), _Read(snapshot.raw_keyed, reader)
     databases = snapshot.databases
     of = reader if databases else None
-    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, of, reusable)
+    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, of, reusable, snapshot.states)
 
 
 class _Read(Mapping[int, bytes]):

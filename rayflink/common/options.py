@@ -384,8 +384,7 @@ STATE_CACHE_RATIO = _option(_K, "rayflink.state.cache-ratio", DOUBLE, 0.5,
 WRITE_BUFFER_RATIO = _option(_K, "state.backend.rocksdb.memory.write-buffer-ratio", DOUBLE, 0.5,
                              "Share of RocksDB's own memory that what is not yet on disk may fill.", test=_PART)
 ROCKSDB_MANAGED = _option(_K, "state.backend.rocksdb.memory.managed", BOOLEAN, True,
-                          "Keep RocksDB's memory within the managed memory of the slot.",
-                          unheeded="always does")
+                          "Keep RocksDB's memory within the managed memory of the slot.", unheeded="always does")
 ROCKSDB_BLOOM = _option(_K, "state.backend.rocksdb.use-bloom-filter", BOOLEAN, True,
                         "Keep filters that tell which files cannot hold a key.")
 ROCKSDB_BLOOM_BITS = _option(_K, "state.backend.rocksdb.bloom-filter.bits-per-key", DOUBLE, 10.0,
@@ -413,6 +412,7 @@ ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, Fal
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
                                   "Write each change of state to a log, so that checkpoints are short.",
                                   unheeded="writes no log of changes")
+MOVED_CLASSES = _option(_K, "rayflink.state.moved-classes", MAP, {}, "Dotted names of moved classes in state: old:new.")
 TTL_SWEEP_RATE = _option(_K, "rayflink.state.ttl.sweep-rate", INT, 5_000,
                          "Most entries a second that the background clean-up looks at, of each state with a time to "
                          "live in each subtask; 0: no clean-up. Ten times a second it works for about 5 ms at most.",

@@ -163,6 +163,9 @@ class _Assembly:
             min_resources=merge_resources([node.min_resources for node in nodes]),
             preferred_resources=merge_resources([node.preferred_resources for node in nodes]),
             stoppable=head.stoppable,
+            sets_max_parallelism=any(
+                known is not None for known in (self._graph.max_parallelism, *(node.max_parallelism for node in nodes))
+            ),
         )
 
     def _operator(

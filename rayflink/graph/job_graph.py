@@ -165,6 +165,7 @@ class JobVertex:
         max_parallelism: key groups, >= parallelism.
         min_resources, preferred_resources: sums over the chain; None where not known for every operator.
         stoppable: False when it starts with a source that cannot be asked to end.
+        sets_max_parallelism: the program chose `max_parallelism`; else the job may take that of what it restores.
     """
 
     id: JobVertexID
@@ -179,6 +180,7 @@ class JobVertex:
     min_resources: ResourceSpec | None = None
     preferred_resources: ResourceSpec | None = None
     stoppable: bool = True
+    sets_max_parallelism: bool = False
 
     @property
     def head(self) -> ChainedOperator:

@@ -13,6 +13,7 @@ from rayflink.state.raw_state import RawKeyedStateOutput
 from ..common.checkpointed_function import FunctionInitializationContext, FunctionSnapshotContext
 from ..common.runtime_context import KeyedStateStore
 from .base import SNAPSHOT_VERSION, OperatorContext, OperatorSnapshot, UserCodeError
+from .restored_state import evolution_of
 
 _USER = "user/"
 """Before the names of the user's states, which are in one table with those of operators."""
@@ -52,7 +53,8 @@ class FunctionState:
             {name[len(_USER) :]: held for name, held in snapshot.lists.items() if name.startswith(_USER)}
             for snapshot in snapshots
         ]
-        self.store = OperatorStateStore(mine, ctx.operator_id)
+        evolution = evolution_of(ctx, snapshots)
+        self.store = OperatorStateStore(mine, ctx.operator_id, evolution)
 
     def initialize(self) -> None:
         """Let the functions get their states, and read what was restored.
@@ -90,7 +92,8 @@ class FunctionState:
             lists[_RAW] = "split", partitions
         if not self._functions and not lists:
             return None
-        return OperatorSnapshot(lists=lists, raw_keyed={} if raw_keyed is None else raw_keyed.key_groups())
+        groups = {} if raw_keyed is None else raw_keyed.key_groups()
+        return OperatorSnapshot(lists=lists, raw_keyed=groups, states=self.store.summaries())
 
     def _call(self, where: str, call: Any, context: Any) -> None:
         try:

@@ -16,6 +16,7 @@ from rayflink.state.errors import InvalidKeyError
 from rayflink.state.expiry import SLICE_MS, SLICE_SECONDS
 from rayflink.state.handles import StateStore
 from rayflink.state.keys import canonical_key
+from rayflink.state.state_summary import joined
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Watermark
 from ..common.errors import TypeMismatch
@@ -27,6 +28,7 @@ from ..common.row_columns import RowColumns, objects
 from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
 from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from .keyed_backends import keyed_backend
+from .restored_state import evolution_of, restore_keyed
 from .user_code import FunctionOperator, UserCode, list_of
 
 log = get_logger(__name__)
@@ -63,14 +65,10 @@ class KeyedOperator(FunctionOperator):
         self.context = KeyContext(lambda: int(self.ctx.clock.now_ms()), self._counter_of_expired)
         rate = TTL_SWEEP_RATE.read(self.ctx.config.get(TTL_SWEEP_RATE.key, TTL_SWEEP_RATE.default))
         self._swept_a_slice = -(-rate * SLICE_MS // 1000)
+        evolution = evolution_of(self.ctx, snapshots)
+        self.context.written = evolution.keyed
         self.declare_state()
-        in_files = [snapshot for snapshot in snapshots if snapshot.databases]
-        if in_files:
-            databases = [database for snapshot in in_files for database in snapshot.databases]
-            reader = in_files[0].reader
-            assert reader is not None, "databases come with the reader of their files"
-            self.backend.restore_databases(databases, reader, all(snapshot.reusable for snapshot in in_files))
-        self.backend.restore([snapshot.keyed for snapshot in snapshots])
+        restore_keyed(self.backend, snapshots, evolution, self.ctx)
         self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
         super().initialize_state(snapshots)
         known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
@@ -84,9 +82,10 @@ class KeyedOperator(FunctionOperator):
         lists = dict(functions.lists)
         if MIN_TIMESTAMP < self.watermark < MAX_TIMESTAMP:
             lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True),)
+        states = joined((*functions.states, *self.backend.summaries(), *self.context.written.values()))
         capture = self.backend.capture(checkpoint_id)
         self._prepare_at = None
-        return OperatorSnapshot({}, lists, functions.raw_keyed, capture=capture)
+        return OperatorSnapshot({}, lists, functions.raw_keyed, capture=capture, states=states)
 
     def announce(self, checkpoint_id: int) -> None:
         """A checkpoint will come soon: its capture is prepared in `upkeep`."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.redistribution import redistributed
 from rayflink.state.snapshots import Blob, StoredSnapshot
+from rayflink.state.state_summary import joined
 
 
 def rescaled(
@@ -33,6 +34,7 @@ def rescaled(
     lists = redistributed([snapshot.lists for snapshot in held], parallelism, operator_uid)
     owned = [key_group_range(subtask, parallelism, max_parallelism) for subtask in range(parallelism)]
     version = max(snapshot.version for snapshot in held)
+    states = joined(state for snapshot in held for state in snapshot.states)
     return [
         StoredSnapshot(
             _of(groups, keyed),
@@ -40,6 +42,7 @@ def rescaled(
             _of(groups, raw_keyed),
             version,
             tuple(d for d in databases if d.first_group < groups.stop and groups.start < d.end_group),
+            states,
         )
         for groups, mine in zip(owned, lists, strict=True)
     ]

@@ -142,7 +142,8 @@ class ReaderSourceOperator(SourceOperator):
         lists = {SPLITS_STATE: ("split", entries)}
         for part in (inner, functions):
             lists |= {} if part is None else part.lists
-        return OperatorSnapshot({} if inner is None else inner.keyed, lists)
+        states = () if functions is None else functions.states
+        return OperatorSnapshot({} if inner is None else inner.keyed, lists, states=states)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         if self._timestamps is not None:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from rayflink.common.types import Row
-
-from .unknown_classes import UnknownObject
+from rayflink.state.unknown_objects import UnknownObject
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,8 +10,7 @@ from rayflink.state.group_content import Content, decode_group
 from rayflink.state.manifest import OperatorManifest
 from rayflink.state.rocksdb_files import groups_of
 from rayflink.state.snapshots import Blob, SnapshotReader
-
-from .unknown_classes import loads_leniently
+from rayflink.state.unknown_objects import loads_leniently
 
 Lists = Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]]
 """State -> mode, and the entries of each subtask."""

@@ -79,7 +79,9 @@ class OperatorState:
     def states(self) -> tuple[State, ...]:
         """Its states by name. Where the savepoint does not name them, all its keyed state is read to find them."""
         keyed = [keyed_state(summary, self.contents) for summary in self._summaries()]
-        lists = [list_state(name, self.contents) for name in sorted(self.contents.lists(), key=_users_first)]
+        said = {state.name: state for state in self.manifest.states if not state.is_keyed}
+        names = sorted(self.contents.lists(), key=_users_first)
+        lists = [list_state(name, self.contents, said.get(name.removeprefix(USER))) for name in names]
         others = []
         raw = [StateRow(group, data) for group, data in self.contents.raw_groups()]
         if raw:
@@ -105,7 +107,7 @@ class OperatorState:
         return f"<operator {self.name!r}{f' uid {self.uid!r}' if self.uid else ''}: {len(self.states)} states>"
 
     def _summaries(self) -> list[StateSummary]:
-        said = {state.name: state for state in self.manifest.states if not state.kind.endswith("operator")}
+        said = {state.name: state for state in self.manifest.states if state.is_keyed}
         if said:
             return [said[name] for name in sorted(said)]
         kinds: dict[str, str] = {}

@@ -180,8 +180,12 @@ def keyed_state(summary: StateSummary, contents: OperatorContents) -> State:
     return State(summary, read)
 
 
-def list_state(name: str, contents: OperatorContents) -> State:
-    """The state of an operator in one of its lists."""
+def list_state(name: str, contents: OperatorContents, said: StateSummary | None = None) -> State:
+    """The state of an operator in one of its lists.
+
+    Args:
+        said: what the savepoint says of it.
+    """
     mode, _ = contents.lists()[name]
     kind = "splits" if name == _SPLITS else "broadcast" if mode == "broadcast" else f"{mode} list"
 
@@ -196,7 +200,7 @@ def list_state(name: str, contents: OperatorContents) -> State:
             for position, entry in enumerate(entries):
                 yield StateRow(subtask, entry_value(name, entry), None, position)
 
-    return State(StateSummary(name.removeprefix(USER), kind, ""), read)
+    return State(said or StateSummary(name.removeprefix(USER), kind, ""), read)
 
 
 def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> State:

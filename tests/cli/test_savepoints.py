@@ -47,7 +47,8 @@ def test_show_lists_the_states_of_all_operators(taken: str, capsys: Any) -> None
     assert [line.split()[0] for line in lines[2:]].count("carts") == 9
     assert any(line.startswith("carts") and " cart " in line and line.endswith(" 3") for line in lines)
     told = json.loads(said_by(capsys, "state", "show", taken, "sums", "--json"))
-    assert [state["state"] for state in told["states"]] == ["window-contents", "window-timers/event", "_watermark"]
+    timers = ["window-timers/event", "window-timers/processing"]
+    assert [state["state"] for state in told["states"]] == ["window-contents", *timers, "_watermark"]
 
 
 def test_show_of_a_state_prints_its_rows(taken: str, capsys: Any) -> None:

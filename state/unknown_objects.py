@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Collection
 from typing import Any, ClassVar
 
-from rayflink.state.class_names import main_attribute
+from .class_names import main_attribute
 
 
 class UnknownObject:
@@ -68,28 +69,41 @@ class UnknownObject:
 
 
 class _Unpickler(pickle.Unpickler):
+    """Stands for classes that cannot be found, and for those of which it is told to."""
+
+    def __init__(self, data: Any, stood_for: Collection[str] = ()) -> None:
+        super().__init__(io.BytesIO(data))
+        self._stood_for = stood_for
+
     def find_class(self, module: str, name: str) -> Any:
+        if f"{module}:{name}" in self._stood_for:
+            return stand_in(f"{module}:{name}")
         try:
             return main_attribute(name) if module == "__main__" else super().find_class(module, name)
         except Exception:  # a module that cannot be imported may raise anything
-            return _stand_in(module, name)
+            return stand_in(f"{module}:{name}")
 
 
-_STAND_INS: dict[tuple[str, str], type[UnknownObject]] = {}
+_STAND_INS: dict[str, type[UnknownObject]] = {}
 
 
-def _stand_in(module: str, name: str) -> type[UnknownObject]:
-    known = _STAND_INS.get((module, name))
+def stand_in(class_of: str) -> type[UnknownObject]:
+    """The class that stands for the one of that name, `module:qualname`."""
+    known = _STAND_INS.get(class_of)
     if known is None:
-        class_of = f"{module}:{name}"
-        made = type(name.rpartition(".")[2], (UnknownObject,), {"class_of": class_of, "__qualname__": name})
-        known = _STAND_INS[module, name] = made
+        qualname = class_of.partition(":")[2]
+        members = {"class_of": class_of, "__qualname__": qualname}
+        known = _STAND_INS[class_of] = type(qualname.rpartition(".")[2], (UnknownObject,), members)
     return known
 
 
-def loads_leniently(data: Any) -> Any:
-    """What a pickle holds, with stand-ins for what cannot be found here."""
-    return _Unpickler(io.BytesIO(data)).load()
+def loads_leniently(data: Any, stood_for: Collection[str] = ()) -> Any:
+    """What a pickle holds, with stand-ins for what cannot be found here.
+
+    Args:
+        stood_for: classes for which there are stand-ins though they can be found, as `module:qualname`.
+    """
+    return _Unpickler(data, stood_for).load()
 
 
-__all__ = ["UnknownObject", "loads_leniently"]
+__all__ = ["UnknownObject", "loads_leniently", "stand_in"]
