@@ -152,7 +152,7 @@ class JobCheckpoints:
             RestoreError: it does not fit the job.
             HookError: a hook of the program fails.
         """
-        self._at_the_end.clear()
+        self._at_the_end &= {execution.attempt for execution in self._attempts}  # regions that run on still wait
         found, commands = self.coordinator.restore(now_ms)
         self._restoring = None
         if found is None:

@@ -9,10 +9,11 @@ import pytest
 from rayflink.actors.states import ExecutionState
 from rayflink.common.accumulators import IntCounter
 from rayflink.common.functions import MapFunction
+from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
-from rayflink.testing import Pause, ScriptedSource, simulate
+from rayflink.testing import KillTask, Pause, ScriptedSource, simulate
 from rayflink.testing.faults import Fault
 
 OPTIONS = {
@@ -87,3 +88,14 @@ def test_a_checkpoint_that_a_task_missed_because_it_ended_does_not_hold_the_next
     story = simulate(unequal_sources(), seed)
     assert sorted(story.collected("late")) == list(range(125))
     assert story.happenings[-1].now_ms - story.happenings[0].now_ms < 10_000
+
+
+def test_the_last_checkpoint_waits_for_no_interval_when_another_region_has_begun_anew():
+    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
+    env = StreamExecutionEnvironment.get_execution_environment({**restarts, "execution.checkpointing.interval": "1 h"})
+    env.from_collection([1, 2, 3]).sink_to(CollectSink("early"))
+    slow = env.from_source(ScriptedSource([1, Pause(500), 2, Pause(500), 3]), WatermarkStrategy.no_watermarks(), "slow")
+    slow.sink_to(CollectSink("late"))
+    story = simulate(env.get_job_graph(), 0, [KillTask("slow", at=60)])
+    assert story.restarts == 1 and story.collected("late") == [1, 2, 3]
+    assert story.result is not None and story.result.runtime_ms < 60_000
