@@ -132,10 +132,11 @@ class SnapshotWriting:
                 size = writer.bytes_written
                 if self._is_given_up(number):
                     _abort(writer)
-            except Exception:
+                    snapshots = {}
+            except (Exception, SystemExit):
                 _abort(writer)
                 raise
-        except Exception as error:  # a full storage, or whatever a user's class raises while it is pickled
+        except (Exception, SystemExit) as error:  # a full storage, or whatever a user's class raises in its pickling
             failure = str(error) if isinstance(error, RayflinkError) else described(error)
             log.debug("checkpoint %d could not be written", number, exc_info=error)
         finally:

@@ -159,12 +159,11 @@ class TaskCheckpoints:
 
     def written(self, written: SnapshotWritten) -> None:
         """The snapshot of a checkpoint is durable, or cannot be."""
-        if not self._writing.take(written):
-            return
-        number = written.checkpoint_id
+        number, wanted = written.checkpoint_id, self._writing.take(written)
         if written.failure:
-            self.decline(number, f"its snapshot could not be written: {written.failure}")
-        else:
+            if wanted:
+                self.decline(number, f"its snapshot could not be written: {written.failure}")
+        elif wanted or written.snapshots:  # what came too late the coordinator deletes
             is_over = self.last.is_over_in(number)
             self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics, is_over))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.messages import CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
+from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
 from rayflink.actors.progress import Progress
+from rayflink.actors.snapshot_writing import SnapshotWritten
 from rayflink.common.batches import (
     Batch,
     CancelCheckpointMarker,
@@ -288,3 +289,13 @@ def test_a_source_takes_part_until_it_is_closed_and_answers_a_repeated_trigger_o
         bench.task.mail(TriggerCheckpoint(CheckpointBarrier(number, 900)))
     bench.work()
     assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1, 2]
+
+
+def test_what_was_written_when_its_checkpoint_was_given_up_is_told_so_that_its_files_go():
+    bench = TaskBench([CountingSource(2)], channels=()).start()
+    bench.task.mail(TriggerCheckpoint(CheckpointBarrier(1, 900)))
+    while not isinstance(bench.task._mailbox[-1] if bench.task.has_mail else None, SnapshotWritten):
+        bench.task.step()
+    bench.task._mailbox.appendleft(CheckpointAborted(1))
+    bench.work()
+    assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1]
