@@ -39,6 +39,8 @@ START_TIMEOUT_S = 60.0
 """Time for the coordinator's process to start and load the program."""
 OWNER_TIMEOUT_MS = 10_000
 """A job that ends with its driver is cancelled when the driver was not heard of for so long."""
+CANCEL_S = 30.0
+"""How long a driver whose rows are in error waits for the end of its job."""
 FOLLOW_S = 0.5
 """How long the coordinator may keep a driver waiting for news."""
 NOTE_EVERY_S = 5.0
@@ -315,7 +317,8 @@ class RayJob(JobHandle):
         try:
             return self._once.new(map(self._block, blocks))
         except JobExecutionError:
-            self.cancel("rows that would repeat")
+            self.cancel("the error of its rows")
+            self._ended.wait(CANCEL_S)  # so that its coordinator need not stay for a driver that may come
             raise
 
     def _block(self, packed: bytes) -> RowBlock:
