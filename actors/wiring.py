@@ -190,6 +190,7 @@ def operator_context(
         wake=shared["lent"].wake,
         open_worker=shared["lent"].open_worker,
         checkpointing=deployment.checkpointing,
+        finished=deployment.finished,
         spill_folder=str(spill_folder(deployment)),
         managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
     )

@@ -78,6 +78,7 @@ class OperatorContext:
         checkpointing: whether checkpoints are triggered in this attempt, the last of them after the end of input; what
             belongs to a checkpoint then waits for it. An option that asks for checkpoints does not make them: who
             triggers them sets this.
+        finished: whether all data was worked before this attempt, which only ends what was begun.
         managed_memory: what it may keep in memory of what it could also write to disk; None: no bound.
         spill_folder: where it may write that, a folder of this attempt, which may still have to be made and is removed
             with it; "" where there is none.
@@ -102,6 +103,7 @@ class OperatorContext:
     wake: Callable[[], None] | None = None
     open_worker: Callable[[Any], Any] | None = None
     checkpointing: bool = False
+    finished: bool = False
     managed_memory: Allowance | None = None
     spill_folder: str = ""
 

@@ -101,8 +101,12 @@ class SinkOperator(Operator):
                 self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
                 self._commits.restore(self._restored_committables)
         if self._commits is not None:
-            with UserCode(ctx, "commit"):
-                self._commits.run(slice_s=math.inf)  # what is restored comes before all that is new
+            self._finished = ctx.finished
+            with UserCode(ctx, "commit"):  # what is restored comes before all that is new
+                if ctx.finished:
+                    self._commits.run_to_the_end()
+                else:
+                    self._commits.run(slice_s=math.inf)
         with UserCode(ctx, "open"):
             self._writer = self._sink.create_writer(context)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
 from rayflink.actors.states import ExecutionState
 from rayflink.common.accumulators import IntCounter
+from rayflink.common.batches import Batch
+from rayflink.common.commits import CommitRequest
 from rayflink.common.functions import MapFunction
+from rayflink.common.sink import Committer, Sink, SinkWriter, WriterContext
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import KillTask, Pause, ScriptedSource, simulate
-from rayflink.testing.faults import Fault
+from rayflink.testing.faults import CrashBeforeNotify, Fault
 
 OPTIONS = {
     "restart-strategy.type": "fixed-delay",
@@ -99,3 +104,52 @@ def test_the_last_checkpoint_waits_for_no_interval_when_another_region_has_begun
     story = simulate(env.get_job_graph(), 0, [KillTask("slow", at=60)])
     assert story.restarts == 1 and story.collected("late") == [1, 2, 3]
     assert story.result is not None and story.result.runtime_ms < 60_000
+
+
+class _Outage(Committer):
+    """Nothing can be committed for the first calls."""
+
+    calls_left: int
+    done: ClassVar[list[str]] = []
+
+    def commit(self, requests: Sequence[CommitRequest[str]]) -> None:
+        for request in requests:
+            if _Outage.calls_left > 0:
+                request.retry_later(ConnectionError("nobody is there"))
+            else:
+                self.done.append(request.get_committable())
+        _Outage.calls_left -= 1
+
+
+class _AtTheEnd(Sink, SinkWriter):
+    """Prepares one commit, at the end of its input."""
+
+    _prepared: Sequence[str] = ()
+
+    def create_writer(self, ctx: WriterContext) -> SinkWriter:
+        return self
+
+    def create_committer(self) -> Committer:
+        return _Outage()
+
+    def write(self, batch: Batch) -> None:
+        """Nothing but the end counts."""
+
+    def flush(self, end_of_input: bool) -> None:
+        self._prepared = ["all"] if end_of_input else []
+
+    def prepare_commit(self) -> Sequence[str]:
+        return self._prepared
+
+    def close(self) -> None:
+        """There is nothing open."""
+
+
+@pytest.mark.parametrize("outage", [0, 1, 4])
+def test_what_a_finished_task_had_still_to_commit_is_committed_after_a_restart(outage: int) -> None:
+    _Outage.calls_left, _Outage.done = outage, []
+    options = {**OPTIONS, "execution.checkpointing.interval": "1 h", "execution.checkpointing.dir": "/checkpoints"}
+    env = StreamExecutionEnvironment.get_execution_environment(options)
+    env.from_collection([1, 2]).sink_to(_AtTheEnd())
+    story = simulate(env.get_job_graph(), 0, [CrashBeforeNotify(name="Collection")])
+    assert story.restarts == 1 and _Outage.done == ["all"]
