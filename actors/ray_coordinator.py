@@ -62,6 +62,7 @@ from .job_past import keep_past
 from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
+from .ray_nodes import NodeWatch
 from .ray_remains import patiently, remove_remains
 from .ray_resources import cluster_has
 from .ray_spills import leaves_copies, may_spill, remove_spills_of
@@ -111,6 +112,9 @@ class Coordinator:
         self._ended_well: set[TaskAddress] = set()
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
+        self._lost_nodes: set[str] = set()
+        self._held: list[DeployTask] = []
+        self._held_since = 0.0
         self._granted = False
         self._asked_at = 0.0
         self._noted_at = 0.0
@@ -150,6 +154,7 @@ class Coordinator:
         log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
+        self._watch_of_nodes = NodeWatch(lambda: set(list(self._nodes.values())), self._node_lost)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def come_back(self, job_id: str) -> None:
@@ -192,7 +197,8 @@ class Coordinator:
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
         described = self._described()
-        described["slots"] = "granted" if self._granted else f"waiting for {len(self._bundles)} slots"
+        waiting = len({command.slot for command in self._held}) if self._granted else len(self._bundles)
+        described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
         if self._note:
             described["note"] = self._note
         if self._fault is not None:
@@ -278,6 +284,7 @@ class Coordinator:
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release_all_the_same()
+        self._watch_of_nodes.end()
         self._record()
         self._ended.set()
         self._rows.close()
@@ -335,6 +342,7 @@ class Coordinator:
         self._prometheus.report(self._job.metrics.group, now)
         for failed in self._calls.overdue(now):
             self._events.put(failed)
+        self._deploy_held(now)
         for attempt in self._calls.waiting():  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
@@ -378,6 +386,7 @@ class Coordinator:
     def _send(self, attempt: TaskAddress, message: ToTask) -> None:
         actor = self._actors.get(attempt)
         if actor is None:
+            self._drop_held(attempt)
             return
         what = type(message).__name__
 
@@ -414,6 +423,9 @@ class Coordinator:
         """Make all processes first, so that each task can be told its peers."""
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
+        if self._is_lost(group, deploys):
+            self._held, self._held_since = [*self._held, *deploys], time.monotonic()
+            return
         for attempt in self._actors.keys() - self._job.executions.keys():  # of attempts that others have followed
             del self._actors[attempt], self._nodes[attempt]
         node_of = placement_group_table(group)["bundles_to_node_id"]
@@ -485,6 +497,51 @@ class Coordinator:
                 self._ended_well.add(attempt)
 
         running.future().add_done_callback(ended)
+
+    def _is_lost(self, group: PlacementGroup, deploys: list[DeployTask]) -> bool:
+        """Whether a slot is on a node that is lost, and Ray, which does not know yet, has given no other for it."""
+        if not self._lost_nodes:
+            return False
+        table = placement_group_table(group)
+        nodes = table["bundles_to_node_id"]
+        bundles = {self._bundles[command.slot] for command in deploys}
+        return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
+
+    def _deploy_held(self, now: float) -> None:
+        """What waits for another node in the place of a lost one."""
+        if not self._held:
+            return
+        group, held = self._group, self._held
+        assert group is not None
+        if now - self._held_since > self._settings.slot_timeout_ms / 1000:
+            self._held = []
+            for command in held:
+                self._events.put(could_not_deploy(command.deployment, TimeoutError(self._note)))
+        elif self._is_lost(group, held):
+            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
+            self._note = f"waiting for slots in the place of those of a lost node (of {asked}); {cluster_has()}"
+            for command in held:
+                attempt = command.deployment.attempt
+                self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
+        else:
+            self._held, self._note = [], ""
+            self._deploy(held)
+
+    def _drop_held(self, attempt: TaskAddress) -> None:
+        """An attempt is told something that has no process yet: that it is to end."""
+        left = [command for command in self._held if command.deployment.attempt != attempt]
+        if len(left) < len(self._held):
+            self._held = left
+            self._events.put(TaskGone(attempt, "it waited for a slot"))
+
+    def _node_lost(self, node: str, found: str) -> None:
+        log.warning("%s", found)
+        self._lost_nodes.add(node)
+        for attempt, where in list(self._nodes.items()):
+            actor = self._actors.get(attempt)
+            if where == node and actor is not None:
+                self._dead.add(actor)
+                self._events.put(TaskGone(attempt, found))
 
     def _release(self) -> None:
         for actor in self._slots.values():

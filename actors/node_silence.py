@@ -1,0 +1,34 @@
+"""When a node counts as lost: nobody takes calls there any more, several times in a row. Pure."""
+
+from __future__ import annotations
+
+MOST_FAILURES = 3
+"""So many in a row: one is a moment in which a network was slow."""
+
+
+class NodeSilence:
+    """Counts how often in a row a node could not be reached.
+
+    >>> silence = NodeSilence()
+    >>> [silence.probed("n1", False) for _ in range(4)]
+    [False, False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._failures: dict[str, int] = {}
+
+    def probed(self, node: str, was_reached: bool) -> bool:
+        """One more try to reach a node; whether it is found to be lost by it, which is told once."""
+        if was_reached:
+            self._failures.pop(node, None)
+            return False
+        self._failures[node] = self._failures.get(node, 0) + 1
+        return self._failures[node] == MOST_FAILURES
+
+    def forget(self, but: frozenset[str]) -> None:
+        """Only these nodes matter any more."""
+        for node in self._failures.keys() - but:
+            del self._failures[node]
+
+
+__all__ = ["MOST_FAILURES", "NodeSilence"]
