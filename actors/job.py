@@ -502,6 +502,8 @@ class JobMaster:
 
         One that restarts goes on once all that restart have ended, and the delay is over.
         """
+        if self.status.is_terminal:
+            return []
         if self.checkpoints.coordinator.undecided:  # whether it exists decides what is restored, and what is deleted
             return []
         if self.status is JobStatus.RESTARTING:

@@ -7,7 +7,7 @@ A fault that names a task takes part of its name: "Map" means every subtask of e
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -493,3 +493,9 @@ class SlowSink(SlowTask):
 
 ROUGH_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), DuplicateCalls(), StaleAttempt())
 """All that the exchange must bear without anybody noticing."""
+
+
+def those_with(method: str, faults: Sequence[Fault]) -> list[tuple[int, Fault]]:
+    """The faults that have a method of their own, and their places."""
+    own = getattr(Fault, method)
+    return [(place, fault) for place, fault in enumerate(faults) if getattr(type(fault), method) is not own]

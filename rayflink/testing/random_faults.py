@@ -26,7 +26,6 @@ from .faults import (
     UnheardStorage,
 )
 
-_HEARTBEAT_MS = 50_000
 _COMMANDS = ("", "TriggerCheckpoint", "CheckpointComplete", "CheckpointAborted", "AssignSplits", "CancelTask")
 _FILES = ("", "_metadata", "/shared/")
 
@@ -52,6 +51,8 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
     """
     graph = program if isinstance(program, JobGraph) else program.get_job_graph()
     draw = random.Random(f"faults {seed}")
+    config = Configuration.from_dict(graph.configuration)
+    silence = 2 * config.get(options.HEARTBEAT_TIMEOUT).to_millis()
     names = [
         f"{vertex.name} ({subtask + 1}/{vertex.parallelism})"
         for vertex in graph.vertices
@@ -61,7 +62,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
     faults += [KillTask(draw.choice(names), draw.randrange(moves)) for _ in range(draw.choice((0, 0, 1, 1, 2, 3)))]
     maybe: list[tuple[float, Fault]] = [
         (0.25, KillSlot(draw.randrange(4), draw.randrange(moves))),
-        (0.1, FreezeTask(draw.choice(names), draw.randrange(moves), draw.choice((20, 200, 2 * _HEARTBEAT_MS)))),
+        (0.1, FreezeTask(draw.choice(names), draw.randrange(moves), draw.choice((20, 200, silence)))),
         (0.2, LoseCommand(draw.randrange(6), draw.choice(_COMMANDS), obeyed=draw.random() < 0.5)),
         (0.2, DelayCommands(draw.random(), draw.choice((2, 20)))),
         (0.4, SlowStorage(draw.random(), draw.choice((2, 20, 200)))),
@@ -70,7 +71,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
         (0.2, SlowTask(draw.choice(names), draw.choice((1, 5)))),
         (0.25, CrashBeforeNotify(draw.randrange(5), draw.choice(names))),
     ]
-    if Configuration.from_dict(graph.configuration).get(options.CHECKPOINT_DIRECTORY):
+    if config.get(options.CHECKPOINT_DIRECTORY):
         maybe += [
             (0.3, KillCoordinator(draw.randrange(moves), draw.choice((0, 0, 10, 100)))),
             (0.15, CrashBeforeNotify(draw.randrange(5))),

@@ -51,7 +51,7 @@ from rayflink.state.manifest import METADATA
 from rayflink.state.storage import StorageError
 
 from .asked_savepoints import AskedSavepoints
-from .faults import Call, CommandFate, Fault
+from .faults import Call, CommandFate, Fault, those_with
 from .patience import PATIENCE_MS, Patience
 from .random_slicer import RandomSlicer
 from .simulated_storage import Operation, Outcome, SimulatedDisk
@@ -86,6 +86,10 @@ class SimulatedCluster(InProcessCluster):
         self.disk.outcome = lambda operation: Outcome.DONE  # a job that cannot begin is none
         self._faults = list(faults)
         self._reorders = any(fault.reorders for fault in faults)
+        self._slow_steps = those_with("step_ms", faults)
+        self._slow_storage = those_with("storage_ms", faults)
+        self._slow_commands = those_with("command_ms", faults)
+        self._senders = those_with("sent", faults)
         self._counts: Counter[tuple[int, str]] = Counter()
         clock = ManualClock(1_000_000)
         self._cached = dict(graph.user_artifacts)
@@ -117,6 +121,7 @@ class SimulatedCluster(InProcessCluster):
         self._last_report_ms = clock.now_ms()
         self._patience = Patience(clock.now_ms())
         self._ticked: dict[int, int] = {}
+        self._passed_ms = 0
         self._states_seen = 0
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
@@ -140,7 +145,9 @@ class SimulatedCluster(InProcessCluster):
         while self.result is None or any(attempt not in self._frozen for attempt in self.tasks):
             if self._waiting_faults:
                 self._strike()
-            self._pass_time()
+            if self._passed_ms != (now := self.clock.now_ms()):
+                self._passed_ms = now
+                self._pass_time(now)
             moves = self._moves()
             if moves:
                 act, given = moves[int(draw.random() * len(moves))]
@@ -212,7 +219,7 @@ class SimulatedCluster(InProcessCluster):
             self._due[attempt] = _FOR_EVER if due is None else due
         self._tell_story("step", name, "busy" if is_awake else task.waits_for())
         self.story.most_held[name] = max(self.story.most_held.get(name, 0), task.buffers_held)
-        extra = sum(fault.step_ms(name) for fault in self._faults)
+        extra = sum(fault.step_ms(name) for _, fault in self._slow_steps)
         if extra:
             self._busy_until[attempt] = self.clock.now_ms() + extra
 
@@ -281,7 +288,7 @@ class SimulatedCluster(InProcessCluster):
         """Put a call on its way, as the faults will have it."""
         sender, receiver = self._names[envelope.sender], self._names[envelope.receiver]
         calls = [Call(envelope, sender, receiver, self.clock.now_ms(), envelope.receiver)]
-        for index, fault in enumerate(self._faults):
+        for index, fault in self._senders:
             changed: list[Call] = []
             for each in calls:
                 if not fault.concerns(each):
@@ -294,9 +301,8 @@ class SimulatedCluster(InProcessCluster):
     def tell(self, attempt: TaskAddress, message: ToTask) -> None:
         """Queue a command, as the faults will have it; those for one task keep their order."""
         what, receiver = type(message).__name__, self._names[attempt]
-        due = self.clock.now_ms()
+        due = self.clock.now_ms() + sum(fault.command_ms(self.draw) for _, fault in self._slow_commands)
         for index, fault in enumerate(self._faults):
-            due += fault.command_ms(self.draw)
             if not fault.concerns_command(what, receiver):
                 continue
             fate = fault.command(self._nth(index, "command"))
@@ -325,7 +331,7 @@ class SimulatedCluster(InProcessCluster):
 
     def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """Queue the work; that of one coordinator keeps its order."""
-        due = self.clock.now_ms() + sum(fault.storage_ms(self.draw) for fault in self._faults)
+        due = self.clock.now_ms() + sum(fault.storage_ms(self.draw) for _, fault in self._slow_storage)
         self._file_work.setdefault(self._acting, deque()).append((due, command))
 
     def end_job(self) -> None:
@@ -348,7 +354,7 @@ class SimulatedCluster(InProcessCluster):
         slicer = RandomSlicer(self.clock, self.draw)
 
         def write_later(write: Callable[[], None]) -> None:
-            slow = sum(fault.storage_ms(self.draw) for fault in self._faults)
+            slow = sum(fault.storage_ms(self.draw) for _, fault in self._slow_storage)
             self._writes.append((self.clock.now_ms() + slow, attempt, write))
 
         lent = replace(self.facilities(), background=write_later, new_name=self._id)
@@ -489,8 +495,7 @@ class SimulatedCluster(InProcessCluster):
         left = [fault for fault in self._waiting_faults if not fault.strikes(self, self._move)]
         self._waiting_faults = left
 
-    def _pass_time(self) -> None:
-        now = self.clock.now_ms()
+    def _pass_time(self, now: int) -> None:
         for epoch, until in list(self._zombies.items()):
             if now >= until or self.result is not None:
                 self._tell_story("end", f"coordinator {epoch}")
@@ -545,17 +550,19 @@ class SimulatedCluster(InProcessCluster):
         times += [write[0] for write in self._writes]
         times += [work[0][0] for work in self._file_work.values() if work]
         times += [*self._frozen.values(), *self._dies_at.values(), *self._zombies.values()]
-        for attempt, task in self.tasks.items():
+        for attempt in self.tasks:
             if attempt in self._frozen:
                 continue
-            due = max(task.deadline_ms() or 0, self._busy_until.get(attempt, 0))
-            if due > now:
+            due = max(self._due.get(attempt, 0), self._busy_until.get(attempt, 0))
+            if now < due < _FOR_EVER:
                 times.append(due)
                 self._patience.has_said(now, due)
         self.clock.advance(max(1, min(time for time in times if time > now) - now))
-        done = sum(task.work_done for task in self.tasks.values()) + self._states_seen
-        if self._patience.is_over(self.clock.now_ms(), done):
+        if self._patience.is_over(self.clock.now_ms(), self._work_done):
             self._give_up(f"no progress for {PATIENCE_MS} ms of virtual time")
+
+    def _work_done(self) -> int:
+        return sum(task.work_done for task in self.tasks.values()) + self._states_seen
 
     def _next_move(self) -> None:
         self._move += 1

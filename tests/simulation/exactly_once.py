@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from rayflink.actors.states import JobStatus
@@ -15,6 +15,14 @@ from tests.simulation.topologies import BY_NAME, Topology
 
 WIDTHS = ((2,), (2, 3), (2, 3, 1), (2, 3, 1), (1, 2), (3, 1, 2))
 MOVES = 700
+DRAWN = {
+    "state.backend.type": ("hashmap", "hashmap", "rocksdb"),
+    "execution.checkpointing.data-inline-threshold": ("0 b", "20 kb"),
+    "execution.checkpointing.max-concurrent-checkpoints": ("1", "1", "3"),
+    "execution.checkpointing.num-retained": ("1", "3"),
+    "execution.checkpointing.interval": ("1 ms", "3 ms", "8 ms"),
+}
+"""Options drawn from the seed, anew for each run."""
 
 
 @dataclass
@@ -69,9 +77,10 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
     told: list[str] = []
     try:
         for run, width in enumerate(widths):
-            graph = topology.graph(width)
+            options = {key: draw.choice(values) for key, values in DRAWN.items()}
             if path:
-                graph = replace(graph, configuration={**graph.configuration, "execution.state-recovery.path": path})
+                options["execution.state-recovery.path"] = path
+            graph = topology.graph(width, options)
             plan = [*random_faults(draw.getrandbits(32), graph, MOVES)]
             if run + 1 < len(widths):
                 plan.append(StopWithSavepoint(at=draw.randrange(MOVES // 2)))

@@ -29,6 +29,18 @@ def work(task: tuple[str, range]) -> tuple[str, Tally]:
     return name, total
 
 
+def run_all(names: Sequence[str], seeds: range, processes: int) -> dict[str, Tally]:
+    """Some seeds of several topologies, by several processes; failures are printed as they come."""
+    tasks = [(name, seeds[start : start + _AT_ONCE]) for start in range(0, len(seeds), _AT_ONCE) for name in names]
+    tallies = {name: Tally() for name in names}
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for name, tally in pool.imap_unordered(work, tasks):
+            for failure in tally.failures:
+                print(failure, "\n", flush=True)
+            tallies[name].add(tally)
+    return tallies
+
+
 def table(tallies: dict[str, Tally]) -> str:
     """What happened, for people."""
     head = ("topology", "seeds", "checkpoints", "restarts", "coordinators", "rescales", "moves", "failures")
@@ -49,17 +61,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args(arguments)
     first, last = map(int, given.seeds.split(":"))
-    names = given.topology or [*BY_NAME]
-    tasks = [
-        (name, range(start, min(start + _AT_ONCE, last))) for start in range(first, last, _AT_ONCE) for name in names
-    ]
-    tallies = {name: Tally() for name in names}
     began = time.monotonic()
-    with multiprocessing.get_context("spawn").Pool(given.processes) as pool:
-        for name, tally in pool.imap_unordered(work, tasks):
-            for failure in tally.failures:
-                print(failure, "\n", flush=True)
-            tallies[name].add(tally)
+    tallies = run_all(given.topology or [*BY_NAME], range(first, last), given.processes)
     print(f"{table(tallies)}\n\n{time.monotonic() - began:.0f} s with {given.processes} processes; faults planned:")
     planned = sum((tally.faults for tally in tallies.values()), start=Tally().faults)
     print(", ".join(f"{count} {name}" for name, count in planned.most_common()))

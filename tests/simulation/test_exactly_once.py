@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
+from rayflink.testing import CommittedSink, random_faults, simulate
 from tests.simulation.exactly_once import run
-from tests.simulation.topologies import TOPOLOGIES
+from tests.simulation.seeds import run_all, table
+from tests.simulation.topologies import BY_NAME, TOPOLOGIES
 
-FEW = 3
-MANY = int(os.environ.get("RAYFLINK_SEEDS", "300"))
+FEW = 2
+MANY = 300
+"""Seeds of each topology: 2,400 in all."""
 
 every_topology = pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 
@@ -19,3 +20,24 @@ every_topology = pytest.mark.parametrize("name", [topology.name for topology in 
 @pytest.mark.parametrize("seed", range(FEW))
 def test_a_few_seeds_commit_each_record_once(name, seed):
     run(name, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("X33")
+def test_thousands_of_seeds_commit_each_record_once():
+    tallies = run_all([*BY_NAME], range(FEW, FEW + MANY), processes=2)
+    print(table(tallies))
+    failures = [failure for tally in tallies.values() for failure in tally.failures]
+    assert not failures, f"{len(failures)} seeds failed, the first:\n{failures[0]}"
+    assert all(tally.restarts and tally.checkpoints and tally.rescales for tally in tallies.values())
+
+
+@every_topology
+def test_two_runs_of_one_seed_have_one_trace(name):
+    graph = BY_NAME[name].graph(2)
+    traces = []
+    for _ in range(2):
+        CommittedSink.forget(name)
+        traces.append([str(each) for each in simulate(graph, 5, random_faults(11, graph, 500)).happenings])
+    CommittedSink.forget(name)
+    assert traces[0] == traces[1] and len(traces[0]) > 100

@@ -18,10 +18,9 @@ from rayflink.operators import rescaling
 from rayflink.operators.awaiting import AwaitingOperator
 from rayflink.operators.commits import Commits
 from rayflink.operators.sinks import SinkOperator
-from rayflink.state.group_content import Content
+from rayflink.state.grouped_backend import GroupedBackend
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.ledger import Fenced, Ledger
-from rayflink.state.memory import HashMapBackend
 from rayflink.state.snapshots import OperatorSnapshot
 from rayflink.testing import committed_sink, sources
 from tests.simulation.exactly_once import expected, run
@@ -40,12 +39,9 @@ def skipped_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lost_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Timers are not restored."""
-    take = HashMapBackend._take
-
-    def without_timers(self: HashMapBackend, contents: Iterable[Content]) -> None:
-        take(self, [{**content, "timers": {}} for content in contents])
-
-    monkeypatch.setattr(HashMapBackend, "_take", without_timers)
+    owned = GroupedBackend._owned
+    lost: dict[str, Any] = {"timers": {}}
+    monkeypatch.setattr(GroupedBackend, "_owned", lambda self, parts: [{**one, **lost} for one in owned(self, parts)])
 
 
 def early_commit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ its input: not on order, batches, parallelism or time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -40,6 +40,8 @@ OPTIONS = {
     "execution.checkpointing.dir": "/checkpoints",
     "execution.checkpointing.num-retained": "2",
     "pipeline.max-parallelism": "12",
+    "heartbeat.interval": "500 ms",
+    "heartbeat.timeout": "2 s",
 }
 KEYS = 7
 
@@ -57,9 +59,10 @@ class Topology:
     write: Callable[[Environment], object]
     options: tuple[tuple[str, str], ...] = ()
 
-    def graph(self, parallelism: int) -> JobGraph:
-        """The job graph."""
-        return _graph(self, parallelism)
+    def graph(self, parallelism: int, options: Mapping[str, str] | None = None) -> JobGraph:
+        """The job graph, with options."""
+        graph = _graph(self, parallelism)
+        return replace(graph, configuration={**graph.configuration, **(options or {})})
 
 
 @cache
