@@ -502,9 +502,7 @@ class JobMaster:
 
         One that restarts goes on once all that restart have ended, and the delay is over.
         """
-        if self.status.is_terminal:
-            return []
-        if self.checkpoints.coordinator.undecided:  # whether it exists decides what is restored, and what is deleted
+        if self.status.is_terminal or self.checkpoints.coordinator.undecided:  # it decides what is restored and deleted
             return []
         if self.status is JobStatus.RESTARTING:
             return self._restart(now_ms) if self._restarts.is_due(self.executions.values(), now_ms) else []
