@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
 from . import machine, report
-from .contestants import W1_PEERS, Contestant, flink_state_large, ours
+from .contestants import FLINK_CHECKPOINTS, W1_PEERS, Contestant, checkpoint_cost, flink_state_large, ours
 from .environments import cache_directory
 from .rounds import Record, measure
 from .state_large import KEYS
@@ -25,6 +26,7 @@ _ABOUT = {
     "windows": "tumbling counts, sliding sums at several ratios, open sessions; records a CPU-second of the window",
     "state_count": "counts of 1 M keys in a ValueState by a Python KeyedProcessFunction, a CPU second of its task",
     "state_large": "updates of 50 M preloaded counts on RocksDB, file pages and managed memory capped alike",
+    "checkpoint_cost": "W1 with a checkpoint each second against none; target: less than 10 % of the rate",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, float]] = {
@@ -61,7 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", choices=_ABOUT, help="the benchmark")
     parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="comma-separated, '' for none")
     parser.add_argument("--runs", type=_positive, default=5, help="rounds; a round runs each contestant once")
-    parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1: slow peers get a part")
+    parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1 and checkpoint_cost: slow peers get a part")
+    parser.add_argument("--interval", type=_positive, default=1_000, help="of checkpoint_cost: ms between checkpoints")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -89,6 +92,18 @@ def _w1(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _checkpoint_cost(asked: argparse.Namespace) -> list[Record]:
+    words = max(asked.words // WORDS_A_LINE, 1) * WORDS_A_LINE
+    cache = cache_directory()
+    data = word_file(cache / "data", words)
+    engines = ["ours", *(["flink"] if "flink" in asked.peers else [])]
+    contestants = [way for engine in engines for way in checkpoint_cost(engine, asked.interval)]
+    try:
+        return measure([(way, words, data) for way in contestants], asked.runs, cache, _say)
+    finally:
+        shutil.rmtree(cache / FLINK_CHECKPOINTS, ignore_errors=True)
+
+
 def _state_large(asked: argparse.Namespace) -> list[Record]:
     from .state_preload import sst_folder
 
@@ -109,9 +124,13 @@ def _params(asked: argparse.Namespace) -> dict[str, float]:
     return _SMALL.get(asked.name, {}) if asked.small else {}
 
 
-_MEASURED = {"w1": _w1, "state_large": _state_large}
+_MEASURED = {"w1": _w1, "checkpoint_cost": _checkpoint_cost, "state_large": _state_large}
 """Benchmarks that have peers; the others are ours alone."""
-_SHOWN = {"w1": report.rates_table, "state_large": report.side_by_side}
+_SHOWN = {
+    "w1": report.rates_table,
+    "checkpoint_cost": report.cost_table,
+    "state_large": report.side_by_side,
+}
 
 
 def _say(line: str) -> None:

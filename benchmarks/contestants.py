@@ -23,6 +23,8 @@ _PYFLINK = Environment("pyflink", ("apache-flink==2.3.0",))
 _BYTEWAX = Environment("bytewax", ("bytewax==0.21.1",))
 _PATHWAY = Environment("pathway", ("pathway==0.33.0",))
 _STATE_HEAP_MB = 1024
+FLINK_CHECKPOINTS = "flink-checkpoints"
+"""The folder under the cache into which Flink's checkpoints go."""
 _OPENED = ("lang", "net", "io", "nio", "text", "time", "util", "util.concurrent")
 
 
@@ -132,6 +134,23 @@ def flink_state_large(
         heap_mb=_STATE_HEAP_MB,
         page_cache_bytes=state_large.PAGE_CACHE_MB << 20,
         folder="flink-state",
+    )
+
+
+def checkpoint_cost(engine: str, interval_ms: int) -> tuple[Contestant, Contestant]:
+    """W1 without and with checkpoints, of "ours" or "flink"."""
+    without, taking = "no checkpoints", f"a checkpoint each {interval_ms / 1000:g} s"
+    if engine == "ours":
+        module, plain = "benchmarks.ours_w1", {"parallelism": 2}
+        return (
+            PythonModule("ours", f"rayflink, {without}", module, params=plain),
+            PythonModule("ours-taking", f"rayflink, {taking}", module, params={**plain, "checkpoint_ms": interval_ms}),
+        )
+    named, jobs = "Flink 2.3 JVM, warm, readFile", ("read-file", "4")
+    folder = FLINK_CHECKPOINTS
+    return (
+        FlinkJvm("flink", f"{named}, {without}", "WordCount", jobs),
+        FlinkJvm("flink-taking", f"{named}, {taking}", "WordCount", (*jobs, str(interval_ms)), folder=folder),
     )
 
 

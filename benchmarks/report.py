@@ -78,6 +78,23 @@ def rates_table(records: Sequence[Record]) -> str:
     return table(head, rows) + "\n\n" + table(("contestant", "process start to first record, s"), startups)
 
 
+def cost_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a contestant that ran; each second one takes checkpoints, and is compared with the one before it.
+
+    The cost is taken round by round.
+    """
+    rows = []
+    for plain, taking in zip(records[::2], records[1::2], strict=True):
+        pairs = list(zip(plain.results, taking.results, strict=False))
+        cost = [100 * (1 - rate(with_) / rate(without)) for without, with_ in pairs]
+        for record, shown in ((plain, "-"), (taking, Spread.of(cost).show(1) if cost else "-")):
+            if record.results:
+                rates = Spread.of([rate(result) / 1e6 for result in record.results]).show(3)
+                taken = Spread.of([result["checkpoints"] for result in record.results]).show(0)
+                rows.append((record.contestant.about, str(len(record.results)), rates, taken, shown))
+    return table(("contestant", "runs", "M words/s", "checkpoints of the last job", "cost, %"), rows)
+
+
 def numbers_table(records: Sequence[Record]) -> str:
     """Markdown: a line a number that the runs of the one contestant reported."""
     record = records[0]

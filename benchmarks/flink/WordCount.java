@@ -1,12 +1,17 @@
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.io.DelimitedInputFormat;
+import org.apache.flink.api.common.functions.FlatMapFunction;
+import org.apache.flink.api.common.state.CheckpointListener;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.file.src.FileSource;
 import org.apache.flink.connector.file.src.reader.TextLineInputFormat;
 import org.apache.flink.core.fs.Path;
@@ -24,6 +29,7 @@ public final class WordCount {
     private static final int PARALLELISM = 2;
     private static final LongAdder words = new LongAdder();
     private static volatile long firstLineMillis;
+    private static volatile long checkpoints;
 
     /** Lines of a file that all readers share; Flink 2 ships no splittable text format of its own. */
     private static final class SharedLines extends DelimitedInputFormat<String> {
@@ -51,15 +57,26 @@ public final class WordCount {
         }
     }
 
-    private static void split(String line, Collector<Tuple2<String, Integer>> out) {
-        if (firstLineMillis == 0) {
-            firstLineMillis = System.currentTimeMillis();
+    /** The user's function; it also hears of complete checkpoints, which are numbered from 1 on. */
+    private static final class Split implements FlatMapFunction<String, Tuple2<String, Integer>>, CheckpointListener {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public void flatMap(String line, Collector<Tuple2<String, Integer>> out) {
+            if (firstLineMillis == 0) {
+                firstLineMillis = System.currentTimeMillis();
+            }
+            String[] found = line.split(" ");
+            for (String word : found) {
+                out.collect(Tuple2.of(word, 1));
+            }
+            words.add(found.length);
         }
-        String[] found = line.split(" ");
-        for (String word : found) {
-            out.collect(Tuple2.of(word, 1));
+
+        @Override
+        public void notifyCheckpointComplete(long checkpointId) {
+            checkpoints = checkpointId;
         }
-        words.add(found.length);
     }
 
     public static void main(String[] args) throws Exception {
@@ -71,9 +88,15 @@ public final class WordCount {
         for (int job = 0; job < jobs; job++) {
             words.reset();
             firstLineMillis = 0;
-            var env = StreamExecutionEnvironment.createLocalEnvironment(PARALLELISM);
+            checkpoints = 0;
+            var options = new Configuration();
+            if (args.length > 3) {
+                options.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(Long.parseLong(args[3])));
+                options.set(CheckpointingOptions.CHECKPOINTS_DIRECTORY, new java.io.File(args[4]).toURI().toString());
+            }
+            var env = StreamExecutionEnvironment.createLocalEnvironment(PARALLELISM, options);
             lines(env, args[0], args[1])
-                    .flatMap((String line, Collector<Tuple2<String, Integer>> out) -> split(line, out))
+                    .flatMap(new Split())
                     .returns(Types.TUPLE(Types.STRING, Types.INT))
                     .keyBy(pair -> pair.f0)
                     .sum(1)
@@ -89,7 +112,8 @@ public final class WordCount {
         }
         System.out.printf(
                 Locale.ROOT,
-                "%n{\"rows\": %d, \"seconds_total\": %.3f, \"seconds_startup\": %.3f, \"seconds_warm\": %s}%n",
-                words.sum(), total, startup, warm);
+                "%n{\"rows\": %d, \"seconds_total\": %.3f, \"seconds_startup\": %.3f, \"seconds_warm\": %s, "
+                        + "\"checkpoints\": %d}%n",
+                words.sum(), total, startup, warm, checkpoints);
     }
 }
