@@ -27,9 +27,13 @@ _ABOUT = {
     "state_count": "counts of 1 M keys in a ValueState by a Python KeyedProcessFunction, a CPU second of its task",
     "state_large": "updates of 50 M preloaded counts on RocksDB, file pages and managed memory capped alike",
     "checkpoint_cost": "W1 with a checkpoint each second against none; target: less than 10 % of the rate",
+    "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
+    "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, float]] = {
+    "recovery": {"state_mb": 50, "updates": 2_000, "rounds": 1},
+    "rescale_pause": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "state_count": {"keys": 100_000, "records": 400_000},
     "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},

@@ -1,0 +1,174 @@
+"""How long a job with 1 GB of keyed state takes to come back: a slot's process killed, and a node's raylet.
+
+The Ray has a node for the coordinator and one slot, one for the other slot, and when a node is to be lost a third one
+that stands by.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+import psutil
+
+from .contestants import ROOT
+from .job_numbers import flat
+from .large_state import KEYED, LargeJob, Size, await_true, job_folder
+
+TARGETS_S = {"process": 10.0, "node": 15.0}
+_NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+_WITHIN_S = 600.0
+
+
+class Nodes:
+    """A Ray on loopback: a head that stays, and nodes that can be lost."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self._others: list[Any] = []
+
+    def add(self) -> None:
+        """One more node."""
+        self._others.append(self._cluster.add_node(**_NODE))
+        self._cluster.wait_for_nodes()
+
+    def kill(self, node_id: str) -> list[psutil.Process]:
+        """End the raylet of a node with signal 9; the processes that go with it."""
+        (node,) = [node for node in self._others if node.node_id == node_id]
+        (raylet,) = node.all_processes["raylet"]
+        children: list[psutil.Process] = psutil.Process(raylet.process.pid).children(recursive=True)
+        os.kill(raylet.process.pid, signal.SIGKILL)
+        return children
+
+    def remove(self, node_id: str) -> None:
+        """Clear away what is left of a node that was killed."""
+        (node,) = [node for node in self._others if node.node_id == node_id]
+        self._others.remove(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+
+@contextmanager
+def nodes() -> Iterator[Nodes]:
+    """A Ray whose head has one CPU; programs join it by RAY_ADDRESS. It ends with the block."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    os.environ["PYTHONPATH"] = str(ROOT)
+    cluster = Cluster(initialize_head=True, head_node_args={**_NODE, "include_dashboard": False})
+    try:
+        os.environ["RAY_ADDRESS"] = cluster.address
+        ray.init(address=cluster.address, namespace="rayflink", log_to_driver=False, logging_level=logging.ERROR)
+        yield Nodes(cluster)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+        os.environ.pop("RAY_ADDRESS", None)
+
+
+def run(data_path: str | None, rounds: int = 3, **size: int) -> dict[str, Any]:
+    """One job of two slots; in each round a process is killed, then a node.
+
+    Args:
+        rounds: whose medians are given.
+        size: see `Size`.
+    """
+    began = time.time()
+    losses: dict[str, list[dict[str, float]]] = {"process": [], "node": []}
+    with job_folder() as folder, nodes() as cluster:
+        job = LargeJob(Size(**size), folder, 2, {"rayflink.ray.placement-strategy": "SPREAD"})
+        try:
+            await_true(lambda: bool(job.tasks()), _WITHIN_S, "coordinator")  # which is on the head so
+            cluster.add()
+            job.await_filled(_WITHIN_S)
+            ready = time.time()
+            for _ in range(rounds):
+                losses["process"].append(_lost_process(job))
+                losses["node"].append(_lost_node(job, cluster))
+            state_mb = job.client.checkpoints()["latest"]["completed"]["state_size"] / (1 << 20)
+            rows = job.output.reached
+        finally:
+            job.close()
+    return {
+        "rows": rows,
+        "seconds_total": time.time() - began,
+        "seconds_startup": ready - began,
+        "rounds": rounds,
+        "state_mb": state_mb,
+        **flat({loss: _medians(measured) for loss, measured in losses.items()}),
+        **{f"target_{loss}_s_at_most": most for loss, most in TARGETS_S.items()},
+    }
+
+
+def _medians(measured: list[dict[str, float]]) -> dict[str, float]:
+    return {name: median(one[name] for one in measured if name in one) for name in measured[0]}
+
+
+def _away_from_source(job: LargeJob) -> Mapping[str, Any]:
+    """What is known of the process of a task whose slot has no source."""
+    source, keyed = job.client.status()["vertices"]
+    away = [task for task in keyed["subtasks"] if task["metrics"]["pid"] != source["subtasks"][0]["metrics"]["pid"]]
+    found: Mapping[str, Any] = away[0]["metrics"]
+    return found
+
+
+def _lost_process(job: LargeJob) -> dict[str, float]:
+    pid = _away_from_source(job)["pid"]
+    before = _Before(job)
+    os.kill(pid, signal.SIGKILL)
+    return before.recovered()
+
+
+def _lost_node(job: LargeJob, cluster: Nodes) -> dict[str, float]:
+    """The node without the head; there is another one in the end."""
+    import ray
+
+    cluster.add()
+    head = ray.get_runtime_context().get_node_id()
+    lost = next(task["metrics"]["node"] for task in job.tasks() if task["metrics"]["node"] != head)
+    before = _Before(job)
+    workers = cluster.kill(lost)
+    numbers = before.recovered()
+    psutil.wait_procs(workers, timeout=30)
+    cluster.remove(lost)
+    return numbers
+
+
+class _Before:
+    """The job as it was when something is killed, which is now."""
+
+    def __init__(self, job: LargeJob) -> None:
+        self._job = job
+        job.await_checkpoints(1, _WITHIN_S)
+        self._attempts = max(task["attempt"] for task in job.tasks())
+        self._reached, self._killed = job.output.reached, time.time()
+
+    def recovered(self) -> dict[str, float]:
+        """Seconds from the kill; `to_...` are steps, the others sums."""
+        job = self._job
+        running = job.await_running(self._attempts + 1, _WITHIN_S)
+        output = job.output.await_beyond(self._reached, _WITHIN_S)
+        numbers = {"running_s": running - self._killed, "new_output_s": output - self._killed} | self._steps()
+        job.await_checkpoints(2, _WITHIN_S)
+        return numbers
+
+    def _steps(self) -> dict[str, float]:
+        """When each state was reached by the last task that did, after the kill."""
+        status, steps = self._job.client.status(), {}
+        if "RESTARTING" in status["timestamps"]:
+            steps["detected_s"] = status["timestamps"]["RESTARTING"] / 1000 - self._killed
+            steps["cancelled_s"] = status["timestamps"]["RUNNING"] / 1000 - self._killed
+        keyed = [v for v in status["vertices"] if KEYED in v["name"]]
+        for state in ("DEPLOYING", "INITIALIZING", "RUNNING"):
+            reached = [task["timestamps"][state] for v in keyed for task in v["subtasks"] if state in task["timestamps"]]
+            if reached:
+                steps[f"last_{state.lower()}_s"] = max(reached) / 1000 - self._killed
+        told = status.get("recovery")
+        if isinstance(told, Mapping):
+            steps |= {f"told_{name}": value for name, value in told.items() if isinstance(value, int | float)}
+        return steps
