@@ -153,7 +153,7 @@ class Output:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.reached = -1
-        self._rises: list[float] = [time.time()]
+        self._rises: list[tuple[float, int]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, name="output", daemon=True)
         self._thread.start()
@@ -163,20 +163,20 @@ class Output:
             highest = max((_number_in(file) for file in self._folder.iterdir()), default=-1)
             if highest > self.reached:
                 self.reached = highest
-                self._rises.append(time.time())
+                self._rises.append((time.time(), highest))
 
     def await_beyond(self, number: int, within_s: float) -> float:
-        """Epoch seconds at which a higher number was seen.
+        """Epoch seconds at which a higher number was seen first.
 
         Raises:
             RuntimeError: none was, within the time.
         """
         await_true(lambda: self.reached > number, within_s, f"output beyond record {number}")
-        return self._rises[-1]
+        return next(at for at, highest in self._rises if highest > number)
 
     def longest_silence(self, since: float) -> float:
         """Seconds for which nothing new came, at most, from `since` (epoch seconds) to the newest."""
-        rises = [since, *(rise for rise in self._rises if rise >= since)]
+        rises = [since, *(at for at, _ in self._rises if at >= since)]
         return max((after - before for before, after in zip(rises, rises[1:], strict=False)), default=0.0)
 
     def close(self) -> None:
