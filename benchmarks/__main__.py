@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from . import machine, report
 from .contestants import FLINK_CHECKPOINTS, W1_PEERS, Contestant, checkpoint_cost, flink_state_large, ours
@@ -31,7 +32,7 @@ _ABOUT = {
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
-_SMALL: dict[str, dict[str, float]] = {
+_SMALL: dict[str, dict[str, Any]] = {
     "recovery": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "rescale_pause": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "state_count": {"keys": 100_000, "records": 400_000},
@@ -39,6 +40,8 @@ _SMALL: dict[str, dict[str, float]] = {
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
 }
 """Benchmark -> what `--small` gives to `run`."""
+_SIZED = {"recovery": ("state_mb", "rounds"), "rescale_pause": ("state_mb", "rounds"), "checkpoint_sync": ("state_mb",)}
+"""Benchmark -> the options that it takes too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", choices=_ABOUT, help="the benchmark")
     parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="comma-separated, '' for none")
     parser.add_argument("--runs", type=_positive, default=5, help="rounds; a round runs each contestant once")
-    parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1 and checkpoint_cost: slow peers get a part")
+    parser.add_argument(
+        "--words", type=_positive, default=16_000_000, help="of w1 and checkpoint_cost: slow peers get a part"
+    )
     parser.add_argument("--interval", type=_positive, default=1_000, help="of checkpoint_cost: ms between checkpoints")
+    parser.add_argument("--state-mb", type=_positive, help=f"of {', '.join(_SIZED)}: size of the state")
+    parser.add_argument("--rounds", type=_positive, help="of recovery, rescale_pause: of each run, after one start")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -124,8 +131,9 @@ def _ours_alone(asked: argparse.Namespace) -> list[Record]:
     return measure([(ours(asked.name, _params(asked)), None, None)], asked.runs, cache_directory(), _say)
 
 
-def _params(asked: argparse.Namespace) -> dict[str, float]:
-    return _SMALL.get(asked.name, {}) if asked.small else {}
+def _params(asked: argparse.Namespace) -> dict[str, Any]:
+    given = {name: value for name in _SIZED.get(asked.name, ()) if (value := getattr(asked, name)) is not None}
+    return (_SMALL.get(asked.name, {}) if asked.small else {}) | given
 
 
 _MEASURED = {"w1": _w1, "checkpoint_cost": _checkpoint_cost, "state_large": _state_large}

@@ -237,7 +237,7 @@ class LargeJob:
             RuntimeError: they do not, within the time.
         """
         await_true(lambda: self._run(attempts), within_s, "tasks that run")
-        return max(task["timestamps"]["RUNNING"] for task in self.tasks()) / 1000
+        return float(max(task["timestamps"]["RUNNING"] for task in self.tasks())) / 1000
 
     def _run(self, attempts: int) -> bool:
         tasks = self.tasks()

@@ -3,6 +3,8 @@
 A backend by itself, without a job: one thread updates, captures and prepares as a task does, another one writes what
 was captured to files in a folder. What is measured is how long the first one stands still for a capture, how much is
 stored against how much was changed, and how long a restore takes until the first value is read.
+
+Then the same through a whole job in this process, from the statistics of its checkpoints.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter
 from rayflink.state.snapshots import KeyedCapture, KeyedParts, size_of
 
 from .job_numbers import flat
+from .large_state import VALUE_BYTES, Reached, Size, Updates, job_folder, options_of, write
 
 STATE_MB = 1024
-VALUE_BYTES = 200
 UPDATES_A_SECOND = 20_000
 CHECKPOINTS = 60
 MEMORY_MB = 256
@@ -165,6 +167,7 @@ def run(
             rows += line.updates
         finally:
             shutil.rmtree(folder)
+    cases["job"] = in_a_job(Size(state_mb, updates, MEMORY_MB), checkpoints)
     return {
         "rows": rows,
         "seconds_total": time.time() - began,
@@ -173,6 +176,43 @@ def run(
         **flat(cases),
         "target_sync_ms_p99_at_most": TARGET_SYNC_P99_MS,
         "target_restore_s_at_most": TARGET_RESTORE_S,
+    }
+
+
+def in_a_job(size: Size, checkpoints: int) -> dict[str, float]:
+    """A checkpoint a second of a local job: of the last ones, which begin when all keys are set.
+
+    Raises:
+        RuntimeError: fewer were complete.
+    """
+    from rayflink.datastream.environment import StreamExecutionEnvironment
+
+    with job_folder() as folder:
+        given = {"execution.target": "local", "web.checkpoints.history": 10_000}
+        env = StreamExecutionEnvironment.get_execution_environment(options_of(size, folder) | given)
+        out = folder / "out"
+        out.mkdir()
+        write(env.set_parallelism(1), Updates(size, count=size.updates * (checkpoints + 4)), Reached(str(out)))
+        client: Any = env.execute_async("checkpoints")
+        vertices = client.get_job_execution_result().result().vertices
+        history = client._cluster.job.checkpoints.coordinator.history
+        complete = [one for one in client.checkpoints()["history"] if one["status"] == "COMPLETED"]
+    newest = complete[1 : checkpoints + 1]  # the very last one is that of the end
+    if len(newest) < checkpoints // 2:
+        raise RuntimeError(f"{len(newest)} checkpoints were complete, wanted {checkpoints} or nearly so many")
+    details = [history.of_vertex(one["id"], vertices[-1]["id"]) for one in newest]
+    sync = sorted(one["summary"]["checkpoint_duration"]["sync"]["max"] for one in details)
+    stored_mb = sum(one["checkpointed_size"] for one in newest[:-1]) / (1 << 20)
+    seconds = (newest[0]["trigger_timestamp"] - newest[-1]["trigger_timestamp"]) / 1000
+    changed_mb = seconds * size.updates * VALUE_BYTES / (1 << 20)
+    return {
+        "checkpoints": len(newest),
+        "sync_ms_p50": statistics.median(sync),
+        "sync_ms_p99": sync[min(len(sync) - 1, int(len(sync) * 0.99))],
+        "changed_mb": changed_mb,
+        "stored_mb": stored_mb,
+        "stored_by_changed": stored_mb / changed_mb,
+        "state_mb": newest[0]["state_size"] / (1 << 20),
     }
 
 

@@ -73,7 +73,7 @@ def nodes() -> Iterator[Nodes]:
         yield Nodes(cluster)
     finally:
         ray.shutdown()
-        cluster.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call]
         os.environ.pop("RAY_ADDRESS", None)
 
 
@@ -165,7 +165,7 @@ class _Before:
         return numbers
 
     def _steps(self) -> dict[str, float]:
-        """When the loss was noticed, and each state was reached by the last keyed task that did; times from the kill."""
+        """When the loss was noticed, and when the last keyed task reached each state; seconds from the kill."""
         status = self._job.client.status()
         steps: dict[str, float] = {}
         failures = [failure["timestamp"] / 1000 - self._killed for failure in status["exceptions"]]
@@ -174,7 +174,9 @@ class _Before:
         steps["restarts"] = max(task["attempt"] for v in status["vertices"] for task in v["subtasks"]) - self._attempts
         keyed = [v for v in status["vertices"] if KEYED in v["name"]]
         for state in ("DEPLOYING", "INITIALIZING", "RUNNING"):
-            reached = [task["timestamps"][state] for v in keyed for task in v["subtasks"] if state in task["timestamps"]]
+            reached = [
+                task["timestamps"][state] for v in keyed for task in v["subtasks"] if state in task["timestamps"]
+            ]
             if reached:
                 steps[f"last_{state.lower()}_s"] = max(reached) / 1000 - self._killed
         told = status.get("recovery")

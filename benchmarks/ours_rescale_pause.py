@@ -60,4 +60,9 @@ def _rescaled(job: LargeJob, parallelism: int) -> dict[str, float]:
     seen = job.output.await_beyond(reached, _WITHIN_S)
     silence = job.output.longest_silence(asked)
     job.await_checkpoints(2, _WITHIN_S)  # so that the next round begins from a job that has caught up
-    return {"pause_s": pause_ms / 1000, "output_silent_s": silence, "answered_s": answered - asked, "first_output_s": seen - asked}
+    return {
+        "pause_s": pause_ms / 1000,
+        "output_silent_s": silence,
+        "answered_s": answered - asked,
+        "first_output_s": seen - asked,
+    }

@@ -79,7 +79,7 @@ def rates_table(records: Sequence[Record]) -> str:
 
 
 def cost_table(records: Sequence[Record]) -> str:
-    """Markdown: a line a contestant that ran; each second one takes checkpoints, and is compared with the one before it.
+    """Markdown: a line a contestant that ran; the even ones take checkpoints and are compared with those before them.
 
     The cost is taken round by round.
     """

@@ -173,9 +173,11 @@ def test_a_capped_process_keeps_no_more_file_pages_than_it_may(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_run_of_checkpoint_sync_reports_both_ways_to_compact() -> None:
+def test_a_run_of_checkpoint_sync_reports_both_ways_to_compact_and_a_job() -> None:
     numbers = ours_checkpoint_sync.run(None, state_mb=8, updates=1_000, checkpoints=2)
-    assert set(numbers["cases"]) == {"level", "universal"}
+    assert set(numbers["cases"]) == {"level", "universal", "job"}
+    job = numbers["cases"].pop("job")
     for case in numbers["cases"].values():
         assert case["stored_mb"] >= case["changed_mb"] > 0.1
         assert case["state_mb"] > 7 and case["restore_s"] > 0 and case["sync_ms_p99"] >= case["sync_ms_p50"] > 0
+    assert job["state_mb"] > 7 and job["checkpoints"] > 0 and job["sync_ms_p99"] >= job["sync_ms_p50"] >= 0

@@ -1,0 +1,78 @@
+"""The job whose recovery is measured goes on where it was, and what its output tells is right."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.contestants import PythonModule
+from benchmarks.large_state import VALUE_BYTES, Output, Size, Updates, await_true
+from benchmarks.report import cost_table
+from benchmarks.rounds import Record
+from rayflink.common.batches import RowBatch
+from rayflink.common.source import PENDING
+
+MEGABYTE = Size(state_mb=1, updates=1_000)
+
+
+def test_the_state_has_the_size_that_was_asked_for() -> None:
+    assert MEGABYTE.keys * VALUE_BYTES == pytest.approx(1 << 20, abs=VALUE_BYTES)
+
+
+def test_each_key_comes_once_and_a_source_that_was_lost_goes_on_where_it_was() -> None:
+    source, records, position = Updates(MEGABYTE), [], None
+    while not records or records[-1][1] < MEGABYTE.keys - 1:
+        cursor = source.cursor(position)
+        batch = cursor.read(1_000)
+        assert isinstance(batch, RowBatch)
+        records += batch.rows
+        position = cursor.position()
+    assert records == [(key, key) for key in range(MEGABYTE.keys)]
+
+
+def test_drawn_records_come_by_the_clock_and_what_was_lost_comes_at_once() -> None:
+    began = time.time()
+    cursor = Updates(MEGABYTE).cursor((MEGABYTE.keys, began - 2))
+    late = cursor.read(10_000)
+    assert isinstance(late, RowBatch)
+    assert 2_000 <= len(late.rows) <= (time.time() - began + 2) * 1_000 + 1
+    assert [number for _, number in late.rows] == list(range(MEGABYTE.keys, MEGABYTE.keys + len(late.rows)))
+    assert Updates(MEGABYTE).cursor((MEGABYTE.keys, time.time() + 60)).read(10) is PENDING
+
+
+def test_a_bounded_source_ends_behind_the_last_drawn_record() -> None:
+    cursor = Updates(MEGABYTE, count=5).cursor((MEGABYTE.keys, time.time() - 60))
+    assert isinstance(batch := cursor.read(10), RowBatch) and len(batch.rows) == 5
+    assert cursor.read(10) is None
+
+
+def test_output_is_new_when_it_is_beyond_what_any_sink_had_reached(tmp_path: Path) -> None:
+    output = Output(tmp_path)
+    try:
+        (tmp_path / "a").write_bytes(struct.pack("<q", 7))
+        first = output.await_beyond(-1, 10)
+        (tmp_path / "b").write_bytes(struct.pack("<q", 6))
+        (tmp_path / "c").write_bytes(struct.pack("<q", 9))
+        assert output.await_beyond(7, 10) >= first
+        assert output.reached == 9 and output.longest_silence(first - 5) >= 5
+        with pytest.raises(RuntimeError, match="no output beyond record 9 within 0 s"):
+            output.await_beyond(9, 0.05)
+    finally:
+        output.close()
+
+
+def test_the_cost_of_checkpoints_is_taken_round_by_round() -> None:
+    def record(name: str, *seconds: float) -> Record:
+        runs = [{"rows": 100, "seconds_total": s, "seconds_startup": 0.0, "checkpoints": 3} for s in seconds]
+        return Record(PythonModule(name, name, "nowhere"), 100, runs)
+
+    lines = cost_table([record("plain", 1.0, 2.0), record("taking", 1.25, 4.0)]).splitlines()
+    assert "| -" in lines[2] and "35.0 (20.0 to 50.0)" in lines[3]
+
+
+def test_what_does_not_come_true_is_named() -> None:
+    with pytest.raises(RuntimeError, match="no miracle within 0 s"):
+        await_true(lambda: False, 0.01, "miracle")
