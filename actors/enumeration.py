@@ -10,6 +10,7 @@ from typing import Any
 from rayflink.common.errors import described
 from rayflink.common.source import SplitEnumerator
 from rayflink.common.value_bytes import from_bytes, to_bytes
+from rayflink.connectors.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 
 from .messages import AssignSplits, TaskFailure
@@ -74,7 +75,9 @@ class Enumerators:
         made.enumerator.handle_split_request(subtask)
         assigned, made.context.assigned = made.context.assigned, []
         known = self._assigned.setdefault(operator_id, deque())
-        known += (_Assigned(self._last_id, to, splits.splits) for to, splits in assigned if splits.splits)
+        for to, message in assigned:
+            if splits := tuple(split for split in message.splits if not isinstance(split, AskLater)):
+                known.append(_Assigned(self._last_id, to, splits))
         return assigned
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
