@@ -28,7 +28,7 @@ def test_each_key_comes_once_and_a_source_that_was_lost_goes_on_where_it_was() -
         cursor = source.cursor(position)
         batch = cursor.read(1_000)
         assert isinstance(batch, RowBatch)
-        records += batch.rows
+        records += batch.values
         position = cursor.position()
     assert records == [(key, key) for key in range(MEGABYTE.keys)]
 
@@ -38,14 +38,14 @@ def test_drawn_records_come_by_the_clock_and_what_was_lost_comes_at_once() -> No
     cursor = Updates(MEGABYTE).cursor((MEGABYTE.keys, began - 2))
     late = cursor.read(10_000)
     assert isinstance(late, RowBatch)
-    assert 2_000 <= len(late.rows) <= (time.time() - began + 2) * 1_000 + 1
-    assert [number for _, number in late.rows] == list(range(MEGABYTE.keys, MEGABYTE.keys + len(late.rows)))
+    assert 2_000 <= len(late.values) <= (time.time() - began + 2) * 1_000 + 1
+    assert [number for _, number in late.values] == list(range(MEGABYTE.keys, MEGABYTE.keys + len(late.values)))
     assert Updates(MEGABYTE).cursor((MEGABYTE.keys, time.time() + 60)).read(10) is PENDING
 
 
 def test_a_bounded_source_ends_behind_the_last_drawn_record() -> None:
     cursor = Updates(MEGABYTE, count=5).cursor((MEGABYTE.keys, time.time() - 60))
-    assert isinstance(batch := cursor.read(10), RowBatch) and len(batch.rows) == 5
+    assert isinstance(batch := cursor.read(10), RowBatch) and len(batch.values) == 5
     assert cursor.read(10) is None
 
 
