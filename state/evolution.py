@@ -18,7 +18,7 @@ from .class_schemas import ClassSchema, found_class, is_named_tuple, schema_of, 
 from .descriptors import StateDescriptor
 from .errors import SnapshotMismatch
 from .group_content import Content, decode_group, encode_group
-from .state_summary import StateSummary, joined, type_told
+from .state_summary import StateSummary, joined, summary_of
 from .unknown_objects import UnknownObject, loads_leniently
 
 HOOK = "migrate_state"
@@ -137,18 +137,18 @@ def judge_type(written: Any, declared: Any) -> Judgement:
     return Judgement(Verdict.REFUSE, f"its type was {written} and is {declared}")
 
 
-def judge_descriptor(written: StateSummary | None, descriptor: StateDescriptor) -> Judgement:
+def judge_types(written: StateSummary | None, declared: StateSummary) -> Judgement:
     """What becomes of the values of a state, by the types that were declared then and are now."""
     if written is None:
         return Judgement(Verdict.KEEP)
-    before = written.told.get("type")
-    now = [None if one is None else type_told(one) for one in descriptor.types()]
-    if len(now) == 1:
-        return judge_type(before, now[0])
-    judged = [judge_type(old, new) for old, new in zip(before or [None] * len(now), now, strict=True)]
-    if judged[0].verdict is Verdict.MIGRATE:
-        return Judgement(Verdict.REFUSE, f"keys of maps cannot change: {judged[0].reason}")
-    return max(judged, key=lambda one: list(Verdict).index(one.verdict))
+    before, now = written.told.get("type"), declared.told.get("type")
+    if not declared.kind.endswith(("map", "broadcast")):
+        return judge_type(before, now)
+    pairs = zip(before or (None, None), now or (None, None), strict=True)
+    key, value = (judge_type(old, new) for old, new in pairs)
+    if key.verdict is Verdict.MIGRATE:
+        return Judgement(Verdict.REFUSE, f"keys of maps cannot change: {key.reason}")
+    return key if key.verdict is Verdict.REFUSE else value
 
 
 def fitting(
@@ -159,7 +159,7 @@ def fitting(
     Raises:
         SnapshotMismatch: the types differ too much.
     """
-    judged = judge_descriptor(written, descriptor)
+    judged = judge_types(written, summary_of(descriptor, descriptor.stored_kind, ()))
     if judged.verdict is Verdict.KEEP or written is None:
         return None
     if judged.verdict is Verdict.REFUSE:
@@ -358,6 +358,6 @@ def _written(schema: ClassSchema) -> str:
 
 
 __all__ = [
-    "Evolution", "HOOK", "Judgement", "Verdict", "fitting", "judge_class", "judge_descriptor", "judge_type",
+    "Evolution", "HOOK", "Judgement", "Verdict", "fitting", "judge_class", "judge_type", "judge_types",
     "moved_classes", "written_fields",
 ]  # fmt: skip

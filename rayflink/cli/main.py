@@ -140,12 +140,18 @@ def _add_jobs(commands: Any) -> None:
 def _add_states(commands: Any) -> None:
     taken = commands.add_parser(
         "savepoint",
-        help="take a savepoint of a job, or dispose of one",
-        usage="rayflink savepoint JOB [DIR] | --dispose PATH",
-        description="Take a savepoint of a job, which goes on; or delete one.",
+        help="take a savepoint, dispose of one, or check a program against one",
+        usage="rayflink savepoint JOB [DIR] | --dispose PATH | check JOB.py SAVEPOINT [-- ARG ...]",
+        description="Take a savepoint of a job, which goes on; delete one; or say what would become of each state if a "
+        "program began from one: keep, migrate or refuse (exit code 1).",
     )
     taken.add_argument("words", nargs="*", metavar="JOB [DIR]", help="id or name of the job; folder for savepoints")
     taken.add_argument("-d", "--dispose", metavar="PATH", help="delete the savepoint at PATH")
+    taken.add_argument("--json", action="store_true", help="of check: print the verdicts as JSON")
+    text = "of check: state of operators that the program does not have may stay behind"
+    taken.add_argument("-n", "--allow-non-restored-state", action="store_true", help=text)
+    text = "of check: do not call `open` of the program's functions, in which most states are declared"
+    taken.add_argument("--no-open", action="store_true", help=text)
     taken.set_defaults(command=savepoints.savepoint)
     _add_options(taken)
 

@@ -14,12 +14,19 @@ from .given_options import configuration_of
 from .jobs import end_job, one_job
 from .script import FAILED, OK, USAGE
 
+CHECK = "check"
+"""The word behind `savepoint` that is no job."""
+
 
 def savepoint(chosen: argparse.Namespace) -> int:
-    """Take a savepoint of a job, or dispose of one; returns the exit code."""
+    """Take a savepoint of a job, dispose of one, or check a program against one; returns the exit code."""
     words = list(chosen.words)
     if chosen.dispose is not None:
         return USAGE if _too_many(words, 0) else _dispose(chosen)
+    if words[:1] == [CHECK] and len(words) > 1:
+        from .compatibility import check
+
+        return check(chosen, words[1:])
     if not words or _too_many(words, 2):
         if not words:
             print("rayflink: no job is given; give its id or name, or --dispose PATH", file=sys.stderr)
@@ -119,4 +126,4 @@ def _too_many(words: list[str], most: int) -> bool:
     return len(words) > most
 
 
-__all__ = ["checkpoint_tables", "checkpoints", "savepoint", "stop", "storage_options"]
+__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "savepoint", "stop", "storage_options"]

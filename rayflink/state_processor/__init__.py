@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.state_processor.compatibility import (
+        StateVerdict as StateVerdict,
+        check_savepoint as check_savepoint,
+    )
     from rayflink.state_processor.differences import (
         RowChange as RowChange,
         StateChanges as StateChanges,
@@ -25,14 +29,19 @@ if TYPE_CHECKING:
         read_savepoint as read_savepoint,
     )
     from rayflink.state_processor.states import State as State
+    from rayflink.state_processor.tables import ColumnError as ColumnError
+    from rayflink.state_processor.writing import SavepointExistsError as SavepointExistsError
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.state_processor.compatibility": "StateVerdict check_savepoint",
             "rayflink.state_processor.differences": "RowChange StateChanges differences",
             "rayflink.state_processor.disposal": "DisposalError dispose_savepoint",
             "rayflink.state_processor.rows": "StateRow",
             "rayflink.state_processor.savepoint": "NotInSavepointError OperatorState Savepoint read_savepoint",
             "rayflink.state_processor.states": "State",
+            "rayflink.state_processor.tables": "ColumnError",
+            "rayflink.state_processor.writing": "SavepointExistsError",
         },
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Any
 
+from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.manifest import CheckpointManifest, OperatorManifest, StateSummary
 from rayflink.state.snapshot_files import SnapshotFileReader
@@ -17,8 +18,9 @@ from rayflink.state.stored_checkpoints import read_manifest
 from .contents import OperatorContents, StoredContents, entry_value
 from .rows import TIMERS, StateRow
 from .states import ENUMERATOR, RAW_KEYED, USER, State, keyed_state, list_state, single_state
+from .tables import Column
 
-T = TypeVar("T")
+DEFAULT_KEY_GROUPS = 128
 
 
 class NotInSavepointError(StateError):
@@ -185,6 +187,100 @@ class Savepoint:
             NotInSavepointError: there is none.
         """
         return self.operator(operator).state(state)
+
+    @staticmethod
+    def new(job_name: str = "bootstrapped") -> Savepoint:
+        """A savepoint without operators, to which `with_state` gives some, before it is written."""
+        from .writing import empty_manifest
+
+        return Savepoint(empty_manifest(job_name), ())
+
+    def with_state(
+        self,
+        operator: str,
+        state: str | StateDescriptor,
+        rows: Any,
+        key: Column = "key",
+        value: Column = "value",
+        max_parallelism: int = DEFAULT_KEY_GROUPS,
+    ) -> Savepoint:
+        """A savepoint in which the rows of one state are others.
+
+        Args:
+            operator: its uid, id or name; where there is none of it, the uid of a new one.
+            state: name of a state that is there; or the descriptor of one that may be new. Of a list of the operator it
+                is the name.
+            rows: a table of Arrow, polars or pandas, dicts, or `StateRow`s: all rows of the state from now on. Or a
+                function of a `StateRow` that gives the one in its place, or None for none.
+            key: the column of the keys, several that make tuples, or a function of a row as a dict.
+            value: of the values, likewise.
+            max_parallelism: key groups of a new operator; the job must have as many, or set none.
+
+        Raises:
+            NotInSavepointError: there is no such state, and no descriptor is given.
+            ColumnError: the table has not the columns.
+        """
+        from .edits import with_state
+
+        return with_state(self, operator, state, rows, (key, value), max_parallelism)
+
+    def with_timers(
+        self,
+        operator: str,
+        rows: Any,
+        queue: str = "user-timers/event",
+        key: Column = "key",
+        time: Column = "time",
+        max_parallelism: int = DEFAULT_KEY_GROUPS,
+    ) -> Savepoint:
+        """A savepoint in which the timers of an operator are others.
+
+        Args:
+            operator, rows, key, max_parallelism: as in `with_state`.
+            queue: "user-timers/event" or "user-timers/processing" for those that functions set, "window-timers/event"
+                or "window-timers/processing" for those of windows.
+            time: the column of their timestamps in epoch milliseconds, or a function of a row as a dict.
+        """
+        from .edits import TimersDescriptor, with_state
+
+        return with_state(self, operator, TimersDescriptor(queue), rows, (key, time), max_parallelism)
+
+    def without_state(self, operator: str, state: str) -> Savepoint:
+        """A savepoint without one state of an operator.
+
+        Raises:
+            NotInSavepointError: there is no such state.
+        """
+        from .edits import without_state
+
+        return without_state(self, operator, state)
+
+    def without_operator(self, operator: str) -> Savepoint:
+        """A savepoint without the state of an operator.
+
+        Raises:
+            NotInSavepointError: there is no such operator.
+        """
+        gone = self.operator(operator)
+        return Savepoint(self.manifest, [one for one in self.operators if one is not gone])
+
+    def write(self, path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+        """Write it, in the format of all backends, to a folder that does not exist yet; the savepoint there.
+
+        Of each operator one key group is in memory at a time, and what `with_state` was given.
+
+        Args:
+            path: a path or the URL of a storage.
+            options: Flink's `s3.` options by name, as texts.
+
+        Raises:
+            SavepointExistsError: there is one.
+            SerializationError: a value cannot be written, as its class is not in this process.
+            StorageError: the storage refuses.
+        """
+        from .writing import write_savepoint
+
+        return write_savepoint(self, path, options)
 
     def __repr__(self) -> str:
         return f"<{self._described()}: {len(self.operators)} operators>"

@@ -1,0 +1,63 @@
+"""`rayflink savepoint check`: what would become of each state if a program began from a savepoint."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+from rayflink.common.text_table import table
+
+from .given_options import configuration_of, of_command_line
+from .plans import PlannedJob
+from .savepoints import storage_options
+from .script import FAILED, OK, USAGE, run_script
+
+if TYPE_CHECKING:
+    from rayflink.graph.job_graph import JobGraph
+    from rayflink.graph.stream_graph import StreamGraph
+    from rayflink.state_processor import StateVerdict
+
+
+def check(chosen: argparse.Namespace, words: list[str]) -> int:
+    """Say keep, migrate or refuse of each state; the exit code is 1 where one is refused."""
+    if len(words) < 2:
+        print("rayflink: give the program and the savepoint: check JOB.py SAVEPOINT", file=sys.stderr)
+        return USAGE
+    from rayflink.datastream.environment import intercepted
+    from rayflink.state_processor import check_savepoint, read_savepoint
+
+    configuration_of(chosen)
+    program, path, *arguments = words
+    savepoint = read_savepoint(path, storage_options(chosen))
+    ids = {operator.id for operator in savepoint.operators}
+    found: list[tuple[int, tuple[StateVerdict, ...]]] = []
+
+    def keep(stream: StreamGraph, graph: JobGraph) -> PlannedJob:
+        known = sum(node.operator_id in ids for vertex in graph.vertices for node in vertex.operators)
+        verdicts = check_savepoint(graph, savepoint, chosen.allow_non_restored_state, not chosen.no_open)
+        found.append((known, verdicts))
+        return PlannedJob(stream, graph)
+
+    with intercepted(keep), redirect_stdout(sys.stderr):  # what the script prints is not the answer
+        code = run_script(program, [*arguments, *chosen.script_arguments], of_command_line(chosen).to_dict())
+    if not found:
+        if code == OK:
+            print(f"rayflink: {program} called no execute(), so there is nothing to check", file=sys.stderr)
+        return code or FAILED
+    _, verdicts = max(found, key=lambda pair: pair[0])  # of several jobs the one that has most of the operators
+    refused = any(verdict.verdict == "refuse" for verdict in verdicts)
+    if chosen.json:
+        states = [dataclasses.asdict(verdict) for verdict in verdicts]
+        print(json.dumps({"restores": not refused, "states": states}, indent=2))
+    else:
+        rows = [(one.operator, one.state, one.verdict, one.reason or "-") for one in verdicts]
+        print(table(("operator", "state", "verdict", "why"), rows) if rows else "the savepoint holds no state")
+        print(f"\nthe program {'cannot' if refused else 'can'} start from this savepoint")
+    return FAILED if refused else OK
+
+
+__all__ = ["check"]

@@ -1,0 +1,144 @@
+"""What would become of each state of a savepoint if a program began from it, before the old job is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.errors import described
+from rayflink.common.metrics import MetricGroup
+from rayflink.common.options import MOVED_CLASSES, STATE_BACKEND
+from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+from rayflink.operators.base import OperatorContext
+from rayflink.operators.keyed_base import KeyedOperator
+from rayflink.operators.user_code import FunctionOperator
+from rayflink.state.clock import SystemClock
+from rayflink.state.evolution import Judgement, Verdict, judge_class, judge_types, moved_classes
+from rayflink.state.state_summary import StateSummary
+
+from .savepoint import OperatorState, Savepoint, near
+from .states import State
+
+LEAVE = "leave"
+"""Verdict on state of an operator that the program does not have, where such state may stay behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateVerdict:
+    """What becomes of one state.
+
+    Args:
+        operator: uid of the operator, or its name where it has none.
+        state: its name.
+        verdict: "keep", "migrate", "refuse", or "leave" where it stays behind.
+        reason: why; "" where there is nothing to say.
+    """
+
+    operator: str
+    state: str
+    verdict: str
+    reason: str = ""
+
+
+def check_savepoint(
+    graph: JobGraph, savepoint: Savepoint, allow_non_restored_state: bool = False, opens: bool = True
+) -> tuple[StateVerdict, ...]:
+    """The verdict on each state of a savepoint.
+
+    Most states are declared in `open` of a program's functions. So the functions of the operators that have state in
+    the savepoint are opened here, on no data and empty state, and closed again.
+
+    Args:
+        graph: of the program, as `StreamExecutionEnvironment.get_job_graph()` gives it.
+        savepoint: that it would begin from.
+        allow_non_restored_state: state of operators that the program does not have may stay behind.
+        opens: whether functions are opened; else states are judged by their classes alone.
+    """
+    places: dict[str, tuple[JobVertex, ChainedOperator]] = {
+        node.operator_id: (vertex, node) for vertex in graph.vertices for node in vertex.operators
+    }
+    moved = moved_classes(MOVED_CLASSES.read(graph.configuration.get(MOVED_CLASSES.key, MOVED_CLASSES.default)))
+    uids = [node.uid for _, node in places.values() if node.uid]
+    verdicts: list[StateVerdict] = []
+    for operator in savepoint.operators:
+        place = places.get(operator.id)
+        name = operator.uid or operator.name
+        if place is None:
+            why = f"the program has no such operator; {near(name, uids)}"
+            verdict = LEAVE if allow_non_restored_state else Verdict.REFUSE.value
+            verdicts += [StateVerdict(name, state.name, verdict, why) for state in operator.states]
+            continue
+        declared, failure = _declared(graph, place, opens) if operator.states else ({}, "")
+        for state in operator.states:
+            judged = _judged(state, operator, place, declared, moved)
+            reason = "; ".join(part for part in (judged.reason, failure if state.is_keyed else "") if part)
+            verdicts.append(StateVerdict(name, state.name, judged.verdict.value, reason))
+    return tuple(verdicts)
+
+
+def _judged(
+    state: State,
+    operator: OperatorState,
+    place: tuple[JobVertex, ChainedOperator],
+    declared: Mapping[tuple[bool, str], StateSummary],
+    moved: Mapping[str, str],
+) -> Judgement:
+    vertex, node = place
+    if state.is_keyed and not any(node.key_selectors):
+        return Judgement(Verdict.REFUSE, f"{node.name!r}, which is in its place, has no state by key; give uids")
+    if state.is_keyed and operator.max_parallelism != vertex.max_parallelism:
+        groups = operator.max_parallelism
+        if vertex.sets_max_parallelism:
+            why = f"it is in {groups} key groups, and the program sets a max parallelism of {vertex.max_parallelism}"
+            return Judgement(Verdict.REFUSE, why)
+        if vertex.parallelism > groups:
+            return Judgement(
+                Verdict.REFUSE, f"it is in {groups} key groups, and the parallelism is {vertex.parallelism}"
+            )
+    changes = [judge_class(schema, moved)[0] for schema in state.summary.classes.values()]
+    now = declared.get((state.is_keyed, state.name))
+    if now is not None:
+        if now.kind != state.summary.kind:
+            return Judgement(Verdict.REFUSE, f"it was {state.summary.kind} state and is {now.kind} state")
+        changes.append(judge_types(state.summary, now))
+    for verdict in (Verdict.REFUSE, Verdict.MIGRATE):
+        reasons = [change.reason for change in changes if change.verdict is verdict]
+        if reasons:
+            return Judgement(verdict, "; ".join(reasons))
+    return Judgement(Verdict.KEEP)
+
+
+def _declared(
+    graph: JobGraph, place: tuple[JobVertex, ChainedOperator], opens: bool
+) -> tuple[dict[tuple[bool, str], StateSummary], str]:
+    """The states an operator declares, by whether they are keyed and their name; and why some may be missing."""
+    vertex, node = place
+    operator: Any = None if node.factory is None else node.factory()
+    if not isinstance(operator, FunctionOperator):
+        return {}, ""
+    config = {**graph.configuration, STATE_BACKEND.key: "hashmap"}
+    operator.setup(
+        OperatorContext(
+            node.operator_id, node.name, max_parallelism=vertex.max_parallelism, clock=SystemClock(),
+            metrics=MetricGroup(), config=config, call_site=node.call_site,
+        )
+    )  # fmt: skip
+    failure = ""
+    try:
+        operator.initialize_state(())
+        if opens:
+            operator.open()
+    except Exception as error:  # a user's function may raise anything where there is no cluster
+        failure = f"its functions could not be opened here ({described(error)}), so declared types were not looked at"
+    states = operator.function_state.store.summaries() if hasattr(operator, "function_state") else ()
+    if isinstance(operator, KeyedOperator) and hasattr(operator, "backend"):
+        states = (*states, *operator.backend.summaries())
+    try:
+        operator.close()
+    except Exception as error:  # as above
+        failure = failure or f"its functions could not be closed here ({described(error)})"
+    return {(state.is_keyed, state.name): state for state in states}, failure
+
+
+__all__ = ["LEAVE", "StateVerdict", "check_savepoint"]

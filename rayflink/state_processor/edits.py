@@ -1,0 +1,149 @@
+"""Savepoints made from others by giving a state other rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from rayflink.graph.uids import uid_to_operator_id
+from rayflink.state.descriptors import StateDescriptor
+from rayflink.state.errors import StateError
+from rayflink.state.handles import convert_of
+from rayflink.state.manifest import OperatorManifest
+from rayflink.state.snapshots import InlineSnapshots
+from rayflink.state.state_summary import SAMPLES, StateSummary, joined, summary_of
+
+from .contents import OperatorContents
+from .edited import ChangedRows, GivenEntries, GivenRows, NoContents, RowChange, WithoutState
+from .rows import TIMERS, StateRow
+from .savepoint import NotInSavepointError, OperatorState, Savepoint
+from .states import KEYED_KINDS, State
+from .tables import Column, rows_of
+
+_LIST_KINDS = {"split list": "split", "union list": "union", "broadcast": "broadcast"}
+
+
+class TimersDescriptor(StateDescriptor):
+    """Names a queue of timers."""
+
+    kind = TIMERS
+
+
+def with_state(
+    savepoint: Savepoint,
+    operator: str,
+    state: str | StateDescriptor,
+    rows: Any,
+    columns: tuple[Column, Column],
+    max_parallelism: int,
+) -> Savepoint:
+    """See `Savepoint.with_state`."""
+    try:
+        old = savepoint.operator(operator)
+    except NotInSavepointError:
+        if not isinstance(state, StateDescriptor):
+            raise
+        name = uid_to_operator_id(operator)
+        manifest = OperatorManifest(str(name), operator, operator, 1, max_parallelism, (None,))
+        old = OperatorState(manifest, NoContents(), InlineSnapshots())
+    known = _known(old, state)
+    if known.kind in _LIST_KINDS:
+        new = _with_entries(old, known, rows, columns)
+    elif known.kind in KEYED_KINDS:
+        new = _with_rows(old, known, state, rows, columns)
+    else:
+        problem = f"the {known.kind} state {known.name!r} of {operator!r} cannot be given other rows"
+        raise StateError(f"{problem}; it is the operator's own, and is made by it when a job starts without it")
+    others = [one for one in savepoint.operators if one is not old]
+    place = next((at for at, one in enumerate(savepoint.operators) if one is old), len(others))
+    return Savepoint(savepoint.manifest, [*others[:place], new, *others[place:]])
+
+
+def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
+    """See `Savepoint.without_state`."""
+    old = savepoint.operator(operator)
+    known = old.state(state)
+    states = tuple(one for one in old.manifest.states if (one.is_keyed, one.name) != (known.is_keyed, known.name))
+    contents = WithoutState(old.contents, known.name, known.is_keyed)
+    new = OperatorState(replace(old.manifest, states=states), contents, old.reader)
+    return Savepoint(savepoint.manifest, [new if one is old else one for one in savepoint.operators])
+
+
+def _known(operator: OperatorState, state: str | StateDescriptor) -> State:
+    """The state that is there; of a descriptor one that fits it, or a new one."""
+    if not isinstance(state, StateDescriptor):
+        return operator.state(state)
+    wanted = summary_of(state, state.stored_kind, ())
+    for known in operator.states:
+        if known.is_keyed and known.name == state.name:
+            if known.summary.kind != wanted.kind:
+                problem = f"state {state.name!r} of {operator.uid or operator.name!r} is {known.summary.kind} state"
+                raise StateError(f"{problem}, not {wanted.kind} state; describe it as it is, or remove it first")
+            return State(joined((wanted, known.summary))[0], known.rows)
+    return State(wanted, lambda: iter(()))
+
+
+def _with_rows(
+    old: OperatorState, known: State, state: str | StateDescriptor, rows: Any, columns: tuple[Column, Column]
+) -> OperatorState:
+    place = known.name, known.kind, known.expires
+    if callable(rows) and not hasattr(rows, "to_batches"):
+        change: RowChange = rows
+        contents: OperatorContents = ChangedRows(old.contents, place, change)
+        return _edited(old, contents, known.summary)
+    key, value = columns
+    if known.kind == TIMERS and value == "value":
+        value = "time"
+    now_ms = int(time.time() * 1000)
+    given = [_dated(row, known.expires, now_ms) for row in rows_of(rows, key, value, known.summary)]
+    if isinstance(state, StateDescriptor):
+        convert, where = convert_of(state.type_info), f"state {state.name!r}"
+        if convert is not None:
+            given = [row._replace(value=convert(row.value, where)) for row in given]
+        sampled = summary_of(state, known.summary.kind, [row.value for row in islice(given, SAMPLES)])
+    else:
+        sampled = _seen(known.summary, given)
+    contents = GivenRows(old.contents, place, given, old.max_parallelism)
+    return _edited(old, contents, sampled)
+
+
+def _with_entries(old: OperatorState, known: State, rows: Any, columns: tuple[Column, Column]) -> OperatorState:
+    """Of a function all entries are read here."""
+    if callable(rows) and not hasattr(rows, "to_batches"):
+        changed = (rows(row) for row in known.rows())
+        given: list[StateRow] = [row for row in changed if row is not None]
+    else:
+        subtask: Column = columns[0]
+        if subtask == "key":
+            subtask = lambda row: row.get("subtask")  # noqa: E731
+        given = list(rows_of(rows, subtask, columns[1], known.summary))
+    contents = GivenEntries(old.contents, known.name, _LIST_KINDS[known.kind], given, old.parallelism)
+    return _edited(old, contents, _seen(known.summary, given))
+
+
+def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummary) -> OperatorState:
+    """The operator with other contents, of which one state is described anew.
+
+    Where the savepoint described no state it describes none now: those that are there are found by reading.
+    """
+    others = [one for one in old.manifest.states if (one.is_keyed, one.name) != (summary.is_keyed, summary.name)]
+    is_new = not any(part is not None for part in old.manifest.subtasks)
+    states = joined((*others, summary)) if old.manifest.states or is_new else ()
+    return OperatorState(replace(old.manifest, states=states), contents, old.reader)
+
+
+def _seen(summary: StateSummary, rows: Iterable[StateRow]) -> StateSummary:
+    """A summary with what classes are in the rows, besides those it knows."""
+    values = [row.value for row in islice(rows, SAMPLES)]
+    described = summary_of(StateDescriptor(summary.name), summary.kind, values)
+    return summary.joined(described) if summary.kind != TIMERS else summary
+
+
+def _dated(row: StateRow, expires: bool, now_ms: int) -> StateRow:
+    return row._replace(last_access=now_ms) if expires and row.last_access is None else row
+
+
+__all__ = ["TimersDescriptor", "with_state", "without_state"]

@@ -1,0 +1,127 @@
+"""Tables as rows of state: what is in which column, and values of the program's classes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rayflink.operators.window import TimeWindow
+from rayflink.state.class_schemas import found_class, is_named_tuple
+from rayflink.state.errors import StateError
+from rayflink.state.state_summary import StateSummary
+
+from .rows import StateRow
+
+Column = str | Sequence[str] | Callable[[dict[str, Any]], Any]
+"""A column; several, which make a tuple; or a function of a row as a dict."""
+
+
+class ColumnError(StateError):
+    """A table has not the columns that state is to be made of.
+
+    Args:
+        column: that is missing.
+        found: those it has.
+    """
+
+    def __init__(self, column: str, found: str) -> None:
+        super().__init__(column, found)
+        self.column, self.found = column, found
+
+    def __str__(self) -> str:
+        return (
+            f"the table has no column {self.column!r}, but {self.found}; name the columns of key and value, as in "
+            "with_state(..., key='user', value='total'), or give functions of a row"
+        )
+
+
+def dicts_of(table: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a pyarrow Table or RecordBatch, a polars or pandas DataFrame, or of dicts as they are."""
+    for name in ("to_arrow", "__arrow_c_stream__"):
+        if hasattr(table, name) and not hasattr(table, "to_batches"):
+            import pyarrow as pa
+
+            table = pa.table(table.to_arrow() if name == "to_arrow" else table)
+            break
+    if hasattr(table, "to_batches"):
+        for batch in table.to_batches():
+            yield from batch.to_pylist()
+    elif hasattr(table, "to_pylist"):
+        yield from table.to_pylist()
+    else:
+        for row in table:
+            if not isinstance(row, dict):
+                raise StateError(f"a table of state has a row {row!r:.100}; give a table of Arrow or polars, or dicts")
+            yield row
+
+
+def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> Iterator[StateRow]:
+    """The rows of a state.
+
+    Besides key and value it takes the columns `window_start` and `window_end`, `namespace`, `map_key` or `position`,
+    and `last_access`, where the table has them.
+
+    Args:
+        summary: of the state; where its values are of one class, structs become objects of it.
+    """
+    if not isinstance(table, (str, bytes, Mapping)) and isinstance(table, Iterable):
+        table, first = _peeked(table)
+        if isinstance(first, StateRow):
+            yield from table
+            return
+    make = maker_of(summary)
+    for row in dicts_of(table):
+        window = row.get("window_start")
+        namespace = native(row.get("namespace")) if window is None else TimeWindow(window, row["window_end"])
+        part = row["map_key"] if "map_key" in row else row.get("position")
+        yield StateRow(
+            _taken(row, key, native), _taken(row, value, make), namespace, native(part), row.get("last_access")
+        )
+
+
+def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
+    """What makes a value of the program's class of a struct; where that class is not known, dicts and tuples."""
+    names = summary.told.get("values", ())
+    cls = found_class(names[0]) if len(names) == 1 else None
+    if cls is None or not (dataclasses.is_dataclass(cls) or is_named_tuple(cls)):
+        return native
+    made: Callable[..., Any] = cls
+
+    def make(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return native(value)
+        return made(**{name: native(part) for name, part in value.items()})
+
+    return make
+
+
+def native(value: Any) -> Any:
+    """A value of Arrow as Python's: structs of f0, f1 and so on are tuples."""
+    if isinstance(value, dict):
+        parts = {name: native(part) for name, part in value.items()}
+        if parts and list(parts) == [f"f{at}" for at in range(len(parts))]:
+            return tuple(parts.values())
+        return parts
+    return [native(part) for part in value] if isinstance(value, list) else value
+
+
+def _taken(row: dict[str, Any], column: Column, make: Callable[[Any], Any]) -> Any:
+    if callable(column):
+        return column(row)
+    names = (column,) if isinstance(column, str) else tuple(column)
+    for name in names:
+        if name not in row:
+            raise ColumnError(name, ", ".join(map(repr, row)) or "none at all")
+    return make(row[column]) if isinstance(column, str) else tuple(native(row[name]) for name in names)
+
+
+def _peeked(table: Iterable[Any]) -> tuple[Any, Any]:
+    """The table, and its first row where it is no table of columns."""
+    if hasattr(table, "to_batches") or hasattr(table, "to_arrow") or hasattr(table, "__arrow_c_stream__"):
+        return table, None
+    rows = list(table)
+    return rows, rows[0] if rows else None
+
+
+__all__ = ["Column", "ColumnError", "dicts_of", "maker_of", "native", "rows_of"]
