@@ -200,15 +200,27 @@ class TaskCheckpoints:
             self._chain.drain()
         for writer in self._writers:
             writer.broadcast(barrier)
-        captured: dict[str, OperatorSnapshot] = {}
-        for link in self._chain.links:
-            state = link.operator.snapshot_state(number)
-            if state is not None:
-                captured[link.operator.ctx.operator_id] = state
+        captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
         delay = max(0, self._clock.now_ms() - barrier.timestamp)
         self.last.taken(barrier)
         self._open.begin(barrier, captured, CheckpointMetrics(delay, alignment_ms, took))
+
+
+    def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
+        """What all operators of the chain hold; where one fails, what the others gave is let go."""
+        captured: dict[str, OperatorSnapshot] = {}
+        try:
+            for link in self._chain.links:
+                state = link.operator.snapshot_state(checkpoint_id)
+                if state is not None:
+                    captured[link.operator.ctx.operator_id] = state
+        except BaseException:
+            for state in captured.values():
+                if state.capture is not None:
+                    state.capture.release()
+            raise
+        return captured
 
 
 def _ends(channel: InputChannel) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
 from rayflink.actors.progress import Progress
 from rayflink.actors.snapshot_writing import SnapshotWritten
+from rayflink.actors.states import ExecutionState
 from rayflink.common.batches import (
     Batch,
     CancelCheckpointMarker,
@@ -22,6 +23,7 @@ from rayflink.common.batches import (
     rows_of,
 )
 from rayflink.operators.base import Operator, OperatorSnapshot
+from rayflink.state.snapshots import KeyedParts
 from tests.actors.task_bench import ListSource, Logged, TaskBench
 
 
@@ -299,3 +301,38 @@ def test_what_was_written_when_its_checkpoint_was_given_up_is_told_so_that_its_f
     bench.task._mailbox.appendleft(CheckpointAborted(1))
     bench.work()
     assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1]
+
+
+class Captures(Operator):
+    """Its state is a capture that notes what becomes of it."""
+
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        return (batch,)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        return OperatorSnapshot(capture=self)  # type: ignore[arg-type]
+
+    def write(self, writer: Any) -> KeyedParts:
+        self.log.append("written")
+        return KeyedParts()
+
+    def release(self) -> None:
+        self.log.append("released")
+
+
+@pytest.mark.spec("H38")
+def test_every_operator_of_the_chain_is_captured_then_written_and_let_go_also_where_one_fails():
+    log: list[str] = []
+    bench = TaskBench([Captures(log), Captures(log)]).start()
+    bench.feed(0, BARRIER)
+    bench.work()
+    assert log == ["written", "written", "released", "released"]
+    assert len(bench.reported(CheckpointAcknowledged)) == 1
+    log.clear()
+    bench = TaskBench([Captures(log), Logged([], "b", fails_in="snapshot_state")]).start()
+    bench.feed(0, BARRIER)
+    bench.work()
+    assert bench.task.state is ExecutionState.FAILED and log == ["released"]
