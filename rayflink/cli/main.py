@@ -85,6 +85,14 @@ def _add_programs(commands: Any) -> None:
     run.add_argument("--local", action="store_true", help="run in this process instead of on Ray")
     text = "submit the jobs to the running cluster and do not wait for them"
     run.add_argument("-d", "--detached", action="store_true", help=text)
+    text = "checkpoint or savepoint from which the jobs of the program start"
+    run.add_argument("-s", "--from-savepoint", "--fromSavepoint", metavar="PATH", help=text)
+    text = "start also where state in it belongs to no operator of the job; that state is left behind"
+    run.add_argument("-n", "--allow-non-restored-state", "--allowNonRestoredState", action="store_true", help=text)
+    text = "in place of a program: start the stored job of that id, or folder of checkpoints, from the newest one"
+    run.add_argument("--restore", choices=("latest",), help=text)
+    text = "with --restore and an id: directory of checkpoints, or high-availability.storageDir, of the job"
+    run.add_argument("--checkpoint-dir", metavar="DIR", help=text)
     run.set_defaults(command=programs.run)
 
     explain = commands.add_parser(

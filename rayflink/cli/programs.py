@@ -7,13 +7,18 @@ import os
 import sys
 
 from rayflink.common import options
+from rayflink.common.configuration import Configuration
 
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK, USAGE, module_file, run_script
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run a program; returns the exit code."""
+    """Run a program, or the job that is stored; returns the exit code."""
+    if chosen.restore is not None:
+        from .restoring import run_stored
+
+        return run_stored(chosen, Configuration.from_dict(_script_options(chosen)), configuration_of(chosen))
     if not _take_program(chosen):
         return USAGE
     from rayflink.datastream.environment import written_steps
@@ -89,6 +94,11 @@ def _script_options(chosen: argparse.Namespace) -> dict[str, str]:
         configuration.set(options.TARGET, "local")
     if chosen.detached:
         configuration.set(options.ATTACHED, False)
+    if getattr(chosen, "from_savepoint", None) is not None:  # `explain` has none
+        path = chosen.from_savepoint
+        configuration.set(options.RESTORE_PATH, path if "://" in path else os.path.abspath(path))
+    if getattr(chosen, "allow_non_restored_state", False):
+        configuration.set(options.IGNORE_UNCLAIMED_STATE, True)
     return configuration.to_dict()
 
 
