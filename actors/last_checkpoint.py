@@ -37,6 +37,11 @@ class LastCheckpoint:
         """Whether the operators give nothing any more, also by no timer: what they hold is in a snapshot."""
         return self.is_suspended or self.cut
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all its data is in a complete checkpoint: further ones would only keep it from its end."""
+        return self._checkpointing and self._first is not None and not self.awaited
+
     def is_over_in(self, checkpoint_id: int) -> bool:
         """Whether all data was worked when the task took its part of that checkpoint, and not only for this time."""
         return self._comes_after(checkpoint_id) and not self._is_cut_short

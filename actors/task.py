@@ -287,7 +287,7 @@ class StreamTask:
             return self._run_chain()
         if not self._buffer.empty:
             return self._next_slice() if self._chain.takes_records() else Progress.IDLE
-        if self._checkpoints.begin_triggered(now):
+        if not (self._ending and last.is_done) and self._checkpoints.begin_triggered(now):
             for splits in self._checkpoints.released():
                 self._own_source(splits).assign(splits)
             return Progress.BUSY

@@ -24,3 +24,13 @@ def test_a_savepoint_that_was_given_up_before_its_barrier_came_suspends_nobody()
     assert not last.is_suspended and not last.awaited
     last.taken(CheckpointBarrier(8, 0, stop=StopMode.SUSPEND))
     assert last.is_suspended, "the next one does"
+
+
+def test_a_task_whose_data_is_in_a_complete_checkpoint_needs_no_other_one():
+    last = LastCheckpoint(checkpointing=True)
+    assert not last.is_done
+    assert last.data_over()
+    last.taken(CheckpointBarrier(7, 0))
+    assert not last.is_done
+    last.complete(7)
+    assert last.is_done
