@@ -117,6 +117,7 @@ class JobMaster:
         self._accumulated = Accumulated(self._restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
+        self.checkpoints.coordinator.history.measure(self.metrics.group)
         self._now_ms = 0
 
     @property

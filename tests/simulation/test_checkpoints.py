@@ -12,6 +12,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import FreezeTask, KillTask, simulate
 from rayflink.testing.faults import Fault
+from rayflink.testing.simulation import SimulatedCluster
 
 OPTIONS = {
     "restart-strategy.type": "fixed-delay",
@@ -55,3 +56,15 @@ def test_the_last_checkpoint_comes_after_the_end_of_the_data_and_does_not_wait_f
     assert number == 1 and len(parts) == 5
     assert all(part.data_is_over for part in parts.values())
     assert sorted(story.collected()) == EXPECTED
+
+
+@pytest.mark.spec("U08")
+def test_the_checkpoints_of_a_job_are_in_its_metrics() -> None:
+    cluster = SimulatedCluster(counting(execution__checkpointing__dir="/checkpoints"), 2)
+    cluster.run()
+    metrics = cluster.job.job_metrics()["metrics"]
+    assert metrics["numberOfCompletedCheckpoints"] > 0
+    assert metrics["totalNumberOfCheckpoints"] >= len(cluster.story.acknowledged)
+    assert metrics["numberOfInProgressCheckpoints"] == 0
+    assert metrics["lastCheckpointSize"] > 0
+    assert metrics["lastCheckpointExternalPath"].startswith("/checkpoints/")
