@@ -1,0 +1,112 @@
+"""A job goes on where its coordinator, or its whole cluster, is lost; and of two coordinators one is fenced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from rayflink.actors.ray_cluster import attach
+from tests.cluster import watching
+from tests.exactly_once.running import RunningJob, processes, two_nodes
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+WITHIN_S = 60
+RECORDS = 12_000
+
+
+@contextmanager
+def restored(job: RunningJob, *given: str) -> Iterator[subprocess.Popen[str]]:
+    """`rayflink run --restore latest` of what is stored of the job."""
+    (stored,) = (job.folder / "checkpoints-1").iterdir()
+    command = [sys.executable, "-m", "rayflink", "run", "--restore", "latest", *given, str(stored)]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield driver
+    finally:
+        driver.kill()
+        driver.wait()
+
+
+def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
+    """The code it ended with, and what it printed."""
+    said, _ = driver.communicate(timeout=WITHIN_S)
+    return driver.returncode, said
+
+
+@pytest.mark.spec("S11", "S12", "S13")
+def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
+    job = RunningJob(tmp_path, RECORDS)
+    with two_nodes() as nodes:
+        job.start()
+        try:
+            nodes.join_worker(WITHIN_S)
+            job.await_tasks(WITHIN_S)
+            job.await_checkpoint(2, WITHIN_S)
+            ((name, pid),) = processes("coordinator")
+            os.kill(pid, signal.SIGKILL)
+            assert watching.eventually(lambda: not psutil.pid_exists(pid), 10)
+            handle = attach(name.partition("/")[0], watching.NAMESPACE)
+            told = handle.status()  # waits until it is back
+            assert told["metrics"]["numRestarts"] == 1
+            assert told["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
+            assert attempts(told) == {1}
+            job.await_checkpoint(102, WITHIN_S)
+            job.finish(WITHIN_S)
+        finally:
+            job.kill()
+    assert job.verdict()[0], job.verdict()[1]
+    assert list((tmp_path / "checkpoints-1").rglob("*")) == [], "a job that has finished leaves nothing"
+
+
+def attempts(status: dict[str, Any]) -> set[int]:
+    """The numbers of the present attempts."""
+    return {subtask["attempt"] for vertex in status["vertices"] for subtask in vertex["subtasks"]}
+
+
+@pytest.mark.spec("H63", "S10")
+def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
+    job = RunningJob(tmp_path, RECORDS)
+    with two_nodes() as nodes:
+        job.start()
+        try:
+            nodes.join_worker(WITHIN_S)
+            job.await_checkpoint(2, WITHIN_S)
+        finally:
+            job.kill()
+    with two_nodes() as nodes, restored(job) as driver:
+        nodes.join_worker(WITHIN_S)
+        assert watching.eventually(lambda: job.newest_checkpoint() > 100, WITHIN_S)
+        (job.folder / "release").touch()
+        code, said = ended(driver)
+        assert code == 0, said
+        assert "goes on from its newest checkpoint" in said
+    assert job.verdict()[0], job.verdict()[1]
+
+
+@pytest.mark.spec("S13")
+def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_path: Path):
+    job = RunningJob(tmp_path, RECORDS)
+    with two_nodes() as nodes:
+        job.start()
+        try:
+            nodes.join_worker(WITHIN_S)
+            job.await_checkpoint(2, WITHIN_S)
+            with restored(job, "--local") as second:
+                assert job._driver.wait(WITHIN_S) == 1
+                assert "leads the job with the checkpoints in" in job._log()
+                assert "epoch 2 has begun" in job._log()
+                (job.folder / "release").touch()
+                code, said = ended(second)
+                assert code == 0, said
+        finally:
+            job.kill()
+    assert job.verdict()[0], job.verdict()[1]
