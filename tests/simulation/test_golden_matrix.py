@@ -1,0 +1,63 @@
+"""Every golden job, stopped midway by a savepoint at parallelism 2, goes on at 3 and at 1 and gives the same rows.
+
+Source: ArroyoSystems/arroyo, whose SQL tests run each query straight, then checkpointed, stopped and restored rescaled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from rayflink.actors.states import JobStatus
+from rayflink.testing import ROUGH_NETWORK, SimulatedDisk, StopWithSavepoint, simulate
+from tests.golden_jobs import GOLDEN_JOBS, Environment, GoldenJob
+
+JOBS = [job for job in GOLDEN_JOBS if job.status is JobStatus.FINISHED]
+PER_SUBTASK = {"broadcast state": "known"}
+"""Sinks of jobs that get a row from each subtask, so that their rows depend on the parallelism."""
+BY_NAME = {
+    job.name: replace(job, collected={n: rows for n, rows in job.collected.items() if n != PER_SUBTASK.get(job.name)})
+    for job in JOBS
+}
+
+
+@cache
+def moves_of(name: str) -> int:
+    """How many moves a run takes that is not stopped."""
+    return simulate(at_parallelism(BY_NAME[name], 2), 1).happenings[-1].move
+
+
+def at_parallelism(job: GoldenJob, width: int, path: str = "") -> object:
+    """The job's graph; where its program asks for 2 or 3 subtasks it gets `width`."""
+    options = {"execution.checkpointing.interval": "1 h", "pipeline.max-parallelism": "12"}
+    if path:
+        options["execution.state-recovery.path"] = path
+
+    def write(env: Environment) -> object:
+        ask = env.set_parallelism
+        env.set_parallelism = lambda asked: ask(width if asked > 1 else asked)  # type: ignore[method-assign]
+        return job.write(env)
+
+    return replace(job, write=write).graph(options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [3, 1])
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_job_stopped_midway_goes_on_at_another_parallelism(name, width):
+    job, disk = BY_NAME[name], SimulatedDisk()
+    stopped = []
+    for seed, part in enumerate((0.3, 0.6)):
+        at = int(moves_of(name) * part)
+        story = simulate(at_parallelism(job, 2), seed, [StopWithSavepoint(at=at), *ROUGH_NETWORK[: 4 * seed]], disk)
+        if story.stopped_with:
+            stopped.append(story.stopped_with)
+            story = simulate(at_parallelism(job, width, story.stopped_with), seed, (), disk)
+        assert story.result is not None
+        try:
+            job.check(story.result)
+        except AssertionError as error:
+            raise AssertionError(story.told(str(error))) from error
+    assert stopped or moves_of(name) < 300, "no savepoint came before the job's end"
