@@ -289,7 +289,8 @@ class CheckpointCoordinator:
         self.refused = ""
         number, self._next_id = self._next_id, self._next_id + 1
         pending = PendingCheckpoint(number, now_ms, properties, plan, properties.location or self.base)
-        barrier = pending.barrier(self.settings.unaligned and not self.settings.aligned_timeout_ms)
+        may_overtake = self.settings.unaligned and not self._pending  # not the barrier of a savepoint
+        barrier = pending.barrier(self.settings.aligned_timeout_ms if may_overtake else None)
         record = CheckpointRecord(number, now_ms, properties.kind, not barrier.aligned, plan.widths)
         self.history.triggered(record)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rayflink.common.logs import get_logger
 from rayflink.graph.execution_graph import execution_graph
-from rayflink.graph.job_graph import JobGraph, JobVertex
+from rayflink.graph.job_graph import JobEdge, JobGraph, JobVertex
 
 from .exchange.frames import PartitionId, TaskAddress
 from .exchange.gate import ChannelSpec
@@ -86,6 +86,7 @@ class Deployer:
                 producer=self._attempts[channel.producer, channel.producer_subtask],
                 gate=gate.edge.gate,
                 input_index=gate.edge.input_index,
+                in_order=_is_in_order(gate.edge),
             )
             for gate in channels.gates
             for channel in gate.channels
@@ -98,6 +99,7 @@ class Deployer:
                 buffer_timeout_ms=result.edge.buffer_timeout_ms,
                 blocking=not result.dataset.partition_type.is_pipelined,
                 iteration=result.edge.iteration,
+                in_order=_is_in_order(result.edge),
             )
             for result in channels.results
         )
@@ -115,3 +117,8 @@ class Deployer:
         for in_slot in wanted.values():
             shares |= shares_of_tasks(settings.network_buffers, in_slot)
         return shares
+
+
+def _is_in_order(edge: JobEdge) -> bool:
+    """In a loop no barrier overtakes: one that came round before the head has sent its own would divide nothing."""
+    return not edge.supports_unaligned or edge.iteration is not None

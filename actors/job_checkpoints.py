@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage import MissingFileError
@@ -83,6 +84,9 @@ class JobCheckpoints:
         settings = CheckpointSettings.of(graph.configuration)
         self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
         self._refused = _refused(graph)
+        loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)
+        if loops and not config.get(options.CHECKPOINT_FORCE_UNALIGNED):
+            settings = replace(settings, unaligned=False)
         if self._refused:
             settings = replace(settings, interval_ms=None)
         self._settings = settings
@@ -180,6 +184,7 @@ class JobCheckpoints:
             deployment,
             restore=self._restoring.snapshots_of(execution.vertex, execution.subtask),
             restore_base=self._restoring.base,
+            in_flight=self._restoring.in_flight(execution.vertex, execution.subtask),
             finished=self.begins_finished(execution),
         )
 

@@ -15,6 +15,7 @@ from rayflink.state.snapshots import StoredSnapshot
 from .checkpoint_statistics import CheckpointMetrics
 from .exchange.frames import TaskAddress
 from .exchange.gate import ChannelSpec
+from .in_flight import InFlight
 from .states import ExecutionState
 
 
@@ -29,6 +30,7 @@ class OutputSpec:
         buffer_timeout_ms: -1, 0 or more.
         blocking: consumers start when it is complete; it is spilled to disk.
         iteration: number of the loop its consumers stand in as well; ends of supersteps go nowhere else.
+        in_order: no barrier overtakes its records.
     """
 
     dataset: str
@@ -37,6 +39,7 @@ class OutputSpec:
     buffer_timeout_ms: int = 100
     blocking: bool = False
     iteration: int | None = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class TaskDeployment:
         restore_base: address to which the files of those are relative; "" where there are none.
         checkpoint_base: address to which the files of checkpoints are relative; "" keeps them in the messages.
         checkpointing: whether checkpoints are taken by the clock; then the last one comes after the end of its data.
+        in_flight: records that were on their way to it and from it in that checkpoint.
         finished: all that its operators had to do was done when the checkpoint was taken that it starts from.
         cached_files: name -> path of the distributed cache on this machine.
         network_buffers: its share of those of its slot; None: all.
@@ -75,6 +79,7 @@ class TaskDeployment:
     restore_base: str = ""
     checkpoint_base: str = ""
     checkpointing: bool = False
+    in_flight: InFlight = InFlight()
     finished: bool = False
     cached_files: Mapping[str, str] = field(default_factory=dict)
     network_buffers: int | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.operators.base import Operator
 from rayflink.state.snapshots import OperatorSnapshot
 
 from .checkpoint_statistics import CheckpointMetrics
+from .overtaken import OvertakenRecords
 from .snapshot_writing import SnapshotWriting
 
 _LOOK_AGAIN_MS = 10
@@ -19,10 +20,12 @@ class _Open:
     barrier: CheckpointBarrier
     captured: dict[str, OperatorSnapshot]
     metrics: CheckpointMetrics
+    overtaken: OvertakenRecords
     late: list[Operator] = field(default_factory=list)
 
-    def is_whole(self) -> bool:
+    def is_whole(self, now_ms: int) -> bool:
         """Whether nothing is missing; takes what has come."""
+        records_are_here = self.overtaken.is_whole(now_ms)
         still_late = []
         for operator in self.late:
             rest = operator.rest_of_snapshot(self.barrier.checkpoint_id)
@@ -31,18 +34,34 @@ class _Open:
             else:
                 self.captured[operator.ctx.operator_id] = rest
         self.late = still_late
-        return not still_late
+        return records_are_here and not still_late
+
+    def join(self, operator_id: str) -> None:
+        """Add the records to the snapshot of an operator."""
+        lists, size = self.overtaken.take()
+        if lists:
+            snapshot = self.captured.get(operator_id, OperatorSnapshot())
+            self.captured[operator_id] = replace(snapshot, lists={**snapshot.lists, **lists})
+            self.metrics = replace(self.metrics, in_flight_bytes=size)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.overtaken.close()
+        for snapshot in self.captured.values():
+            if snapshot.capture is not None:
+                snapshot.capture.release()
 
 
 class OpenSnapshots:
     """Hands the parts of one task over to be written, each when it is whole.
 
     Args:
-        operators: of the task's chain.
+        operators: of the task's chain, the head first; its snapshot has the records that were on their way.
         writing: takes what is whole.
     """
 
     def __init__(self, operators: list[Operator], writing: SnapshotWriting) -> None:
+        self._operators = operators
         self._late = [operator for operator in operators if operator.snapshots_late]
         self._writing = writing
         self._open: dict[int, _Open] = {}
@@ -50,10 +69,14 @@ class OpenSnapshots:
         """When to look again though nothing came; None: nothing is open."""
 
     def begin(
-        self, barrier: CheckpointBarrier, captured: dict[str, OperatorSnapshot], metrics: CheckpointMetrics
+        self,
+        barrier: CheckpointBarrier,
+        captured: dict[str, OperatorSnapshot],
+        metrics: CheckpointMetrics,
+        overtaken: OvertakenRecords,
     ) -> None:
         """A part was taken."""
-        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, list(self._late))
+        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, overtaken, list(self._late))
         self.look(self._writing.clock.now_ms())
 
     def look(self, now_ms: int) -> None:
@@ -61,8 +84,9 @@ class OpenSnapshots:
         if not self._open:
             return
         for number, part in list(self._open.items()):
-            if part.is_whole():
+            if part.is_whole(now_ms):
                 del self._open[number]
+                part.join(self._operators[0].ctx.operator_id)
                 self._writing.begin(part.barrier, part.captured, part.metrics)
         self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
 
@@ -73,9 +97,7 @@ class OpenSnapshots:
         if part is None:
             self._writing.give_up(checkpoint_id)
             return
-        for snapshot in part.captured.values():
-            if snapshot.capture is not None:
-                snapshot.capture.release()
+        part.close()
 
     def close(self) -> None:
         """The task has ended: give everything up."""

@@ -56,11 +56,17 @@ class PendingCheckpoint:
     _given: dict[TaskAddress, Mapping[str, StoredSnapshot]] = field(default_factory=dict)
     _over: set[tuple[str, int]] = field(default_factory=set)
 
-    def barrier(self, unaligned: bool) -> CheckpointBarrier:
-        """What divides its records from later ones; a savepoint's is always aligned."""
-        aligned = self.properties.is_savepoint or not unaligned
+    def barrier(self, aligned_ms: int | None) -> CheckpointBarrier:
+        """What divides its records from later ones; a savepoint's is always aligned.
+
+        Args:
+            aligned_ms: how long others stay aligned, 0: not at all; None: to the end.
+        """
         what = self.properties
-        return CheckpointBarrier(self.checkpoint_id, self.timestamp, aligned, what.location, what.stop)
+        if what.is_savepoint or aligned_ms is None:
+            return CheckpointBarrier(self.checkpoint_id, self.timestamp, True, what.location, what.stop)
+        until = self.timestamp + aligned_ms if aligned_ms else None
+        return CheckpointBarrier(self.checkpoint_id, self.timestamp, bool(aligned_ms), aligned_until_ms=until)
 
     def acknowledge(
         self, attempt: TaskAddress, snapshots: Mapping[str, StoredSnapshot], data_is_over: bool = False

@@ -15,6 +15,8 @@ from rayflink.operators.rescaling import rescaled
 from rayflink.state.manifest import CheckpointManifest, OperatorManifest
 from rayflink.state.snapshots import StoredSnapshot
 
+from .in_flight import InFlight, RecordsInFlight, without_records
+
 
 class RestoreError(PlanError):
     """A job cannot start from a checkpoint or savepoint."""
@@ -39,6 +41,7 @@ class Restoring:
         self.manifest, self.base, self._graph = manifest, base, graph
         self._written: dict[str, OperatorManifest] = {one.operator_id: one for one in manifest.operators}
         self._dealt: dict[str, list[StoredSnapshot | None]] = {}
+        self._records = RecordsInFlight(self._written, graph)
         self._check(ignore_unclaimed)
 
     @cached_property
@@ -55,6 +58,10 @@ class Restoring:
         """Operator id -> what that subtask starts from."""
         given = {node.operator_id: self._of(vertex, node)[subtask] for node in vertex.operators}
         return {name: (snapshot,) for name, snapshot in given.items() if snapshot is not None}
+
+    def in_flight(self, vertex: JobVertex, subtask: int) -> InFlight:
+        """The records that were on their way to it and from it."""
+        return self._records.of(vertex, subtask)
 
     def is_finished(self, vertex: JobVertex, subtask: int) -> bool:
         """Whether all that the subtask had to do was done.
@@ -77,7 +84,8 @@ class Restoring:
             written = self._written.get(node.operator_id)
             dealt = [None] * vertex.parallelism
             if written is not None:
-                held = tuple(None if one is None else replace(one, states=written.states) for one in written.subtasks)
+                parts = (without_records(one) for one in written.subtasks)
+                held = tuple(None if one is None else replace(one, states=written.states) for one in parts)
                 dealt = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
             self._dealt[node.operator_id] = dealt
         return dealt
@@ -104,6 +112,12 @@ class Restoring:
                 )
             if written.max_parallelism != vertex.max_parallelism and is_keyed(written):
                 raise _other_key_groups(written, vertex, node, what)
+        if self._records.unclaimed:
+            raise RestoreError(
+                f"{what} holds records that were on their way on {len(self._records.unclaimed)} edges that the job "
+                "does not have",
+                "start the program as it was, take a savepoint, which holds none, and start the new one from that",
+            )
         if unclaimed and not ignore_unclaimed:
             raise RestoreError(
                 f"{what} has state of operators that the job does not have: {', '.join(sorted(unclaimed))}",

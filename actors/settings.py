@@ -19,6 +19,7 @@ class TaskSettings:
     buffers_per_channel: int = 2
     floating_buffers: int = 8
     max_buffers_per_channel: int = 10
+    overdraft_buffers: int = 5
     max_rows: int = 8192
     max_bytes: int = 1 << 20
     max_arrow_bytes: int = 4 << 20
@@ -50,6 +51,7 @@ class TaskSettings:
             buffers_per_channel=get(options.BUFFERS_PER_CHANNEL),
             floating_buffers=get(options.FLOATING_BUFFERS_PER_GATE),
             max_buffers_per_channel=get(options.MAX_BUFFERS_PER_CHANNEL),
+            overdraft_buffers=get(options.MAX_OVERDRAFT_BUFFERS),
             max_rows=get(options.BATCH_MAX_ROWS),
             max_bytes=get(options.BATCH_MAX_BYTES).bytes,
             max_arrow_bytes=get(options.BATCH_MAX_ARROW_BYTES).bytes,

@@ -99,20 +99,31 @@ def snapshot_writer(
     return SnapshotFileWriter(storage, make(number, inline), lent.uploads, lent.new_name, copies)
 
 
+def snapshot_reader(deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None) -> SnapshotReader:
+    """Of what an attempt starts from."""
+    if not deployment.restore_base:
+        return InlineSnapshots()
+    storage = (lent.open_storage or open_storage)(deployment.restore_base)
+    return SnapshotFileReader(storage, copies if _is_ours(deployment) else None)
+
+
 def restored_snapshots(
-    deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None
+    deployment: TaskDeployment, reader: SnapshotReader
 ) -> Mapping[str, tuple[OperatorSnapshot, ...]]:
     """Operator id -> what it starts from.
 
     Raises:
         StorageError, DamagedFileError: it cannot be read.
     """
-    reader: SnapshotReader = InlineSnapshots()
-    is_ours = deployment.restore_base == deployment.checkpoint_base
-    if deployment.restore_base:
-        storage = (lent.open_storage or open_storage)(deployment.restore_base)
-        reader = SnapshotFileReader(storage, copies if is_ours else None)
-    return {name: tuple(loaded(part, reader, is_ours) for part in parts) for name, parts in deployment.restore.items()}
+    ours = _is_ours(deployment)
+    return {name: tuple(loaded(part, reader, ours) for part in parts) for name, parts in deployment.restore.items()}
 
 
-__all__ = ["InMessages", "copies_folder", "local_copies", "restored_snapshots", "snapshot_writer", "snapshot_writing"]
+def _is_ours(deployment: TaskDeployment) -> bool:
+    return deployment.restore_base == deployment.checkpoint_base
+
+
+__all__ = [
+    "InMessages", "copies_folder", "local_copies", "restored_snapshots", "snapshot_reader", "snapshot_writer",
+    "snapshot_writing",
+]  # fmt: skip

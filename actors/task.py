@@ -29,7 +29,6 @@ from rayflink.common.batches import (
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.stop_mode import StopMode
-from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.idle_advance import IdleAdvance
 from rayflink.operators.valve import InputWatermarks
@@ -43,7 +42,6 @@ from .failures import describe_failure, is_out_of_memory
 from .messages import (
     AssignSplits,
     CancelTask,
-    SplitRequest,
     StopTask,
     TaskDeployment,
     TaskFailure,
@@ -53,13 +51,13 @@ from .messages import (
     ToTask,
     TriggerCheckpoint,
     WatermarkAnnounced,
-    WatermarkReported,
 )
+from .overtaken import put_back
 from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
-from .snapshot_storage import restored_snapshots, snapshot_writing
+from .snapshot_storage import restored_snapshots, snapshot_reader, snapshot_writing
 from .snapshot_writing import SnapshotWritten
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
@@ -155,7 +153,9 @@ class StreamTask:
         self._become(ExecutionState.DEPLOYING)
         try:
             assign_buffers(self.deployment, self._writers, self._gate)
-            self._life.open(self._context_of, restored_snapshots(self.deployment, self._lent, self._writing.copies))
+            reader = snapshot_reader(self.deployment, self._lent, self._writing.copies)
+            self._life.open(self._context_of, restored_snapshots(self.deployment, reader))
+            put_back(self.deployment.in_flight, reader.read, self._gate, self._writers)
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)
             if self._cancel_waits():
@@ -274,6 +274,11 @@ class StreamTask:
 
     def _work(self, now: int) -> Progress:
         last = self._checkpoints.last
+        is_done = self._ending and last.is_done
+        if not is_done and self._checkpoints.overtakes(now) and self._chain.overflow(self._outputs_flooded):
+            self._checkpoints.overtake(self._buffer, now)
+            self._assign_released()
+            return Progress.BUSY
         if self._chain.outside and not self._outputs_full() and not last.stands_still:
             self._chain.emit_completed()
         if not self._chain.idle:
@@ -287,9 +292,8 @@ class StreamTask:
             return self._run_chain()
         if not self._buffer.empty:
             return self._next_slice() if self._chain.takes_records() else Progress.IDLE
-        if not (self._ending and last.is_done) and self._checkpoints.begin_triggered(now):
-            for splits in self._checkpoints.released():
-                self._own_source(splits).assign(splits)
+        if not is_done and self._checkpoints.begin_triggered(now):
+            self._assign_released()
             return Progress.BUSY
         if self._ending and not last.awaited:
             self._finish()
@@ -308,6 +312,10 @@ class StreamTask:
         self._slicer.expect(0)
         self._take_event(item.channel, item.input_index, item.event, now)
         return Progress.BUSY if self._chain.idle else self._run_chain()
+
+    def _assign_released(self) -> None:
+        for splits in self._checkpoints.released():
+            self._own_source(splits).assign(splits)
 
     def _advance_when_idle(self, now: int) -> Progress:
         """Nothing comes: where the sources are idle too, event time may go on by the clock."""
@@ -484,10 +492,10 @@ class StreamTask:
         return self._source
 
     def _outputs_full(self) -> bool:
-        for writer in self._writers:
-            if writer.partition.is_full:
-                return True
-        return False
+        return any(writer.partition.is_full for writer in self._writers)
+
+    def _outputs_flooded(self) -> bool:
+        return any(writer.partition.is_flooded for writer in self._writers)
 
     # life cycle
 
@@ -499,14 +507,7 @@ class StreamTask:
             "managed": self._managed,
             "lent": self._lent,
         }
-        attempt, operator_id = self.deployment.attempt, self.deployment.operators[index].operator_id
-        request = SplitRequest(attempt, operator_id)
-
-        def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
-            self._reports.append(WatermarkReported(attempt, operator_id, alignment, watermark))
-
-        shared["report_watermark"] = report_watermark
-        return operator_context(self.deployment, index, shared, lambda: self._reports.append(request))
+        return operator_context(self.deployment, index, shared, self._reports.append)
 
     def _finish(self) -> None:
         """All input is worked: close, say that nothing follows, and wait until it has been fetched."""
@@ -588,10 +589,8 @@ class StreamTask:
         self._closed = True
 
     def _become(self, state: ExecutionState, failure: TaskFailure | None = None) -> None:
-        if not self.state.may_become(state) and not (self.state, state) == (
-            ExecutionState.CREATED,
-            ExecutionState.DEPLOYING,
-        ):
+        begins = (self.state, state) == (ExecutionState.CREATED, ExecutionState.DEPLOYING)
+        if not begins and not self.state.may_become(state):
             raise IllegalTransition(f"task {self.deployment.name}", self.state.value, state.value)
         self.state = state
         totals = dict(self.accumulators) if state.is_terminal else {}

@@ -27,8 +27,10 @@ from .messages import (
     ToCoordinator,
 )
 from .open_snapshots import OpenSnapshots
+from .overtaken import OvertakenRecords
 from .settings import TaskSettings
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
+from .worked_buffer import WorkedBuffer
 
 
 class TaskCheckpoints:
@@ -55,11 +57,14 @@ class TaskCheckpoints:
         self._attempt, self._clock, self._report = deployment.attempt, writing.clock, report
         self._chain, self._gate, self._writers = chain, gate, writers
         at_least_once = TaskSettings.of(deployment.config).at_least_once
-        handler = alignment.BarrierTracker if at_least_once else alignment.BarrierAligner
-        self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = handler(len(gate.channels))
+        width, in_order = len(gate.channels), [c.index for c in gate.channels if c.spec.in_order]
+        self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = (
+            alignment.BarrierTracker(width) if at_least_once else alignment.BarrierAligner(width, in_order)
+        )
         self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
         self._writing = writing
         self._open = OpenSnapshots([link.operator for link in chain.links], writing)
+        self._looked_ms = 0
         self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
@@ -83,12 +88,36 @@ class TaskCheckpoints:
         return True
 
     def look_on(self, now_ms: int) -> None:
-        """See what has come that belongs to snapshots which were taken."""
+        """See what has come that belongs to snapshots which were taken, and which barriers have come."""
         self._open.look(now_ms)
+        self._looked_ms = now_ms
+        if self._gate.announced:
+            announced, self._gate.announced = self._gate.announced, []
+            if isinstance(self._aligner, alignment.BarrierAligner):
+                for barrier in announced:
+                    self._act(self._aligner.announce(barrier, now_ms))
 
     def deadline_ms(self) -> int | None:
         """When to do so though nothing came, or None."""
-        return self._open.next_ms
+        due = self._overtakes_at_ms
+        times = [self._open.next_ms, due if due is None or due > self._looked_ms else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def overtakes(self, now_ms: int) -> bool:
+        """Whether a barrier does not wait for its turn any more: call `overtake` between two elements."""
+        due = self._overtakes_at_ms
+        return due is not None and due <= now_ms
+
+    def overtake(self, worked: WorkedBuffer, now_ms: int) -> None:
+        """Take the snapshot; what is still to be worked, of `worked` and of the channels, is part of it."""
+        if not self.begin_triggered(now_ms) and isinstance(self._aligner, alignment.BarrierAligner):
+            self._act(self._aligner.overtake(now_ms), worked)
+
+    @property
+    def _overtakes_at_ms(self) -> int | None:
+        if self._triggered and isinstance(self._triggered[0], CheckpointBarrier):
+            return self._triggered[0].overtakes_at_ms
+        return self._aligner.overtakes_at_ms
 
     def hold_back(self, splits: AssignSplits) -> bool:
         """Splits that were assigned after a checkpoint was triggered wait for it: they are no part of it."""
@@ -177,34 +206,36 @@ class TaskCheckpoints:
         self._triggered.clear()
         self._open.close()
 
-    def _act(self, actions: list[alignment.Action]) -> None:
+    def _act(self, actions: list[alignment.Action], worked: WorkedBuffer | None = None) -> None:
         for action in actions:
             if isinstance(action, alignment.Block):
                 self._gate.block(action.channel)
             elif isinstance(action, alignment.Unblock):
                 self._gate.unblock()
             elif isinstance(action, alignment.Aligned):
-                self._take(action.barrier, action.alignment_ms)
+                self._take(action, worked)
             else:
                 for writer in self._writers:
                     writer.broadcast(CancelCheckpointMarker(action.checkpoint_id))
                 self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it")
 
-    def _take(self, barrier: CheckpointBarrier, alignment_ms: int) -> None:
+    def _take(self, aligned: alignment.Aligned, worked: WorkedBuffer | None) -> None:
         """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
         assert self._chain.idle, "a barrier is taken between elements only"
         started = self._clock.monotonic()
-        number = barrier.checkpoint_id
+        barrier, number = aligned.barrier, aligned.barrier.checkpoint_id
         for index, link in enumerate(self._chain.links):
             self._chain.emit(index, link.operator.prepare_snapshot(number))
             self._chain.drain()
-        for writer in self._writers:
-            writer.broadcast(barrier)
+        overtaken = OvertakenRecords(barrier, self._writers)
+        if aligned.missing:
+            in_hand = (0, []) if worked is None else (worked.channel, worked.remainder())
+            overtaken.record(self._gate, aligned.missing, in_hand)
         captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
         delay = max(0, self._clock.now_ms() - barrier.timestamp)
         self.last.taken(barrier)
-        self._open.begin(barrier, captured, CheckpointMetrics(delay, alignment_ms, took))
+        self._open.begin(barrier, captured, CheckpointMetrics(delay, aligned.alignment_ms, took), overtaken)
 
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:

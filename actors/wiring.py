@@ -14,6 +14,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.own_copy import own_copy
+from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import (
@@ -36,7 +37,7 @@ from .exchange.gate import InputGate
 from .exchange.marker_writer import MarkerWriter
 from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
 from .exchange.writer import BatchLimits, RecordWriter
-from .messages import OutputSpec, TaskDeployment
+from .messages import OutputSpec, SplitRequest, TaskDeployment, ToCoordinator, WatermarkReported
 from .network_buffers import demands
 from .settings import TaskSettings
 
@@ -85,9 +86,10 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
         if spec.blocking:
             memory = Allowance(managed, deployment.attempt, settings.blocking_memory_bytes)
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
+        partition.overdraft = settings.overdraft_buffers
         limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes)
         selector = make_selector(spec, deployment, settings.memo_entries)
-        writers.append(RecordWriter(partition, selector, limits, spec.iteration))
+        writers.append(RecordWriter(partition, selector, limits, spec.iteration, spec.in_order))
     return writers
 
 
@@ -166,10 +168,15 @@ def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> No
 
 
 def operator_context(
-    deployment: TaskDeployment, index: int, shared: Mapping[str, Any], request_split: Callable[[], None]
+    deployment: TaskDeployment, index: int, shared: Mapping[str, Any], report: Callable[[ToCoordinator], None]
 ) -> OperatorContext:
     """What operator `index` of the chain gets at setup; `shared` holds what is the task's."""
-    node = deployment.operators[index]
+    node, attempt = deployment.operators[index], deployment.attempt
+    request = SplitRequest(attempt, node.operator_id)
+
+    def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
+        report(WatermarkReported(attempt, node.operator_id, alignment, watermark))
+
     return OperatorContext(
         operator_id=node.operator_id,
         operator_name=node.name,
@@ -185,8 +192,8 @@ def operator_context(
         accumulators=shared["accumulators"],
         cached_files=deployment.cached_files,
         call_site=node.call_site,
-        request_split=request_split,
-        report_watermark=shared["report_watermark"],
+        request_split=lambda: report(request),
+        report_watermark=report_watermark,
         wake=shared["lent"].wake,
         open_worker=shared["lent"].open_worker,
         checkpointing=deployment.checkpointing,

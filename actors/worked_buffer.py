@@ -6,7 +6,7 @@ from collections import deque
 
 from rayflink.common.batches import Batch
 
-from .exchange.codec import decode_batch, split_batches
+from .exchange.codec import decode_batch, encode_batch, split_batches
 
 
 class WorkedBuffer:
@@ -56,6 +56,13 @@ class WorkedBuffer:
     def rows_announced(self) -> int:
         """Records that `unannounced` gave and that were not taken yet."""
         return max(0, self._announced - self._done)
+
+    def remainder(self) -> list[bytes]:
+        """What was not given out yet, encoded anew."""
+        if self._batch is None:
+            return []
+        left = encode_batch(self._batch.slice(self._done, len(self._batch)))
+        return [left, *map(bytes, self._encoded)]
 
     def drop(self) -> None:
         """Forget what was not given out."""

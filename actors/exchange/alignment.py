@@ -1,5 +1,8 @@
 """When a task takes its snapshot: barriers of all channels in, one decision out. Pure.
 
+A barrier that may overtake records is announced when it is received, before its turn. The snapshot is then taken before
+the channels have delivered their barriers: what they still deliver in front of these belongs to it.
+
 Both handlers keep three rules. A newer barrier subsumes an older checkpoint that is still waiting. A checkpoint that
 was completed, aborted or subsumed never comes back: later barriers and markers of it are dropped. A channel that has
 ended is waited for no longer.
@@ -10,7 +13,8 @@ CheckpointBarrierTracker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 
 from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier
 
@@ -32,10 +36,11 @@ class Unblock:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """All barriers are here: snapshot now; the first came `alignment_ms` ago."""
+    """Snapshot now; the first barrier came `alignment_ms` ago, and those of the `missing` channels are not here yet."""
 
     barrier: CheckpointBarrier
     alignment_ms: int
+    missing: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,12 @@ class BarrierAligner:
 
     Args:
         channels: number of input channels of the task, >= 0.
+        in_order: those of them whose records no barrier overtakes.
     """
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, in_order: Collection[int] = ()) -> None:
         self._open = set(range(channels))
+        self._in_order = frozenset(in_order)
         self._pending: CheckpointBarrier | None = None
         self._arrived: set[int] = set()
         self._since_ms = 0
@@ -78,6 +85,23 @@ class BarrierAligner:
         if self._complete():
             return actions + self._align(now_ms)
         return [*actions, Block(channel)]
+
+    def announce(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
+        """A channel has received a barrier that may overtake records; its turn comes later."""
+        return self._start(barrier, now_ms) or []
+
+    @property
+    def overtakes_at_ms(self) -> int | None:
+        """When the barrier that is waited for overtakes what is in front of it; None: not before others have come."""
+        if self._pending is None or not self._arrived >= self._open & self._in_order:
+            return None
+        return self._pending.overtakes_at_ms
+
+    def overtake(self, now_ms: int) -> list[Action]:
+        """Snapshot though barriers are missing, at or after `overtakes_at_ms`."""
+        assert self._pending is not None
+        self._pending = replace(self._pending, aligned=False)
+        return self._align(now_ms)
 
     def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
         """The coordinator asks a task whose producers have all finished, so that no barrier comes from them.
@@ -113,6 +137,8 @@ class BarrierAligner:
         if number <= self.last_id or (pending is not None and number < pending.checkpoint_id):
             return None
         if pending is not None and number == pending.checkpoint_id:
+            if not barrier.aligned:
+                self._pending = barrier
             return []
         actions = [] if pending is None else self._abort()
         self._pending, self._since_ms = barrier, now_ms
@@ -123,7 +149,8 @@ class BarrierAligner:
 
     def _align(self, now_ms: int) -> list[Action]:
         assert self._pending is not None
-        aligned = Aligned(self._pending, max(0, now_ms - self._since_ms))
+        missing = frozenset(self._open - self._arrived)
+        aligned = Aligned(self._pending, max(0, now_ms - self._since_ms), missing)
         self._forget()
         return [aligned, Unblock()]
 
@@ -158,6 +185,8 @@ class BarrierTracker:
         self._open = set(range(channels))
         self._seen: dict[int, _Counted] = {}
         self.last_id = 0
+        self.overtakes_at_ms: int | None = None
+        """No barrier overtakes anything here."""
 
     @property
     def pending_id(self) -> int | None:

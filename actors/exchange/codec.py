@@ -153,7 +153,7 @@ def split_batches(body: bytes) -> list[bytes | memoryview]:
     return parts
 
 
-def rows_in(data: bytes) -> int:
+def rows_in(data: bytes | memoryview) -> int:
     """How many records an encoded batch holds, without decoding it."""
     return int(_HEAD.unpack_from(data)[1])
 

@@ -6,11 +6,12 @@ Source: apache/flink SingleInputGate, UnionInputGate, RemoteInputChannel.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from rayflink.common.batches import EndOfPartition, Event, Watermark
+from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
 from .backoff import RequestBackoff
 from .credits import ChannelCredit, CreditStatistics, FloatingPool
@@ -24,19 +25,24 @@ from .frames import (
     TaskAddress,
     TaskEventRequest,
 )
+from .recording import InputRecording
 from .registry import PartitionNotFound
 from .subpartition import ExchangeError
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelSpec:
-    """Where one input channel reads: which subpartition of which producer, for which input of the operator."""
+    """Where one input channel reads: which subpartition of which producer, for which input of the operator.
+
+    Where it delivers `in_order`, no barrier overtakes its records.
+    """
 
     partition: PartitionId
     subpartition: int
     producer: TaskAddress
     gate: int = 0
     input_index: int = 0
+    in_order: bool = False
 
 
 class BufferReordering(ExchangeError):
@@ -117,6 +123,11 @@ class InputGate:
         self._unfinished = len(specs)
         self._credit_due: list[int] = []
         self._released = False
+        self._restored: deque[tuple[int, bytes]] = deque()
+        self._works_restored = False
+        self._recording: InputRecording | None = None
+        self.announced: list[CheckpointBarrier] = []
+        """Barriers that may overtake records, received since the task looked; they wait in their channels as well."""
         note = self._credit_due.append
         self.channels = [
             InputChannel(
@@ -142,6 +153,26 @@ class InputGate:
     def lend(self, gate: int, floating: int) -> None:
         """Let a gate lend so many buffers; before its partitions are asked for."""
         self._pools[gate].resize(floating)
+
+    def preload(self, channel: int, bodies: Iterable[bytes]) -> None:
+        """What a channel had received when the checkpoint was taken; given before anything new, without credit."""
+        self._restored.extend((channel, body) for body in bodies)
+
+    def record(self, checkpoint_id: int, channels: Collection[int], worked: tuple[int, list[bytes]]) -> InputRecording:
+        """Note what channels hold in front of a barrier, and go on until it comes; only the newest goes on.
+
+        Args:
+            worked: the channel of which a buffer is being worked, and what is left of that.
+        """
+        recording = self._recording = InputRecording(checkpoint_id, channels)
+        for body in worked[1]:
+            recording.note(worked[0], body)
+        for channel, body in self._restored:
+            recording.note(channel, body)
+        for index in channels:
+            for item in self.channels[index].queue:
+                recording.note(index, item)
+        return recording
 
     def request_partitions(self) -> list[tuple[TaskAddress, Frame]]:
         """Ask every producer for its subpartition; only the first call asks."""
@@ -234,8 +265,14 @@ class InputGate:
             channel.buffers_in += 1
             channel.bytes_in += len(frame.body)
             channel.queue.append(frame.body)
+            if self._recording is not None:
+                self._recording.note(channel.index, frame.body)
         else:
             assert frame.event is not None
+            if self._recording is not None:
+                self._recording.note(channel.index, frame.event)
+            if isinstance(frame.event, CheckpointBarrier) and frame.event.overtakes_at_ms is not None:
+                self.announced.append(frame.event)
             if isinstance(frame.event, Watermark) and channel.queue and isinstance(channel.queue[-1], Watermark):
                 channel.queue.pop()
             channel.queue.append(frame.event)
@@ -251,6 +288,10 @@ class InputGate:
         """
         if self._released:
             raise ExchangeError("the input gate was asked for data after it was released; the task has ended")
+        if self._restored:
+            index, body = self._restored.popleft()
+            self._works_restored = True
+            return GateItem(index, self.channels[index].spec.input_index, body, None)
         while self._ready:
             index = self._ready.popleft()
             self._queued[index] = False
@@ -270,7 +311,10 @@ class InputGate:
 
     def recycle(self, channel: int) -> None:
         """The oldest batch taken from `channel` has been worked; its buffer is free."""
-        self.channels[channel].credit.recycle()
+        if self._works_restored:
+            self._works_restored = False
+        else:
+            self.channels[channel].credit.recycle()
 
     def block(self, channel: int) -> None:
         """Hold a channel back: what it delivers stays queued."""
@@ -306,13 +350,14 @@ class InputGate:
             channel.queue.clear()
             channel.credit.release()
         self._ready.clear()
+        self._restored.clear()
         self._retries.clear()
         return frames
 
     @property
     def queued(self) -> int:
         """Batches and events received and not yet taken."""
-        return sum(len(channel.queue) for channel in self.channels)
+        return len(self._restored) + sum(len(channel.queue) for channel in self.channels)
 
     def _enqueue(self, channel: InputChannel) -> None:
         if channel.queue and not channel.blocked and not self._queued[channel.index]:

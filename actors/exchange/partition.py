@@ -92,6 +92,8 @@ class ResultPartition:
         self.id = partition_id
         self.limits = limits
         self.blocking = blocking
+        self.overdraft = 0
+        """Buffers beyond `limits` that the element in work may still fill in front of an unaligned barrier."""
         self.subpartitions: list[Subpartition]
         if blocking and memory is not None:
             stem = f"{partition_id.dataset}-{partition_id.producer}"
@@ -115,6 +117,11 @@ class ResultPartition:
                 return True
             total += backlog
         return total >= self.limits.total
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether not even an unaligned barrier makes the producer go on."""
+        return self.is_full and sum(sub.backlog for sub in self.subpartitions) >= self.limits.total + self.overdraft
 
     def add(self, index: int, buffer: Buffer) -> bool:
         """Queue a buffer for consumer `index`; False when it wants nothing any more."""

@@ -112,6 +112,28 @@ class Subpartition:
         self._entries.appendleft(barrier)
         return overtaken
 
+    def awaits_turn(self, checkpoint_id: int) -> bool:
+        """Whether the barrier of a checkpoint waits here behind other entries."""
+        return self._place_of(checkpoint_id) is not None
+
+    def overtake_late(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
+        """Put the barrier that waits here in front, as an unaligned one; the buffers it overtakes."""
+        place = self._place_of(barrier.checkpoint_id)
+        if place is None:
+            return ()
+        entries = [self._entries[at] for at in range(len(self._entries))]
+        self._entries.clear()
+        for entry in (barrier, *entries[:place], *entries[place + 1 :]):
+            self._entries.append(entry)
+        return tuple(entry for entry in entries[:place] if isinstance(entry, Buffer))
+
+    def _place_of(self, checkpoint_id: int) -> int | None:
+        for place in range(len(self._entries)):
+            entry = self._entries[place]
+            if isinstance(entry, CheckpointBarrier) and entry.checkpoint_id == checkpoint_id:
+                return place
+        return None
+
     def request(self, consumer: TaskAddress, receiver: int, credit: int) -> None:
         """The consumer asks for this subpartition and brings its initial credit.
 

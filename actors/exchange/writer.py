@@ -16,7 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, EndOfPartition, EndOfSuperstep, Event, RowBatch, Tagged
+from rayflink.common.batches import (
+    ArrowBatch,
+    Batch,
+    CheckpointBarrier,
+    Element,
+    EndOfPartition,
+    EndOfSuperstep,
+    Event,
+    RowBatch,
+    Tagged,
+)
 from rayflink.common.row_columns import RowColumns
 from rayflink.operators.base import OperatorContext, UserCodeError
 
@@ -70,6 +80,7 @@ class RecordWriter:
         selector: which channel gets which record; None: in turn.
         limits: when a batch is full.
         iteration: number of the loop the consumers stand in; the ends of its supersteps alone are sent on.
+        in_order: no barrier overtakes its records.
     Raises: ValueError: the selector is for another number of channels.
     """
 
@@ -79,9 +90,10 @@ class RecordWriter:
         selector: ChannelSelector | None = None,
         limits: BatchLimits | None = None,
         iteration: int | None = None,
+        in_order: bool = False,
     ) -> None:
         width = len(partition.subpartitions)
-        self.partition, self._iteration = partition, iteration
+        self.partition, self._iteration, self.in_order = partition, iteration, in_order
         self._selector = RoundRobin(width) if selector is None else selector
         limits = BatchLimits() if limits is None else limits
         shared = max(_ARROW_BYTES, _OPEN_ARROW_BYTES // width)
@@ -136,6 +148,11 @@ class RecordWriter:
         self.flush()
         for sub in self.partition.subpartitions:
             sub.add(event)
+
+    def overtake(self, barrier: CheckpointBarrier) -> list[tuple[Buffer, ...]]:
+        """Send an unaligned barrier in front of all that waits; what it overtakes, one entry a channel."""
+        self.flush()
+        return [sub.overtake(barrier) for sub in self.partition.subpartitions]
 
     def finish(self) -> None:
         """Close all batches and say that nothing follows."""

@@ -123,8 +123,9 @@ class CheckpointBarrier:
     """Divides the records of checkpoint `checkpoint_id` from those of the next.
 
     `timestamp` is the epoch milliseconds at which the coordinator triggered it. An `aligned` barrier waits in its
-    consumer until all channels delivered theirs; an unaligned one overtakes the records before it. `savepoint` is the
-    folder of a savepoint, "" for a checkpoint; with `stop` the job ends when the savepoint is complete.
+    consumer until all channels delivered theirs; an unaligned one overtakes the records before it. An aligned one
+    becomes unaligned where it is still on its way at `aligned_until_ms`, epoch milliseconds; None: never. `savepoint`
+    is the folder of a savepoint, "" for a checkpoint; with `stop` the job ends when the savepoint is complete.
     """
 
     checkpoint_id: int
@@ -132,6 +133,12 @@ class CheckpointBarrier:
     aligned: bool = True
     savepoint: str = ""
     stop: StopMode | None = None
+    aligned_until_ms: int | None = None
+
+    @property
+    def overtakes_at_ms(self) -> int | None:
+        """From when on it may overtake records, in epoch milliseconds; None: never."""
+        return self.aligned_until_ms if self.aligned else MIN_TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)

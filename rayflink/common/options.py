@@ -39,7 +39,6 @@ _NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
 _PART: _Test = (lambda value: 0 < value < 1, "a number between 0 and 1")
 _FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
 _NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
-_NO_UNALIGNED = "aligns all barriers"
 
 
 def _option(
@@ -250,6 +249,8 @@ FLOATING_BUFFERS_PER_GATE = _option(_T, "taskmanager.network.memory.floating-buf
                                     "Buffers the channels of one gate share; at least 0.", test=_NOT_NEGATIVE)
 MAX_BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.max-buffers-per-channel", INT, 10,
                                   "Most buffers one outgoing channel may hold; at least 1.", test=_POSITIVE)
+MAX_OVERDRAFT_BUFFERS = _option(_T, "taskmanager.network.memory.max-overdraft-buffers-per-gate", INT, 5,
+                                "More buffers to end an element in front of an unaligned barrier.", test=_NOT_NEGATIVE)
 REQUEST_BACKOFF_INITIAL = _option(_T, "taskmanager.network.request-backoff.initial", INT, 100,
                                   "Milliseconds until a partition its producer does not know yet is asked for again; "
                                   "the wait doubles each time; 0 never asks again.", test=_NOT_NEGATIVE)
@@ -332,13 +333,12 @@ CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-
                                     "Checkpoints under way at the same time; at least 1.", test=_POSITIVE)
 CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
                                "Barriers overtake data, and the data becomes part of the checkpoint.",
-                               ("execution.checkpointing.unaligned",), unheeded=_NO_UNALIGNED)
+                               ("execution.checkpointing.unaligned",))
 CHECKPOINT_FORCE_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.forced", BOOLEAN, False,
-                                     "Barriers overtake data in iterations too.", unheeded=_NO_UNALIGNED)
+                                     "With unaligned.enabled: in a job with iterations too, where they wait else.")
 CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkpoint-timeout", DURATION, _ms(0),
                                      "With unaligned.enabled: time a checkpoint stays aligned; 0 starts unaligned.",
-                                     ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME,
-                                     unheeded=_NO_UNALIGNED)
+                                     ("execution.checkpointing.alignment-timeout",), test=_NO_NEGATIVE_TIME)
 CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
                                         "Checkpoint failures in a row before the job fails; at least 0.",
                                         test=_NOT_NEGATIVE)

@@ -15,8 +15,6 @@ from .option_types import MAP
 
 _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.CHAIN_DIFFERENT_MAX_PARALLELISM.key: (True,),
-    options.CHECKPOINT_UNALIGNED.key: (False,),
-    options.CHECKPOINT_FORCE_UNALIGNED.key: (False,),
     options.CHECKPOINT_INCREMENTAL.key: (True, False),
     options.CHANGELOG_STATE_BACKEND.key: (False,),
     options.GENERIC_TYPES.key: (True,),

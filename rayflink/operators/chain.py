@@ -140,6 +140,16 @@ class OperatorChain:
         """Work until idle whether outputs are full or not: for the little that must be in front of a barrier."""
         self._work(lambda: False, lambda: True, None)
 
+    def overflow(self, is_flooded: Callable[[], bool]) -> bool:
+        """Work until idle though outputs are full.
+
+        Returns: False where they are flooded, or the end of the data waits for what is outside.
+        """
+        return self._work(is_flooded, lambda: True, self._takes_records_and_end if self.outside else None)
+
+    def _takes_records_and_end(self, index: int, element: Element) -> bool:
+        return not isinstance(element, EndOfData) or self._takes(index, element)
+
     def _takes(self, index: int, element: Element) -> bool:
         operator = self.links[index].operator
         return not operator.works_outside or operator.takes(element)

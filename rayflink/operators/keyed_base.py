@@ -72,7 +72,15 @@ class KeyedOperator(FunctionOperator):
         self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
         super().initialize_state(snapshots)
         known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
-        self.watermark = min((int.from_bytes(entry, "big", signed=True) for entry in known), default=MIN_TIMESTAMP)
+        own = [entry for entry in known if entry[8:] == self._seat]
+        self.watermark = min((int.from_bytes(e[:8], "big", signed=True) for e in own or known), default=MIN_TIMESTAMP)
+        if self.watermark == MAX_TIMESTAMP:  # it comes again from those whose data is over
+            self.watermark = MIN_TIMESTAMP
+
+    @property
+    def _seat(self) -> bytes:
+        """Subtasks differ where barriers overtake watermarks: one that is restored as it was goes on with its own."""
+        return self.ctx.subtask.to_bytes(4, "big") + self.ctx.parallelism.to_bytes(4, "big")
 
     def declare_state(self) -> None:
         """Create the tables and timer queues the operator itself uses; called before they are restored."""
@@ -80,8 +88,7 @@ class KeyedOperator(FunctionOperator):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         functions = super().snapshot_state(checkpoint_id) or OperatorSnapshot()
         lists = dict(functions.lists)
-        if MIN_TIMESTAMP < self.watermark < MAX_TIMESTAMP:
-            lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True),)
+        lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True) + self._seat,)
         states = joined((*functions.states, *self.backend.summaries(), *self.context.written.values()))
         capture = self.backend.capture(checkpoint_id)
         self._prepare_at = None

@@ -142,7 +142,8 @@ def test_an_older_one_that_was_being_published_goes_when_it_appears() -> None:
 @pytest.mark.parametrize("timeout_ms", [0, 40])
 def test_an_unaligned_barrier_is_sent_where_it_begins_unaligned(timeout_ms: int) -> None:
     job = Checkpoints(unaligned=True, aligned_timeout_ms=timeout_ms).run()
-    barrier = CheckpointBarrier(1, 100, aligned=timeout_ms > 0)
+    until = 100 + timeout_ms if timeout_ms else None
+    barrier = CheckpointBarrier(1, 100, aligned=timeout_ms > 0, aligned_until_ms=until)
     assert job.at(100) == told(TriggerCheckpoint(barrier), S)
 
 

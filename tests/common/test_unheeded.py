@@ -25,7 +25,6 @@ def run(**given: Any) -> list[int]:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"execution_checkpointing_unaligned_enabled": True}, "unaligned.enabled' .*has no effect: .*aligns all"),
         ({"taskmanager_jvm__exit__on__oom": True}, "'taskmanager.jvm-exit-on-oom' .*has no effect"),
         ({"state_changelog_enabled": True}, "'state.changelog.enabled' .*has no effect: .*writes no log of changes"),
         (
@@ -35,10 +34,10 @@ def run(**given: Any) -> list[int]:
         ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' .*has no effect: .*has no Kryo"),
         (
             {
-                "execution_checkpointing_unaligned_enabled": True,
-                "execution_checkpointing_aligned__checkpoint__timeout": "1 s",
+                "pipeline_force__kryo": True,
+                "pipeline_force__avro": True,
             },
-            "'execution.checkpointing.unaligned.enabled' .*, .*checkpoint-timeout' .*have no effect: .*aligns all",
+            "'pipeline.force-kryo' .*has no effect: .*'pipeline.force-avro' .*has no effect",
         ),
         ({"paralellism_default": 4}, "'paralellism.default' .*is no option; did you mean 'parallelism.default'"),
     ],
@@ -94,8 +93,7 @@ def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
     unread = {option.key for option in options.all_options() if named[option.key] not in read and not option.refused}
     marked = {option.key for option in options.all_options() if option.unheeded}
     takes_one_value = {options.CREDIT_MODEL.key}
-    read_and_not_heeded = {options.CHECKPOINT_UNALIGNED.key, options.CHECKPOINT_ALIGNED_TIMEOUT.key}
-    assert marked == (unread - takes_one_value) | read_and_not_heeded
+    assert marked == unread - takes_one_value
 
 
 def test_the_page_of_options_marks_what_is_not_heeded() -> None:

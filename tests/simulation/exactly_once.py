@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from rayflink.actors.states import JobStatus
@@ -62,13 +62,16 @@ def expected(topology: Topology) -> Counter[object]:
     return found
 
 
-def run(name: str, seed: int, faults: Iterable[Fault] | None = None) -> Tally:
-    """Run a topology from a seed to its end, perhaps over several parallelisms.
+def run(
+    name: str, seed: int, faults: Iterable[Fault] | None = None, options: tuple[tuple[str, str], ...] = ()
+) -> Tally:
+    """Run a topology, perhaps with more `options`, from a seed to its end, perhaps over several parallelisms.
 
     Raises:
         AssertionError: the committed records are not those of a run without faults; says the topology and the seed.
     """
     topology = BY_NAME[name]
+    topology = replace(topology, options=(*topology.options, *options))
     wanted = expected(topology)
     draw = random.Random(f"{name} {seed}")
     tally, disk, path = Tally(1), SimulatedDisk(), ""
