@@ -118,11 +118,11 @@ def test_an_element_that_gives_too_much_is_not_finished_without_credit() -> None
     bench.feed(0, BARRIER)
     bench.work()
     assert bench.output == [] and bench.task.buffers_held == 1 + 5 + 1, "its share, the overdraft, and the barrier"
-    bench.give_credit(3)
+    bench.give_credit(4)
     bench.work()
-    assert bench.output == [0, 1, 2, BARRIER]
+    assert bench.output == [0, 1, 2, 3, BARRIER]
     (ack,) = acknowledged(bench)
-    assert records_in(ack) == {TO_SEND: [3, 4, 5, 6, 7, 8]}
+    assert records_in(ack) == {TO_SEND: [4, 5, 6, 7, 8]}
 
 
 class _ThreeRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from rayflink.actors.states import JobStatus
@@ -63,15 +63,14 @@ def expected(topology: Topology) -> Counter[object]:
 
 
 def run(
-    name: str, seed: int, faults: Iterable[Fault] | None = None, options: tuple[tuple[str, str], ...] = ()
+    name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple[tuple[str, str], ...] = ()
 ) -> Tally:
-    """Run a topology, perhaps with more `options`, from a seed to its end, perhaps over several parallelisms.
+    """Run a topology, perhaps with `more` options, from a seed to its end, perhaps over several parallelisms.
 
     Raises:
         AssertionError: the committed records are not those of a run without faults; says the topology and the seed.
     """
     topology = BY_NAME[name]
-    topology = replace(topology, options=(*topology.options, *options))
     wanted = expected(topology)
     draw = random.Random(f"{name} {seed}")
     tally, disk, path = Tally(1), SimulatedDisk(), ""
@@ -80,7 +79,7 @@ def run(
     told: list[str] = []
     try:
         for run, width in enumerate(widths):
-            options = {key: draw.choice(values) for key, values in DRAWN.items()}
+            options = {key: draw.choice(values) for key, values in DRAWN.items()} | dict(more)
             if path:
                 options["execution.state-recovery.path"] = path
             graph = topology.graph(width, options)

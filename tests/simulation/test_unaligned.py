@@ -68,15 +68,14 @@ def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Faul
 
 def test_behind_a_slow_sink_an_unaligned_checkpoint_is_done_in_time_where_aligned_ones_are_not() -> None:
     given = {
-        "execution__checkpointing__timeout": "150 ms",
-        "execution__checkpointing__interval": "30 ms",
+        "execution__checkpointing__timeout": "1500 ms",
+        "execution__checkpointing__interval": "100 ms",
         "execution__checkpointing__tolerable_failed_checkpoints": "1000",
-        "rayflink__slice__target": "1 ms",
     }
-    slow = [SlowTask("Sink", 40)]
+    slow = [SlowTask("Sink", 300)]
     overtaking = simulate(counting(**given), 4, slow)
     aligned = simulate(counting(**given, execution__checkpointing__unaligned__enabled="false"), 4, slow)
-    in_time = simulate(counting(**given, execution__checkpointing__aligned_checkpoint_timeout="40 ms"), 4, slow)
+    in_time = simulate(counting(**given, execution__checkpointing__aligned_checkpoint_timeout="200 ms"), 4, slow)
     for story in (overtaking, aligned, in_time):
         assert sorted(story.collected()) == EXPECTED
     assert len(overtaking.completed) > 4 * max(1, len(aligned.completed)), (overtaking.completed, aligned.completed)
@@ -134,7 +133,7 @@ UNALIGNED = (
 @pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_every_topology_commits_each_record_once(name: str, seed: int, timeout: str) -> None:
-    run(name, seed, options=(*UNALIGNED, ("execution.checkpointing.aligned-checkpoint-timeout", timeout)))
+    run(name, seed, more=(*UNALIGNED, ("execution.checkpointing.aligned-checkpoint-timeout", timeout)))
 
 
 @pytest.mark.slow
