@@ -99,12 +99,13 @@ def _with_rows(
         value = "time"
     now_ms = int(time.time() * 1000)
     given = [_dated(row, known.expires, now_ms) for row in rows_of(rows, key, value, known.summary)]
-    if isinstance(state, StateDescriptor):
+    sampled = known.summary
+    if isinstance(state, StateDescriptor) and known.kind != TIMERS:
         convert, where = convert_of(state.type_info), f"state {state.name!r}"
         if convert is not None:
             given = [row._replace(value=convert(row.value, where)) for row in given]
         sampled = summary_of(state, known.summary.kind, [row.value for row in islice(given, SAMPLES)])
-    else:
+    elif known.kind != TIMERS:
         sampled = _seen(known.summary, given)
     contents = GivenRows(old.contents, place, given, old.max_parallelism)
     return _edited(old, contents, sampled)
@@ -139,7 +140,7 @@ def _seen(summary: StateSummary, rows: Iterable[StateRow]) -> StateSummary:
     """A summary with what classes are in the rows, besides those it knows."""
     values = [row.value for row in islice(rows, SAMPLES)]
     described = summary_of(StateDescriptor(summary.name), summary.kind, values)
-    return summary.joined(described) if summary.kind != TIMERS else summary
+    return summary.joined(described)
 
 
 def _dated(row: StateRow, expires: bool, now_ms: int) -> StateRow:
