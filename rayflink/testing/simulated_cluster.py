@@ -47,14 +47,13 @@ from rayflink.common.stop_mode import StopMode
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import ManualClock
 from rayflink.state.ledger import Fenced, LedgerEnded
-from rayflink.state.manifest import METADATA
 from rayflink.state.storage import StorageError
 
 from .asked_savepoints import AskedSavepoints
 from .faults import Call, CommandFate, Fault, those_with
 from .patience import PATIENCE_MS, Patience
 from .random_slicer import RandomSlicer
-from .simulated_storage import Operation, Outcome, SimulatedDisk
+from .simulated_storage import Operation, Outcome, SimulatedDisk, is_state
 from .story import Happening, Story
 
 MOST_MOVES = 200_000
@@ -406,7 +405,8 @@ class SimulatedCluster(InProcessCluster):
 
     def lose_file(self, part: str) -> bool:
         """Delete a file of a checkpoint whose path has that part; False when there is none."""
-        found = [path for path in self.disk.files if (part in path if part else not path.endswith(METADATA))]
+        chosen = (lambda path: part in path) if part else is_state
+        found = list(filter(chosen, self.disk.files))
         if not found:
             return False
         lost = self.draw.choice(sorted(found))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from rayflink.state.ledger import FOLDER as LEDGER
+from rayflink.state.manifest import METADATA
 from rayflink.state.storage import MissingFileError, StorageError, checked_path
 
 
@@ -141,4 +143,9 @@ class SimulatedStorage:
         return any(other.startswith(f"{whole}/") for other in files)
 
 
-__all__ = ["Operation", "Outcome", "SimulatedDisk", "SimulatedStorage"]
+def is_state(path: str) -> bool:
+    """Whether a file of checkpoints holds state: neither their metadata nor the ledger of their coordinators."""
+    return not path.endswith(f"/{METADATA}") and f"/{LEDGER}/" not in path
+
+
+__all__ = ["Operation", "Outcome", "SimulatedDisk", "SimulatedStorage", "is_state"]
