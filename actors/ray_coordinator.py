@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import queue
-import re
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import ActorDiedError, RayActorError
 from ray.util import get_node_ip_address as node_address
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -28,7 +27,7 @@ from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
-from .acceptance import Appointment, TaskSubmissionError, without_code
+from .acceptance import Appointment, without_code
 from .commands import (
     Answer,
     AnswerRescale,
@@ -59,10 +58,11 @@ from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
 from .job_past import keep_past
-from .messages import TaskDeployment, TaskFailure, TaskReport, ToCoordinator, ToTask
+from .messages import TaskDeployment, TaskReport, ToCoordinator, ToTask
+from .ray_deaths import cause_of_death, refusal
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
-from .ray_nodes import NodeWatch
+from .ray_nodes import NodeWatch, elsewhere
 from .ray_remains import patiently, remove_remains
 from .ray_resources import cluster_has
 from .ray_spills import leaves_copies, may_spill, remove_spills_of
@@ -404,12 +404,19 @@ class Coordinator:
             self._release()
             self._granted = False
         self._bundles = {slot: index for index, slot in enumerate(slots)}
-        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in slots]
+        self._group = group = self._new_group()
+        self._asked_at = time.monotonic()
+        threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
+
+    def _new_group(self) -> PlacementGroup:
+        """The slots of the job, asked of Ray, on other nodes than the lost ones."""
+        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
         self._groups_asked += 1
         name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
-        self._group = placement_group(bundles, strategy=self._submission.placement, name=name)
-        self._asked_at = time.monotonic()
-        threading.Thread(target=self._await_slots, args=(self._group,), name="slots", daemon=True).start()
+        where = [elsewhere(self._lost_nodes)] * len(bundles) if self._lost_nodes else None
+        strategy = self._submission.placement
+        group: PlacementGroup = placement_group(bundles, strategy=strategy, name=name, bundle_label_selector=where)
+        return group
 
     def _await_slots(self, group: PlacementGroup) -> None:
         while self._group is group:
@@ -425,6 +432,9 @@ class Coordinator:
         assert group is not None, "tasks are deployed to slots that are there"
         if self._is_lost(group, deploys):
             self._held, self._held_since = [*self._held, *deploys], time.monotonic()
+            if len(self._held) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
+                self._give_up_slots()
+                self._group = self._new_group()
             return
         for attempt in self._actors.keys() - self._job.executions.keys():  # of attempts that others have followed
             del self._actors[attempt], self._nodes[attempt]
@@ -543,11 +553,17 @@ class Coordinator:
                 self._dead.add(actor)
                 self._events.put(TaskGone(attempt, found))
 
-    def _release(self) -> None:
+    def _give_up_slots(self) -> None:
         for actor in self._slots.values():
             ray.kill(actor)
         self._slots.clear()
         self._actors.clear()
+        group, self._group = self._group, None
+        if group is not None:
+            remove_placement_group(group)
+
+    def _release(self) -> None:
+        self._give_up_slots()
         left = remove_spills_of(
             {
                 node: [one for one in deployments if one.attempt not in self._ended_well or leaves_copies(one)]
@@ -557,9 +573,6 @@ class Coordinator:
         self._spilling.clear()
         if left:
             log.warning("spill folders may be left behind: %s", ", ".join(left))
-        group, self._group = self._group, None
-        if group is not None:
-            remove_placement_group(group)
 
     def _described(self) -> dict[str, Any]:
         for _ in range(10):
@@ -572,27 +585,3 @@ class Coordinator:
     def _raise_fault(self) -> None:
         if self._fault is not None:
             raise RuntimeError(self._fault)
-
-
-def refusal(task: str, error: BaseException) -> TaskFailure:
-    """Why the call that was to deploy `task` failed, as a value that any process can read."""
-    cause = error.cause if isinstance(error, RayTaskError) else error
-    refused = isinstance(cause, TaskSubmissionError)
-    message = str(cause) if refused else f"could not submit task {task}: {cause_of_death(error)}"
-    return TaskFailure(type(cause).__name__, message, str(error))
-
-
-def cause_of_death(error: BaseException) -> str:
-    """One line about how a task's process ended, or why it could not be called."""
-    if isinstance(error, RayTaskError):
-        return f"{type(error.cause).__name__}: {error.cause}"
-    if isinstance(error, ActorUnavailableError):
-        return f"its process could not be reached: {' '.join(str(error).split())}"
-    if not isinstance(error, RayActorError):
-        return f"{type(error).__name__}: {error}"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines[1:] if re.match(r"(class_name|actor_id|pid|name|namespace|ip): ", line)]
-    place = " ".join(line for line in named if line.startswith(("pid", "ip")))
-    said = " ".join(line for line in lines[1:] if line not in named) or lines[0]
-    said = said.partition(" Some common causes include")[0]
-    return f"its process{f' ({place})' if place else ''} died: {said}"

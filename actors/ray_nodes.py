@@ -62,4 +62,13 @@ class NodeWatch:
         return True
 
 
-__all__ = ["NodeWatch"]
+def elsewhere(lost: Collection[str]) -> dict[str, str]:
+    """What a bundle asks of the labels of its node, so that it is none of these.
+
+    >>> elsewhere({"b", "a"})
+    {'ray.io/node-id': '!in(a,b)'}
+    """
+    return {"ray.io/node-id": f"!in({','.join(sorted(lost))})"}
+
+
+__all__ = ["NodeWatch", "elsewhere"]

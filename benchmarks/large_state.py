@@ -174,6 +174,15 @@ class Output:
         await_true(lambda: self.reached > number, within_s, f"output beyond record {number}")
         return next(at for at, highest in self._rises if highest > number)
 
+    def await_after(self, since: float, within_s: float) -> float:
+        """Epoch seconds at which new output was seen first after `since`, which is in epoch seconds.
+
+        Raises:
+            RuntimeError: there was none, within the time.
+        """
+        await_true(lambda: self._rises[-1][0] > since, within_s, "new output")
+        return next(at for at, _ in self._rises if at > since)
+
     def longest_silence(self, since: float) -> float:
         """Seconds for which nothing new came, at most, from `since` (epoch seconds) to the newest."""
         rises = [since, *(at for at, _ in self._rises if at >= since)]

@@ -152,17 +152,20 @@ class _Before:
         self._job = job
         job.await_checkpoints(1, _WITHIN_S)
         self._attempts = max(task["attempt"] for task in job.tasks())
-        self._reached, self._killed = job.output.reached, time.time()
+        self._killed = time.time()
 
     def recovered(self) -> dict[str, float]:
         """Seconds from the kill."""
         job = self._job
         running = job.await_running(self._attempts + 1, _WITHIN_S)
-        output = job.output.await_beyond(self._reached, _WITHIN_S)
+        output = job.output.await_after(self._restarted(), _WITHIN_S)  # others go on until they are cancelled
         numbers = {"running_s": running - self._killed, "new_output_s": output - self._killed}
         numbers |= {"output_silent_s": job.output.longest_silence(self._killed)} | self._steps()
         job.await_checkpoints(2, _WITHIN_S)
         return numbers
+
+    def _restarted(self) -> float:
+        return float(self._job.client.status()["timestamps"]["RUNNING"]) / 1000
 
     def _steps(self) -> dict[str, float]:
         """When the loss was noticed, and when the last keyed task reached each state; seconds from the kill."""
@@ -170,7 +173,7 @@ class _Before:
         steps: dict[str, float] = {}
         failures = [failure["timestamp"] / 1000 - self._killed for failure in status["exceptions"]]
         steps["detected_s"] = min((after for after in failures if after > 0), default=0.0)
-        steps["restarted_s"] = status["timestamps"]["RUNNING"] / 1000 - self._killed
+        steps["restarted_s"] = self._restarted() - self._killed
         steps["restarts"] = max(task["attempt"] for v in status["vertices"] for task in v["subtasks"]) - self._attempts
         keyed = [v for v in status["vertices"] if KEYED in v["name"]]
         for state in ("DEPLOYING", "INITIALIZING", "RUNNING"):
