@@ -95,7 +95,6 @@ class Coordinator:
 
     def __init__(self, stored: Stored | None = None) -> None:
         self._stored = stored
-        self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._slots: dict[Slot, Any] = {}
@@ -163,7 +162,6 @@ class Coordinator:
         Raises: what keeps it from going on.
         """
         assert self._stored is not None, "Ray restarts no other coordinators"
-        self._came_back = True
         stored = self._stored
         submission = patiently(lambda: kept(stored.open(), job_id))
         remove_remains(job_id, submission.namespace)
@@ -235,11 +233,6 @@ class Coordinator:
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
         self._raise_fault()
-        if self._came_back:
-            raise RuntimeError(
-                "rows that its lost coordinator held cannot be drawn any more, some may be missing; the job goes on: "
-                "cancel it, or write to a sink"
-            )
         return self._rows.take(timeout_s)
 
     def accumulators(self) -> bytes:

@@ -187,19 +187,20 @@ class DrawnOnce:
     def _new(self, block: RowBlock) -> list[Any]:
         rows = block.unpacked()
         if block.attempt is not None:
-            return self._new_at_once(block.origin, block.attempt, rows)
+            return self._new_at_once(block.origin, block.attempt, block.first, rows)
         drawn = self._drawn.get(block.origin, block.first)
         if block.first > drawn:
             reason = f"has lost {block.first - drawn} rows on their way to the program, from row {drawn} on"
-            raise JobExecutionError(self._job_id, reason, "run the program again")
+            remedy = "its coordinator died with rows that had not been drawn: run the program again, or write to a sink"
+            raise JobExecutionError(self._job_id, reason, remedy)
         self._drawn[block.origin] = max(drawn, block.first + len(rows))
         return rows[drawn - block.first :]
 
-    def _new_at_once(self, origin: str, attempt: int, rows: list[Any]) -> list[Any]:
+    def _new_at_once(self, origin: str, attempt: int, first: int, rows: list[Any]) -> list[Any]:
         known, drawn = self._at_once.get(origin, (attempt, 0))
         if attempt < known:
             return []  # of one that was believed dead
-        if attempt > known and drawn:
+        if (attempt > known and drawn) or first < drawn:
             raise JobExecutionError(
                 self._job_id,
                 f"has begun anew without checkpoints, and would repeat {drawn} rows that were collected before",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,22 @@ def test_rows_come_once_over_the_death_of_their_process_or_the_program_is_told(c
         with pytest.raises(JobExecutionError, match="has begun anew without checkpoints"):
             list(drawn)
     assert dead.exists()
+
+
+def test_rows_come_once_over_the_death_of_the_coordinator(tmp_path):
+    def paced(number: int) -> int:
+        if number % 100 == 0:
+            time.sleep(0.01)
+        return number
+
+    checkpoints = {"execution.checkpointing.interval": "200 ms", "execution.checkpointing.dir": str(tmp_path)}
+    env = StreamExecutionEnvironment({"execution.target": "ray", **checkpoints})
+    drawn, rows = env.from_sequence(1, 30_000).map(paced).execute_and_collect("headless"), []
+    for number in drawn:
+        rows.append(number)
+        if len(rows) == 5_000:
+            os.kill(watching.pid_of("/coordinator"), signal.SIGKILL)
+    assert rows == list(range(1, 30_001))
 
 
 def test_with_a_limit_the_job_is_cancelled():

@@ -126,6 +126,13 @@ class TestDrawnOnce:
         assert once.new([RowBlock("a", 0, 1, [0]), RowBlock("a", 0, 0, [0])]) == [0]
 
 
+    def test_an_attempt_that_counts_from_the_beginning_is_another_one_though_its_number_is_known(self) -> None:
+        once = DrawnOnce("7" * 32)
+        assert once.new([RowBlock("a", 0, 0, [0]), RowBlock("a", 1, 0, [1])]) == [0, 1]
+        with pytest.raises(JobExecutionError, match="would repeat 2 rows"):
+            once.new([RowBlock("a", 0, 0, [0])])
+
+
 def test_what_waits_for_a_checkpoint_is_packed_by_blocks() -> None:
     arrived = Arrived()
     env = StreamExecutionEnvironment({**CHECKPOINTS, "execution.checkpointing.interval": "1 h"})
