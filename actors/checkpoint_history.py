@@ -190,6 +190,7 @@ class RestoredRecord:
     restored_ms: int
     is_savepoint: bool
     path: str
+    size_bytes: int = 0
 
     def told(self) -> dict[str, Any]:
         """As in the overview."""
@@ -252,6 +253,11 @@ class CheckpointHistory:
         for record in [*self._records, *self._latest.values()]:
             if record.checkpoint_id == checkpoint_id:
                 record.discarded = True
+
+    @property
+    def restored_bytes(self) -> int:
+        """Size of the state the job has started from; 0 where it started from nothing."""
+        return self._restored.size_bytes if self._restored else 0
 
     def restored(self, record: RestoredRecord) -> None:
         """The job has started from a checkpoint."""

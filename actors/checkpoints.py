@@ -14,7 +14,7 @@ from rayflink.common.logs import get_logger
 from rayflink.common.options import ExternalizedCheckpointRetention
 from rayflink.common.stop_mode import StopMode
 from rayflink.state.manifest import is_shared
-from rayflink.state.snapshots import StoredSnapshot
+from rayflink.state.snapshots import StoredSnapshot, size_of
 
 from .checkpoint_failures import AbortCause, FailJob, FailureCounter
 from .checkpoint_history import CheckpointHistory, CheckpointRecord, RestoredRecord
@@ -164,7 +164,8 @@ class CheckpointCoordinator:
         else:
             manifest = found.manifest
             self._hooks.restore(manifest.checkpoint_id, manifest.properties, self.settings.ignore_unclaimed)
-            record = RestoredRecord(manifest.checkpoint_id, now_ms, manifest.kind == "savepoint", found.path)
+            is_savepoint, size = manifest.kind == "savepoint", sum(map(size_of, manifest.blobs))
+            record = RestoredRecord(manifest.checkpoint_id, now_ms, is_savepoint, found.path, size)
             self.history.restored(record)
         return found, commands
 

@@ -580,8 +580,8 @@ class JobMaster:
 
     def describe(self) -> dict[str, Any]:
         """The job's status, timestamps, vertices and exceptions as plain data."""
-        told = job_summary(self.graph, self.status, self.timestamps, self.attempts, self.exceptions)
-        return {**told, **self.job_metrics()}
+        known = (self.graph, self.status, self.timestamps, self.attempts, self.exceptions)
+        return {**job_summary(*known, self.checkpoints.restored_bytes), **self.job_metrics()}
 
     def job_metrics(self) -> dict[str, Any]:
         """The scope and the metrics of the job as of the last event."""

@@ -100,6 +100,11 @@ class JobCheckpoints:
         self._announced_for: int | None = None
 
     @property
+    def restored_bytes(self) -> int:
+        """Size of the state the job has started from; 0 where it started from nothing."""
+        return self.coordinator.history.restored_bytes
+
+    @property
     def are_periodic(self) -> bool:
         """Whether checkpoints are taken by the clock."""
         return self._settings.interval_ms is not None

@@ -8,6 +8,7 @@ from typing import Any
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
 from .executions import ExceptionEntry, Execution
+from .recovery_times import last_recovery
 from .states import JobStatus
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
@@ -20,14 +21,16 @@ def job_summary(
     timestamps: Mapping[str, int],
     executions: Iterable[Execution],
     exceptions: Iterable[ExceptionEntry],
+    restored_bytes: int = 0,
 ) -> dict[str, Any]:
-    """A job's id, name, state, timestamps, vertices, and failures from the oldest to the newest."""
+    """A job's id, name, state, timestamps, vertices, last recovery, and failures from the oldest to the newest."""
     return {
         "jid": graph.id,
         "name": graph.name,
         "state": status.value,
         "timestamps": dict(timestamps),
         "vertices": vertex_summaries(graph.vertices, executions),
+        "recovery": last_recovery(timestamps, executions, restored_bytes),
         "exceptions": [entry.told() for entry in exceptions],
     }
 

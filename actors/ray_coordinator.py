@@ -21,7 +21,7 @@ from ray.util import get_node_ip_address as node_address
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from rayflink.common.errors import described
+from rayflink.common.errors import JobExecutionError, described
 from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
@@ -68,6 +68,7 @@ from .ray_resources import cluster_has
 from .ray_spills import leaves_copies, may_spill, remove_spills_of
 from .ray_task import Surroundings
 from .recovery_path import begin, storage_options
+from .recovery_times import last_recovery, recovery_told
 from .reports import read_reports
 from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
@@ -114,6 +115,7 @@ class Coordinator:
         self._lost_nodes: set[str] = set()
         self._held: list[DeployTask] = []
         self._held_since = 0.0
+        self._told_recovery = 0
         self._granted = False
         self._asked_at = 0.0
         self._noted_at = 0.0
@@ -163,7 +165,11 @@ class Coordinator:
         """
         assert self._stored is not None, "Ray restarts no other coordinators"
         stored = self._stored
-        submission = patiently(lambda: kept(stored.open(), job_id))
+        try:
+            submission = patiently(lambda: kept(stored.open(), job_id))
+        except JobExecutionError as error:
+            reason = "had ended, or was about to, when its coordinator was lost: its result went with that"
+            raise JobExecutionError(job_id, reason, error.reason) from error
         remove_remains(job_id, submission.namespace)
         patiently(lambda: self.start(submission))
 
@@ -336,6 +342,7 @@ class Coordinator:
         for failed in self._calls.overdue(now):
             self._events.put(failed)
         self._deploy_held(now)
+        self._tell_recovery()
         for attempt in self._calls.waiting():  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
@@ -509,6 +516,13 @@ class Coordinator:
         nodes = table["bundles_to_node_id"]
         bundles = {self._bundles[command.slot] for command in deploys}
         return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
+
+    def _tell_recovery(self) -> None:
+        """Once all tasks that started anew run, say how long it took."""
+        found = last_recovery(self._job.timestamps, self._job.attempts, self._job.checkpoints.restored_bytes)
+        if found is not None and found["total_ms"] is not None and found["began"] != self._told_recovery:
+            self._told_recovery = found["began"]
+            log.info("recovered: %s", recovery_told(found), extra=found)
 
     def _deploy_held(self, now: float) -> None:
         """What waits for another node in the place of a lost one."""

@@ -225,6 +225,7 @@ def _list(chosen: argparse.Namespace) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
+    from rayflink.actors.recovery_times import recovery_told
     from rayflink.common.held_back import held_back
 
     from .render import exceptions_table, metric_lines, user_metrics_table, vertex_table
@@ -242,6 +243,8 @@ def _status(chosen: argparse.Namespace) -> int:
     counted = user_metrics_table(found["vertices"])
     if counted:
         print(f"\n{counted}")
+    if found.get("recovery"):
+        print(f"\nlast recovery: {recovery_told(found['recovery'])}")
     if found["exceptions"]:
         print(f"\n{exceptions_table(found['exceptions'])}")
     return OK
