@@ -91,6 +91,7 @@ class JobCheckpoints:
             settings = replace(settings, interval_ms=None)
         self._settings = settings
         self._ignore_unclaimed = config.get(options.IGNORE_UNCLAIMED_STATE)
+        self._epoch = start.epoch
         job = CheckpointedJob(graph.id, graph.name, start.epoch)
         hooks = MasterHooks(graph.master_hooks)
         self.coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
@@ -182,6 +183,7 @@ class JobCheckpoints:
             deployment,
             checkpoint_base=self.coordinator.base,
             checkpointing=self.are_periodic and self._settings.after_tasks_finish,
+            epoch=self._epoch,
         )
         if self._restoring is None:
             return deployment

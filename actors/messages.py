@@ -57,6 +57,7 @@ class TaskDeployment:
         checkpoint_base: address to which the files of checkpoints are relative; "" keeps them in the messages.
         checkpointing: whether checkpoints are taken by the clock; then the last one comes after the end of its data.
         in_flight: records that were on their way to it and from it in that checkpoint.
+        epoch: of the coordinator that deploys it.
         finished: all that its operators had to do was done when the checkpoint was taken that it starts from.
         cached_files: name -> path of the distributed cache on this machine.
         network_buffers: its share of those of its slot; None: all.
@@ -81,6 +82,7 @@ class TaskDeployment:
     checkpointing: bool = False
     in_flight: InFlight = InFlight()
     finished: bool = False
+    epoch: int = 0
     cached_files: Mapping[str, str] = field(default_factory=dict)
     network_buffers: int | None = None
 

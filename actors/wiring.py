@@ -163,7 +163,8 @@ def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> No
     """Have `wake` called whenever the head of an iteration in this task has something to give."""
     for node in deployment.operators:
         if node.kind is NodeKind.ITERATION_HEAD and node.iteration is not None:
-            place = (deployment.job_id, node.iteration, deployment.subtask, deployment.attempt_number)
+            attempt = deployment.epoch, deployment.attempt_number
+            place = (deployment.job_id, node.iteration, deployment.subtask, attempt)
             feedback_queue(*place, deployment.config).on_put = wake
 
 
@@ -186,6 +187,7 @@ def operator_context(
         parallelism=deployment.parallelism,
         max_parallelism=deployment.max_parallelism,
         attempt=deployment.attempt_number,
+        epoch=deployment.epoch,
         clock=shared["clock"],
         metrics=shared["metrics"].operator(node.name, node.operator_id).group,
         config=deployment.config,

@@ -62,6 +62,7 @@ class OperatorContext:
         task_name: name of the chained vertex, without the subtask.
         subtask: index in [0, parallelism).
         attempt: 0 for the first execution of this subtask.
+        epoch: of the coordinator that counts these attempts; one more with each that takes over.
         max_parallelism: key groups in all.
         clock: processing time, and durations (`ProcessingTime`).
         metrics: the operator's metric group (`rayflink.common.metrics.MetricGroup`).
@@ -106,6 +107,7 @@ class OperatorContext:
     finished: bool = False
     managed_memory: Allowance | None = None
     spill_folder: str = ""
+    epoch: int = 0
 
 
 class Operator(ABC):

@@ -167,11 +167,13 @@ def _nobody() -> None:
     pass
 
 
-_queues: dict[tuple[str, int, int, int], FeedbackQueue] = {}
-"""By job, iteration, subtask and attempt number."""
+_queues: dict[tuple[str, int, int, tuple[int, int]], FeedbackQueue] = {}
+"""By job, iteration, subtask and attempt: the epoch of its coordinator, which counts attempts anew, and the number."""
 
 
-def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, config: Mapping[str, Any]) -> FeedbackQueue:
+def feedback_queue(
+    job_id: str, iteration: int, subtask: int, attempt: tuple[int, int], config: Mapping[str, Any]
+) -> FeedbackQueue:
     """The queue between tail and head of that index in this process."""
     get = Configuration.from_dict(config).get
     folders = get(options.TMP_DIRS) or (None,)
@@ -180,12 +182,12 @@ def feedback_queue(job_id: str, iteration: int, subtask: int, attempt: int, conf
 
 
 def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
-    return feedback_queue(ctx.job_id, iteration, ctx.subtask, ctx.attempt, ctx.config)
+    return feedback_queue(ctx.job_id, iteration, ctx.subtask, (ctx.epoch, ctx.attempt), ctx.config)
 
 
 def _forget(ctx: OperatorContext, iteration: int) -> None:
     """Both ends do, for an end that opens when the other has closed finds no queue and makes one."""
-    queue = _queues.pop((ctx.job_id, iteration, ctx.subtask, ctx.attempt), None)
+    queue = _queues.pop((ctx.job_id, iteration, ctx.subtask, (ctx.epoch, ctx.attempt)), None)
     if queue is not None:
         queue.close()
 

@@ -275,3 +275,15 @@ def test_a_head_that_has_ended_waits_for_no_barrier() -> None:
     feed(tail, EndOfSuperstep(1, 2, False))
     assert gives(head) == ["end"]
     assert kept(head.rest_of_snapshot(1)) == []
+
+
+def test_attempts_of_another_coordinator_have_queues_of_their_own_though_it_counts_them_anew() -> None:
+    old, new = IterationTail(1), IterationTail(1)
+    for epoch, tail in enumerate((old, new)):
+        tail.setup(OperatorContext("o", "o", job_id="e" * 32, clock=ManualClock(0), epoch=epoch))
+        tail.open()
+    feed(old, "of the old one")
+    old.close()
+    feed(new, "of the new one")
+    assert taken(new._queue) == RowBatch(["of the new one"]) and not new._queue
+    new.close()
