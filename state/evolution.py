@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .class_schemas import ClassSchema, found_class, is_named_tuple, schema_of, takes
@@ -23,6 +24,7 @@ from .unknown_objects import UnknownObject, loads_leniently
 
 HOOK = "migrate_state"
 _MISSING: Any = object()
+_LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 class Verdict(Enum):
@@ -274,48 +276,57 @@ class Evolution:
             raise SnapshotMismatch(state, self._operator_uid, f"the key {key!r:.100}", "another class", reason)
         return key
 
-    def renewed(self, value: Any) -> Any:
-        """The value with objects of now in place of stand-ins, however deep."""
+    def renewed(self, value: Any, met: dict[int, Any] | None = None) -> Any:
+        """The value with objects of now in place of stand-ins, however deep.
+
+        Args:
+            met: id of an object -> what it became, since it may be met again.
+        """
         kind = value.__class__
-        if isinstance(value, UnknownObject):
-            return self._object(value)
-        if kind is list:
-            value[:] = map(self.renewed, value)
+        if kind in _LEAVES or isinstance(value, (type, FunctionType, ModuleType)):
             return value
-        if kind is dict:
-            items = [(self.renewed(key), self.renewed(part)) for key, part in value.items()]
+        met = {} if met is None else met
+        if id(value) in met:
+            return met[id(value)]
+        if isinstance(value, UnknownObject):
+            met[id(value)] = new = self._object(value, met)
+            return new
+        met[id(value)] = value
+        if kind is list:
+            value[:] = [self.renewed(part, met) for part in value]
+        elif kind is dict:
+            items = [(self.renewed(key, met), self.renewed(part, met)) for key, part in value.items()]
             value.clear()
             value.update(items)
-            return value
-        if kind in (set, frozenset):
-            return kind(map(self.renewed, value))
-        if isinstance(value, tuple):
-            parts = list(map(self.renewed, value))
-            if all(new is old for new, old in zip(parts, value, strict=True)):
-                return value
-            return tuple(parts) if kind is tuple else kind._make(parts)
-        for name, part in list(getattr(value, "__dict__", {}).items()):
-            new = self.renewed(part)
-            if new is not part:
-                object.__setattr__(value, name, new)
-        return value
+        elif kind in (set, frozenset):
+            met[id(value)] = kind(self.renewed(part, met) for part in value)
+        elif isinstance(value, tuple):
+            parts = [self.renewed(part, met) for part in value]
+            if any(new is not old for new, old in zip(parts, value, strict=True)):
+                met[id(value)] = tuple(parts) if kind is tuple else kind._make(parts)
+        else:
+            for name, part in _attributes(value):
+                new = self.renewed(part, met)
+                if new is not part:
+                    object.__setattr__(value, name, new)
+        return met[id(value)]
 
-    def _object(self, value: UnknownObject) -> Any:
+    def _object(self, value: UnknownObject, met: dict[int, Any]) -> Any:
         change = self._changes.get(value.class_of)
         if change is None:
             reason = "its class is not there; name the class it is now in rayflink.state.moved-classes"
             raise SnapshotMismatch("(a value)", self._operator_uid, f"a {value.class_of}", "a class of now", reason)
-        fields = {name: self.renewed(part) for name, part in written_fields(value, change.written).items()}
+        fields = {name: self.renewed(part, met) for name, part in written_fields(value, change.written.names).items()}
         hook = getattr(change.cls, HOOK, None)
         return hook(fields) if callable(hook) else _made(change.cls, fields)
 
 
-def written_fields(value: UnknownObject, schema: ClassSchema | None) -> dict[str, Any]:
-    """The fields of a stand-in by their names; those that are known by their place alone are f0, f1 and so on."""
+def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]:
+    """The fields of a stand-in by name; those of which only the place is known are f0, f1 and so on."""
     named = value.fields if isinstance(value.fields, dict) else {}
     given = value.fields if isinstance(value.fields, (list, tuple)) else value.arguments
-    names: Iterator[str] = iter(() if schema is None else schema.names)
-    return {**{next(names, f"f{at}"): part for at, part in enumerate(given)}, **named}
+    left = iter(names)
+    return {**{next(left, f"f{at}"): part for at, part in enumerate(given)}, **named}
 
 
 def _made(cls: type, fields: Mapping[str, Any]) -> Any:
@@ -343,6 +354,14 @@ def _default(cls: type, name: str) -> Any:
             if field.default_factory is not dataclasses.MISSING:
                 return field.default_factory()
     return _MISSING
+
+
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """What an object holds: in its dict, or in the slots of a dataclass."""
+    if dataclasses.is_dataclass(value):
+        names = (field.name for field in dataclasses.fields(value))
+        return [(name, getattr(value, name)) for name in names if hasattr(value, name)]
+    return list(getattr(value, "__dict__", {}).items())
 
 
 def _deep(key: Any) -> Iterator[Any]:

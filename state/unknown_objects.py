@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from .class_names import main_attribute
@@ -21,6 +21,8 @@ class UnknownObject:
 
     class_of: ClassVar[str] = "an unknown class"
     """Module and name of the class."""
+    names: ClassVar[tuple[str, ...]] = ()
+    """Names of its fields in their order, where they are known."""
 
     def __new__(cls, *arguments: Any) -> UnknownObject:
         made = super().__new__(cls)
@@ -60,7 +62,9 @@ class UnknownObject:
         return hash((self.class_of, self.arguments))
 
     def __repr__(self) -> str:
-        given = [repr(argument) for argument in self.arguments]
+        named = zip(self.names, self.arguments, strict=False)
+        given = [f"{name}={argument!r}" for name, argument in named]
+        given += [repr(argument) for argument in self.arguments[len(self.names) :]]
         if isinstance(self.fields, dict):
             given += [f"{name}={value!r}" for name, value in self.fields.items()]
         elif self.fields is not None:
@@ -71,39 +75,43 @@ class UnknownObject:
 class _Unpickler(pickle.Unpickler):
     """Stands for classes that cannot be found, and for those of which it is told to."""
 
-    def __init__(self, data: Any, stood_for: Collection[str] = ()) -> None:
+    def __init__(self, data: Any, stood_for: Collection[str], names: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__(io.BytesIO(data))
-        self._stood_for = stood_for
+        self._stood_for, self._names = stood_for, names
 
     def find_class(self, module: str, name: str) -> Any:
-        if f"{module}:{name}" in self._stood_for:
-            return stand_in(f"{module}:{name}")
+        class_of = f"{module}:{name}"
+        if class_of in self._stood_for:
+            return stand_in(class_of, self._names.get(class_of, ()))
         try:
             return main_attribute(name) if module == "__main__" else super().find_class(module, name)
         except Exception:  # a module that cannot be imported may raise anything
-            return stand_in(f"{module}:{name}")
+            return stand_in(class_of, self._names.get(class_of, ()))
 
 
-_STAND_INS: dict[str, type[UnknownObject]] = {}
+_STAND_INS: dict[tuple[str, tuple[str, ...]], type[UnknownObject]] = {}
 
 
-def stand_in(class_of: str) -> type[UnknownObject]:
-    """The class that stands for the one of that name, `module:qualname`."""
-    known = _STAND_INS.get(class_of)
+def stand_in(class_of: str, names: tuple[str, ...] = ()) -> type[UnknownObject]:
+    """The class that stands for the one of that name, `module:qualname`, with these fields."""
+    known = _STAND_INS.get((class_of, names))
     if known is None:
         qualname = class_of.partition(":")[2]
-        members = {"class_of": class_of, "__qualname__": qualname}
-        known = _STAND_INS[class_of] = type(qualname.rpartition(".")[2], (UnknownObject,), members)
+        members = {"class_of": class_of, "names": names, "__qualname__": qualname}
+        known = _STAND_INS[class_of, names] = type(qualname.rpartition(".")[2], (UnknownObject,), members)
     return known
 
 
-def loads_leniently(data: Any, stood_for: Collection[str] = ()) -> Any:
+def loads_leniently(
+    data: Any, stood_for: Collection[str] = (), names: Mapping[str, tuple[str, ...]] | None = None
+) -> Any:
     """What a pickle holds, with stand-ins for what cannot be found here.
 
     Args:
         stood_for: classes for which there are stand-ins though they can be found, as `module:qualname`.
+        names: class -> names of its fields in their order, as far as known.
     """
-    return _Unpickler(data, stood_for).load()
+    return _Unpickler(data, stood_for, names or {}).load()
 
 
 __all__ = ["UnknownObject", "loads_leniently", "stand_in"]

@@ -412,7 +412,7 @@ ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, Fal
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
                                   "Write each change of state to a log, so that checkpoints are short.",
                                   unheeded="writes no log of changes")
-MOVED_CLASSES = _option(_K, "rayflink.state.moved-classes", MAP, {}, "Dotted names of moved classes in state: old:new.")
+MOVED_CLASSES = _option(_K, "rayflink.state.moved-classes", MAP, None, "Dotted names of classes that moved: old:new.")
 TTL_SWEEP_RATE = _option(_K, "rayflink.state.ttl.sweep-rate", INT, 5_000,
                          "Most entries a second that the background clean-up looks at, of each state with a time to "
                          "live in each subtask; 0: no clean-up. Ten times a second it works for about 5 ms at most.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rayflink.state.backend import KeyedBackend
 from rayflink.state.evolution import Evolution, moved_classes
@@ -22,8 +23,13 @@ def evolution_of(ctx: OperatorContext, snapshots: Sequence[OperatorSnapshot]) ->
     written = [state for snapshot in snapshots for state in snapshot.states]
     if not written:
         return Evolution((), {}, ctx.operator_id)
-    moved = MOVED_CLASSES.read(ctx.config.get(MOVED_CLASSES.key, MOVED_CLASSES.default))
-    return Evolution(written, moved_classes(moved), ctx.operator_id)
+    return Evolution(written, moved_in(ctx.config), ctx.operator_id)
+
+
+def moved_in(config: Mapping[str, Any]) -> dict[str, str]:
+    """Names of classes -> names they have now, as the options of a job say."""
+    given = config.get(MOVED_CLASSES.key)
+    return {} if given is None else moved_classes(MOVED_CLASSES.read(given))
 
 
 def restore_keyed(
@@ -78,4 +84,4 @@ class _Evolved(Mapping[int, bytes]):
         return len(self._written)
 
 
-__all__ = ["evolution_of", "restore_keyed"]
+__all__ = ["evolution_of", "moved_in", "restore_keyed"]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from rayflink.common.types import Row
+from rayflink.state.evolution import written_fields
 from rayflink.state.unknown_objects import UnknownObject
 
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
     if isinstance(value, UnknownObject):
-        named = value.fields if isinstance(value.fields, dict) else {}
-        given = value.fields if isinstance(value.fields, (list, tuple)) else value.arguments
-        return {**dict(zip(_numbered(given), given, strict=True)), **named} or None
+        return written_fields(value, value.names) or None
     return None
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from rayflink.common.errors import described
 from rayflink.common.metrics import MetricGroup
-from rayflink.common.options import MOVED_CLASSES, STATE_BACKEND
+from rayflink.common.options import STATE_BACKEND
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.keyed_base import KeyedOperator
+from rayflink.operators.restored_state import moved_in
 from rayflink.operators.user_code import FunctionOperator
 from rayflink.state.clock import SystemClock
-from rayflink.state.evolution import Judgement, Verdict, judge_class, judge_types, moved_classes
+from rayflink.state.evolution import Judgement, Verdict, judge_class, judge_types
 from rayflink.state.state_summary import StateSummary
 
 from .savepoint import OperatorState, Savepoint, near
@@ -58,7 +59,7 @@ def check_savepoint(
     places: dict[str, tuple[JobVertex, ChainedOperator]] = {
         node.operator_id: (vertex, node) for vertex in graph.vertices for node in vertex.operators
     }
-    moved = moved_classes(MOVED_CLASSES.read(graph.configuration.get(MOVED_CLASSES.key, MOVED_CLASSES.default)))
+    moved = moved_in(graph.configuration)
     uids = [node.uid for _, node in places.values() if node.uid]
     verdicts: list[StateVerdict] = []
     for operator in savepoint.operators:

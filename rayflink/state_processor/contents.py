@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from rayflink.state.group_content import Content, decode_group
@@ -38,13 +39,12 @@ class StoredContents:
     Args:
         manifest: of the operator.
         reader: of the files that the manifest names.
-        loads: reads the pickles of keyed state.
     """
 
-    def __init__(
-        self, manifest: OperatorManifest, reader: SnapshotReader, loads: Callable[[Any], Any] = loads_leniently
-    ) -> None:
-        self._manifest, self._reader, self._loads = manifest, reader, loads
+    def __init__(self, manifest: OperatorManifest, reader: SnapshotReader) -> None:
+        self._manifest, self._reader = manifest, reader
+        names = {name: schema.names for state in manifest.states for name, schema in state.classes.items()}
+        self._loads: Callable[[Any], Any] = partial(loads_leniently, names=names)
 
     def groups(self) -> Iterator[tuple[int, Content]]:
         """In the order of key groups; of databases only one is on this machine at a time."""

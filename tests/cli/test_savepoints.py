@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,9 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_a_savepoint_of_a_job_is_taken(job: list[Any], capsys: Any) -> None:
     assert said_by(capsys, "savepoint", "counts") == "Savepoint completed. Path: /savepoints/savepoint-1\n"
     said_by(capsys, "savepoint", "abab", "/elsewhere")
-    assert job == [None, "/elsewhere"]
+    said_by(capsys, "savepoint", "abab", "here")
+    said_by(capsys, "savepoint", "abab", "s3://bucket/here")
+    assert job == [None, "/elsewhere", os.path.abspath("here"), "s3://bucket/here"]
     assert main(["savepoint"]) == 2 and main(["savepoint", "a", "b", "c"]) == 2
 
 
