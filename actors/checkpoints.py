@@ -121,6 +121,11 @@ class CheckpointCoordinator:
         return tuple(number for number, pending in self._pending.items() if pending.publishing)
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether the job ends with a savepoint that is under way or complete: some tasks may have ended for it."""
+        return self._stopping is not None
+
+    @property
     def next_id(self) -> int:
         """The number of the next one."""
         return self._next_id

@@ -423,7 +423,7 @@ class JobMaster:
             assigned = self._enumerators.request(execution.vertex, event.operator_id, execution.subtask)
         except (Exception, SystemExit) as error:
             failure = enumerator_failed(execution.vertex.head, error)
-            return self._fail(execution, failure, now_ms, everything=True)  # it may have lost splits
+            return self._fail(execution, failure, now_ms, whole=True)  # it may have lost splits
         by_subtask = {e.subtask: e for e in self.executions.values() if e.vertex is execution.vertex}
         return [SendToTask(by_subtask[subtask].attempt, message) for subtask, message in assigned]
 
@@ -437,16 +437,15 @@ class JobMaster:
 
     # the end
 
-    def _fail(
-        self, failed: Execution | None, failure: TaskFailure, now_ms: int, everything: bool = False
-    ) -> list[Command]:
+    def _fail(self, failed: Execution | None, failure: TaskFailure, now_ms: int, whole: bool = False) -> list[Command]:
         """An attempt failed, or the job as a whole: its region, or everything, runs again, or the job ends."""
         task, subtask = ("coordinator", 0) if failed is None else (failed.name, failed.subtask)
         if self.status in (JobStatus.RUNNING, JobStatus.RESTARTING):
             if failed is not None and failed.state is ExecutionState.CANCELED:  # it ends because of another failure
                 self._remember(task, failure, now_ms)
                 return self._settle(now_ms)
-            if self._restarts.failed(None if everything else failed, now_ms):
+            whole = whole or self.checkpoints.coordinator.is_stopping  # others may have ended in mid-data
+            if self._restarts.failed(None if whole else failed, now_ms):
                 self._remember(task, failure, now_ms)
                 return self._prepare_restart(now_ms)
             if self._restarts.refusal:

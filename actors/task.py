@@ -466,7 +466,7 @@ class StreamTask:
         elif isinstance(command, SnapshotWritten):
             self._checkpoints.written(command)
         elif isinstance(command, AssignSplits):
-            if not self._checkpoints.hold_back(command):
+            if self._drained_by is None and not self._checkpoints.hold_back(command):  # else the savepoint has them
                 self._own_source(command).assign(command)
         elif isinstance(command, WatermarkAnnounced):
             self._own_source(command).watermark_announced(command.max_allowed)

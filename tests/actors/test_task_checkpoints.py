@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
+from rayflink.actors.messages import (
+    AssignSplits,
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointDeclined,
+    TriggerCheckpoint,
+)
 from rayflink.actors.progress import Progress
 from rayflink.actors.snapshot_writing import SnapshotWritten
 from rayflink.actors.states import ExecutionState
@@ -22,7 +28,10 @@ from rayflink.common.batches import (
     Watermark,
     rows_of,
 )
+from rayflink.common.stop_mode import StopMode
+from rayflink.connectors.collection import CollectionSource, CollectionSplit
 from rayflink.operators.base import Operator, OperatorSnapshot
+from rayflink.operators.sources import SPLITS_STATE, ReaderSourceOperator
 from rayflink.state.snapshots import KeyedParts
 from tests.actors.task_bench import ListSource, Logged, TaskBench
 
@@ -336,3 +345,12 @@ def test_every_operator_of_the_chain_is_captured_then_written_and_let_go_also_wh
     bench.feed(0, BARRIER)
     bench.work()
     assert bench.task.state is ExecutionState.FAILED and log == ["released"]
+
+
+def test_splits_that_come_while_a_source_is_drained_are_left_to_the_enumerator_of_the_savepoint():
+    bench = TaskBench([ReaderSourceOperator(CollectionSource([1, 2]))], channels=()).start()
+    bench.task.mail(TriggerCheckpoint(CheckpointBarrier(1, 900, stop=StopMode.DRAIN)))
+    bench.task.mail(AssignSplits("0" * 32, (CollectionSplit(),)))
+    bench.work()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert [snapshot.lists[SPLITS_STATE][1] for snapshot in ack.snapshots.values()] == [()]

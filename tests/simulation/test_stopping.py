@@ -11,7 +11,16 @@ from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
-from rayflink.testing import Pause, ScriptedSource, SimulatedDisk, SlowStorage, StopWithSavepoint, rec, simulate
+from rayflink.testing import (
+    CrashBeforeNotify,
+    Pause,
+    ScriptedSource,
+    SimulatedDisk,
+    SlowStorage,
+    StopWithSavepoint,
+    rec,
+    simulate,
+)
 
 KEYS = 30
 given: list[int] = []
@@ -48,3 +57,24 @@ def test_no_timer_fires_between_the_savepoint_and_the_end(seed: int) -> None:
     assert stopped.stopped_with
     simulate(_job(stopped.stopped_with), seed, disk=disk)
     assert sorted(given) == list(range(KEYS))
+
+
+def _two_regions(start: str = "") -> JobGraph:
+    options = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
+    if start:
+        options["execution.state-recovery.path"] = start
+    env = StreamExecutionEnvironment.get_execution_environment(options)
+    for name in ("one", "other"):
+        script = [item for number in range(20) for item in (number, Pause(7))]
+        source = env.from_source(ScriptedSource(script), WatermarkStrategy.no_watermarks(), name)
+        source.sink_to(CollectSink(f"from {name}"))
+    return env.get_job_graph()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_region_that_dies_when_the_savepoint_is_complete_takes_those_back_that_ended_with_it(seed: int) -> None:
+    disk = SimulatedDisk()
+    stopped = simulate(_two_regions(), seed, [StopWithSavepoint(at=60), CrashBeforeNotify(name="one")], disk)
+    assert stopped.restarts == 1 and stopped.stopped_with
+    ended = simulate(_two_regions(stopped.stopped_with), seed, disk=disk)
+    assert ended.collected("from one") == ended.collected("from other") == list(range(20))
