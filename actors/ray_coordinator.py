@@ -11,15 +11,12 @@ import queue
 import sys
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError, RayActorError
 from ray.util import get_node_ip_address as node_address
-from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from rayflink.common.errors import JobExecutionError, described
 from rayflink.common.logs import bind, get_logger, keep_logs
@@ -27,15 +24,12 @@ from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
-from .acceptance import Appointment, without_code
 from .commands import (
     Answer,
     AnswerRescale,
     AnswerSavepoint,
     CancelRequested,
     Command,
-    CommandLost,
-    DeploymentFailed,
     DeployTask,
     DiscardFiles,
     EndJob,
@@ -46,33 +40,21 @@ from .commands import (
     RequestSlots,
     SendToTask,
     Signal,
-    SlotsGranted,
-    SlotsRefused,
     StopRequested,
-    TaskGone,
     Tick,
 )
-from .deployment import announce
-from .deployment_calls import DeploymentCalls, could_not_deploy
 from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
 from .job_past import keep_past
-from .messages import TaskDeployment, TaskReport, ToCoordinator, ToTask
-from .ray_deaths import cause_of_death, refusal
+from .messages import TaskReport, ToCoordinator
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
-from .ray_nodes import NodeWatch, elsewhere
 from .ray_remains import patiently, remove_remains
-from .ray_resources import cluster_has
-from .ray_spills import leaves_copies, may_spill, remove_spills_of
-from .ray_task import Surroundings
+from .ray_slots import SlotProcesses
 from .recovery_path import begin, storage_options
 from .recovery_times import last_recovery, recovery_told
 from .reports import read_reports
-from .scheduling import Slot, bundle_of, slots_asked, tenants
-from .settings import JobSettings
-from .slot_actor import actor_class
 from .states import JobStatus
 from .submission import Stored, Submission, forget, keep, kept
 from .task_log import TaskLog, log_of_runtime_goes_to
@@ -82,8 +64,8 @@ from .user_code import unpack
 log = get_logger(__name__)
 
 TICK_S = 0.2
-NOTE_EVERY_S = 2.0
-"""How often a job that waits for slots looks at what the cluster has."""
+LEAVE_WITHIN_S = 10.0
+"""Time for Ray to end a process that has asked for it."""
 LINGER_S = 60.0
 """How long the result of an ended job is kept after its driver was heard of last."""
 MOST_LINGER_S = 3600.0
@@ -98,28 +80,12 @@ class Coordinator:
         self._stored = stored
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
-        self._slots: dict[Slot, Any] = {}
-        self._dead: set[Any] = set()
-        self._made = self._groups_asked = 0
         self._answers: dict[str, Answer] = {}
         self._asked: set[str] = set()
         self._answered = threading.Condition()
         self._storage_work = ThreadPoolExecutor(1, "checkpoint-files")
-        self._actors: dict[TaskAddress, Any] = {}
-        self._nodes: dict[TaskAddress, str] = {}
         self._leader_id = os.urandom(16).hex()
-        self._spilling: dict[str, list[TaskDeployment]] = {}
-        self._ended_well: set[TaskAddress] = set()
-        self._group: PlacementGroup | None = None
-        self._bundles: dict[Slot, int] = {}
-        self._lost_nodes: set[str] = set()
-        self._held: list[DeployTask] = []
-        self._held_since = 0.0
         self._told_recovery = 0
-        self._granted = False
-        self._asked_at = 0.0
-        self._noted_at = 0.0
-        self._note = ""
         self._ended = threading.Event()
         self._rows = HeldRows(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
@@ -139,23 +105,17 @@ class Coordinator:
         graph = unpack(submission.program)
         if self._stored is not None:
             keep(self._stored.open(), submission)
-        self._submission = submission
-        self._program = ray.put(submission.program)
-        self._settings = JobSettings.of(graph.configuration)
-        self._calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = begin(graph, lambda: self._leader_id, self._open_storage)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
-        self._blueprint = actor_class(max(tenants(graph).values()))
-        self._me = ray.get_runtime_context().current_actor
+        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put)
         self._folder = job_folder(submission.namespace, graph.id)
         log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
-        self._watch_of_nodes = NodeWatch(lambda: set(list(self._nodes.values())), self._node_lost)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def come_back(self, job_id: str) -> None:
@@ -174,8 +134,14 @@ class Coordinator:
         patiently(lambda: self.start(submission))
 
     def leave(self) -> None:
-        """End this process, for good."""
-        ray.kill(ray.get_runtime_context().current_actor)
+        """End this process, for good: Ray makes another in the place of one that only ends."""
+        if self._stored is not None:
+            try:
+                ray.kill(ray.get_runtime_context().current_actor)
+                time.sleep(LEAVE_WITHIN_S)
+            except Exception:  # Ray answers no more, and so makes no other
+                log.exception("Ray could not be asked to end this process")
+        os._exit(0)
 
     def cancel(self, by: str) -> None:
         """Ask for cancellation; rows that wait for the driver are dropped."""
@@ -201,10 +167,10 @@ class Coordinator:
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
         described = self._described()
-        waiting = len({command.slot for command in self._held}) if self._granted else len(self._bundles)
+        waiting = self._slots.missing
         described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
-        if self._note:
-            described["note"] = self._note
+        if self._slots.note:
+            described["note"] = self._slots.note
         if self._fault is not None:
             described["fault"] = self._fault
         return described
@@ -228,13 +194,13 @@ class Coordinator:
         if not with_texts:
             self._terminal.attend()
             self._raise_fault()
-            return News((), self._note)
+            return News((), self._slots.note)
         texts = self._terminal.take(timeout_s)
         self._owner_seen = time.monotonic()
         if not texts:
             self._raise_fault()
         ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
-        return News(texts, self._note, to_bytes(self._result) if ended else None)
+        return News(texts, self._slots.note, to_bytes(self._result) if ended else None)
 
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
@@ -250,7 +216,7 @@ class Coordinator:
     def report(self, reports: bytes) -> None:
         """What a task has to say: a list of messages."""
         for item in read_reports(reports):
-            self._calls.answered(item.attempt)
+            self._slots.calls.answered(item.attempt)
             self._events.put(item)
 
     def printed(self, texts: list[Text]) -> None:
@@ -263,7 +229,7 @@ class Coordinator:
 
     def process_of(self, attempt: TaskAddress) -> Any:
         """The actor in which an attempt runs, for a peer that was deployed before it."""
-        return self._actors[attempt]
+        return self._slots.actors[attempt]
 
     # the deciding thread
 
@@ -283,7 +249,7 @@ class Coordinator:
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release_all_the_same()
-        self._watch_of_nodes.end()
+        self._slots.end()
         self._record()
         self._ended.set()
         self._rows.close()
@@ -294,7 +260,7 @@ class Coordinator:
     def _release_all_the_same(self) -> None:
         """Those who wait for the job must be answered, and this process must end, also where Ray answers no more."""
         try:
-            self._release()
+            self._slots.release()
         except Exception:  # what goes with this process, goes then
             log.exception("the processes of the job could not be released")
 
@@ -339,39 +305,27 @@ class Coordinator:
     def _tick(self, now: float) -> None:
         self._job.job_metrics()
         self._prometheus.report(self._job.metrics.group, now)
-        for failed in self._calls.overdue(now):
-            self._events.put(failed)
-        self._deploy_held(now)
         self._tell_recovery()
-        for attempt in self._calls.waiting():  # Ray tells when a process cannot start
+        for attempt in self._slots.tick(now):  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
-        if not self._granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000:
-            self._events.put(SlotsRefused(cluster_has()))
-        elif not self._granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
-            self._noted_at = now
-            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
-            self._note = f"waiting for {asked}; {cluster_has()}"
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
-        if self._granted or now - self._asked_at <= self._settings.slot_timeout_ms / 1000:
+        if not self._slots.is_overdue(now):
             self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
 
     def _carry_out(self, commands: list[Command]) -> None:
         deploys = [command for command in commands if isinstance(command, DeployTask)]
         if deploys:
-            self._deploy(deploys)
+            self._slots.deploy(deploys)
         for command in commands:
             if isinstance(command, RequestSlots):
-                self._request(command.slots)
+                self._slots.request(command.slots)
             elif isinstance(command, SendToTask):
-                self._send(command.attempt, command.message)
+                self._slots.send(command.attempt, command.message)
             elif isinstance(command, KillTask):
-                actor = self._actors.get(command.attempt)
-                if actor is not None:
-                    self._dead.add(actor)
-                    ray.kill(actor)
+                self._slots.kill(command.attempt)
             elif isinstance(command, PublishCheckpoint | DiscardFiles):
                 self._work_on_files(command)
             elif isinstance(command, AnswerSavepoint | AnswerRescale):
@@ -379,143 +333,9 @@ class Coordinator:
                     self._answers[command.request_id] = command
                     self._answered.notify_all()
             elif isinstance(command, EndJob):
-                self._release()
+                self._slots.release()
                 self._storage_work.shutdown()
                 self._result = command.result
-
-    def _send(self, attempt: TaskAddress, message: ToTask) -> None:
-        actor = self._actors.get(attempt)
-        if actor is None:
-            self._drop_held(attempt)
-            return
-        what = type(message).__name__
-
-        def returned(call: Future[None]) -> None:
-            error = call.exception()
-            if error is not None:
-                self._events.put(CommandLost(attempt, what, cause_of_death(error)))
-
-        actor.command.remote(attempt, to_bytes(message)).future().add_done_callback(returned)
-
-    # slots, actors
-
-    def _request(self, slots: tuple[Slot, ...]) -> None:
-        if self._group is not None:  # the job needs others than those it has
-            self._release()
-            self._granted = False
-        self._bundles = {slot: index for index, slot in enumerate(slots)}
-        self._group = group = self._new_group()
-        self._asked_at = time.monotonic()
-        threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
-
-    def _new_group(self) -> PlacementGroup:
-        """The slots of the job, asked of Ray, on other nodes than the lost ones."""
-        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
-        self._groups_asked += 1
-        name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
-        where = [elsewhere(self._lost_nodes)] * len(bundles) if self._lost_nodes else None
-        strategy = self._submission.placement
-        group: PlacementGroup = placement_group(bundles, strategy=strategy, name=name, bundle_label_selector=where)
-        return group
-
-    def _await_slots(self, group: PlacementGroup) -> None:
-        while self._group is group:
-            if group.wait(1):
-                self._granted = True
-                self._note = ""
-                self._events.put(SlotsGranted())
-                return
-
-    def _deploy(self, deploys: list[DeployTask]) -> None:
-        """Make all processes first, so that each task can be told its peers."""
-        group = self._group
-        assert group is not None, "tasks are deployed to slots that are there"
-        if self._is_lost(group, deploys):
-            self._held, self._held_since = [*self._held, *deploys], time.monotonic()
-            if len(self._held) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
-                self._give_up_slots()
-                self._group = self._new_group()
-            return
-        for attempt in self._actors.keys() - self._job.executions.keys():  # of attempts that others have followed
-            del self._actors[attempt], self._nodes[attempt]
-        node_of = placement_group_table(group)["bundles_to_node_id"]
-        host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
-        made = []
-        for command in deploys:
-            slot, deployment = command.slot, command.deployment
-            try:
-                node = node_of.get(self._bundles[slot], "")  # of a bundle that is lost, none is known yet
-                announce(deployment, host_of.get(node, node))
-                if slot not in self._slots or self._slots[slot] in self._dead:
-                    self._slots[slot] = self._make_actor(slot, group)
-            except Exception as error:  # whatever Ray refuses
-                self._events.put(could_not_deploy(deployment, error))
-                continue
-            self._actors[deployment.attempt], self._nodes[deployment.attempt] = self._slots[slot], node
-            if may_spill(deployment):
-                self._spilling.setdefault(node, []).append(deployment)
-            made.append((command, host_of.get(node, node)))
-        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
-        around = ray.put(Surroundings(self._actors, self._nodes, self._me, self._leader_id, report_ms))
-        for command, host in made:
-            self._calls.made(command.deployment, host, time.monotonic())
-            self._submit(command, around)
-
-    def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
-        job_id, submission = self._job.graph.id, self._submission
-        bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
-        self._made += 1
-        blueprint = self._blueprint.options(
-            name=f"{job_id}/{slot}/{self._leader_id[:6]}{self._made}",
-            namespace=submission.namespace,
-            num_cpus=bundle.pop("CPU"),
-            num_gpus=bundle.pop("GPU", 0),
-            memory=int(bundle.pop("memory", 0)) or None,
-            resources=bundle,
-            max_restarts=0,
-            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
-        )
-        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace))
-
-    def _submit(self, command: DeployTask, around: Any) -> None:
-        deployment, actor = command.deployment, self._slots[command.slot]
-        attempt = deployment.attempt
-
-        def is_there(call: Future[Any]) -> None:
-            if call.exception() is None:
-                self._calls.reached(attempt, time.monotonic())
-
-        def submitted(call: Future[None]) -> None:
-            self._calls.answered(attempt)
-            error = call.exception()
-            if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
-                self._events.put(DeploymentFailed(attempt, refusal(deployment.title, error)))
-
-        actor.__ray_ready__.remote().future().add_done_callback(is_there)
-        submission = actor.submit.remote(self._program, without_code(deployment), command.slot, around)
-        submission.future().add_done_callback(submitted)
-        self._watch(actor.run.remote(attempt), attempt, actor)
-
-    def _watch(self, running: Any, attempt: TaskAddress, actor: Any) -> None:
-        def ended(future: Any) -> None:
-            error = future.exception()
-            if isinstance(error, RayActorError):
-                self._dead.add(actor)
-            if error is not None:
-                self._events.put(TaskGone(attempt, cause_of_death(error)))
-            else:
-                self._ended_well.add(attempt)
-
-        running.future().add_done_callback(ended)
-
-    def _is_lost(self, group: PlacementGroup, deploys: list[DeployTask]) -> bool:
-        """Whether a slot is on a node that is lost, and Ray, which does not know yet, has given no other for it."""
-        if not self._lost_nodes:
-            return False
-        table = placement_group_table(group)
-        nodes = table["bundles_to_node_id"]
-        bundles = {self._bundles[command.slot] for command in deploys}
-        return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
 
     def _tell_recovery(self) -> None:
         """Once all tasks that started anew run, say how long it took."""
@@ -523,63 +343,6 @@ class Coordinator:
         if found is not None and found["total_ms"] is not None and found["began"] != self._told_recovery:
             self._told_recovery = found["began"]
             log.info("recovered: %s", recovery_told(found), extra=found)
-
-    def _deploy_held(self, now: float) -> None:
-        """What waits for another node in the place of a lost one."""
-        if not self._held:
-            return
-        group, held = self._group, self._held
-        assert group is not None
-        if now - self._held_since > self._settings.slot_timeout_ms / 1000:
-            self._held = []
-            for command in held:
-                self._events.put(could_not_deploy(command.deployment, TimeoutError(self._note)))
-        elif self._is_lost(group, held):
-            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
-            self._note = f"waiting for slots in the place of those of a lost node (of {asked}); {cluster_has()}"
-            for command in held:
-                attempt = command.deployment.attempt
-                self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
-        else:
-            self._held, self._note = [], ""
-            self._deploy(held)
-
-    def _drop_held(self, attempt: TaskAddress) -> None:
-        """An attempt is told something that has no process yet: that it is to end."""
-        left = [command for command in self._held if command.deployment.attempt != attempt]
-        if len(left) < len(self._held):
-            self._held = left
-            self._events.put(TaskGone(attempt, "it waited for a slot"))
-
-    def _node_lost(self, node: str, found: str) -> None:
-        log.warning("%s", found)
-        self._lost_nodes.add(node)
-        for attempt, where in list(self._nodes.items()):
-            actor = self._actors.get(attempt)
-            if where == node and actor is not None:
-                self._dead.add(actor)
-                self._events.put(TaskGone(attempt, found))
-
-    def _give_up_slots(self) -> None:
-        for actor in self._slots.values():
-            ray.kill(actor)
-        self._slots.clear()
-        self._actors.clear()
-        group, self._group = self._group, None
-        if group is not None:
-            remove_placement_group(group)
-
-    def _release(self) -> None:
-        self._give_up_slots()
-        left = remove_spills_of(
-            {
-                node: [one for one in deployments if one.attempt not in self._ended_well or leaves_copies(one)]
-                for node, deployments in self._spilling.items()
-            }
-        )
-        self._spilling.clear()
-        if left:
-            log.warning("spill folders may be left behind: %s", ", ".join(left))
 
     def _described(self) -> dict[str, Any]:
         for _ in range(10):

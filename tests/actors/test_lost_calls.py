@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -107,19 +108,20 @@ def test_a_call_to_an_attempt_that_has_ended_may_fail(running: Job) -> None:
 def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
     from ray.exceptions import ActorUnavailableError
 
-    from rayflink.actors.ray_coordinator import Coordinator
+    from rayflink.actors.ray_slots import SlotProcesses
 
-    coordinator = Coordinator()
+    slots: Any = object.__new__(SlotProcesses)
     command = Method(None, ActorUnavailableError("connection reset", None))
-    coordinator._actors[ME] = SimpleNamespace(command=command)
-    coordinator._send(ME, CancelTask())
-    coordinator._send(ME, AssignSplits("0" * 32, ()))
-    coordinator._send(TaskAddress("2" * 32), CancelTask())  # not deployed yet
-    event = coordinator._events.get_nowait()
+    events: queue.Queue[Any] = queue.Queue()
+    slots.actors, slots._held, slots._post = {ME: SimpleNamespace(command=command)}, [], events.put
+    slots.send(ME, CancelTask())
+    slots.send(ME, AssignSplits("0" * 32, ()))
+    slots.send(TaskAddress("2" * 32), CancelTask())  # not deployed yet
+    event = events.get_nowait()
     assert isinstance(event, CommandLost)
     assert (event.attempt, event.what) == (ME, "AssignSplits")
     assert event.reason.startswith(UNREACHABLE) and "connection reset" in event.reason
-    assert coordinator._events.empty() and len(command.calls) == 2
+    assert events.empty() and len(command.calls) == 2
 
 
 @pytest.mark.slow  # imports Ray
@@ -136,7 +138,7 @@ def test_a_coordinator_that_fails_tells_those_who_wait_and_ends_also_where_ray_d
     coordinator: Any = ray_coordinator.Coordinator()
     coordinator._job = SimpleNamespace(graph=SimpleNamespace(id="0", name="j"), start=refusing)
     coordinator._record = coordinator._linger = lambda: None
-    coordinator._release = refusing
+    coordinator._slots = SimpleNamespace(release=refusing, end=lambda: None)
     with bound():  # what the deciding thread binds to its log is not this thread's
         coordinator._decide()
     with pytest.raises(RuntimeError, match="the coordinator of job 'j' failed: ConnectionError: no control service"):
@@ -153,9 +155,9 @@ def test_a_coordinator_whose_driver_went_before_its_job_began_ends(
 
     ended: list[int] = []
     monkeypatch.setattr(coordinator_actor, "START_WITHIN_S", 0.01)
-    monkeypatch.setattr(coordinator_actor.os, "_exit", ended.append)
+    shell = SimpleNamespace(start=lambda submission: None, leave=lambda: ended.append(1))
     coordinator: Any = object.__new__(coordinator_actor.CoordinatorActor)
-    coordinator._coordinator, coordinator._started = SimpleNamespace(start=lambda submission: None), threading.Event()
+    coordinator._coordinator, coordinator._started = shell, threading.Event()
     if started:
         coordinator.start(None)
     coordinator._expect_start()

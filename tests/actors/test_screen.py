@@ -92,7 +92,11 @@ def test_a_driver_whose_terminal_is_paused_goes_on_to_say_that_it_lives(monkeypa
     monkeypatch.setattr(module, "MAX_NEWS_CHARS", 3)
     monkeypatch.setattr(ray_cluster, "FOLLOW_S", 0.01)
     monkeypatch.setattr(ray_cluster.ray, "kill", lambda actor: None)
-    monkeypatch.setattr(ray_cluster.RayJob, "_ask", lambda self, answer, what, timeout_s=None: answer)
+    monkeypatch.setattr(
+        ray_cluster.RayJob,
+        "_ask",
+        lambda self, what, *given, timeout_s=None: getattr(self._coordinator, what).remote(*given),
+    )
     monkeypatch.setattr(ray_cluster.RayJob, "_look_for_control_service", lambda self: None)
     monkeypatch.setattr(ray_cluster.RayJob, "_read", lambda self, packed: packed)
     calls: list[bool] = []
@@ -126,7 +130,8 @@ def test_a_driver_whose_terminal_is_paused_goes_on_to_say_that_it_lives(monkeypa
 def test_a_sign_of_life_takes_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     from rayflink.actors.ray_coordinator import Coordinator
 
-    coordinator = Coordinator()
+    coordinator: Any = Coordinator()
+    coordinator._slots = SimpleNamespace(note="")
     coordinator._terminal.put([(False, "text")])
     coordinator._owner_seen = 0.0
     assert coordinator.follow(60, False) == News()
