@@ -192,6 +192,12 @@ def _forget(ctx: OperatorContext, iteration: int) -> None:
         queue.close()
 
 
+def forget_job(job_id: str) -> None:
+    """Drop what attempts that were killed without a word have left in this process."""
+    for key in [key for key in _queues if key[0] == job_id]:
+        _queues.pop(key).close()
+
+
 class IterationHead(SourceOperator):
     """Gives what is fed back.
 
@@ -320,4 +326,5 @@ class IterationTail(Operator):
         _forget(self.ctx, self._iteration)
 
 
-__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "fed_back", "feedback_queue"]
+__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "fed_back", "feedback_queue",
+           "forget_job"]  # fmt: skip

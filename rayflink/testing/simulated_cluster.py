@@ -45,6 +45,7 @@ from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.ids import JobID
 from rayflink.common.stop_mode import StopMode
 from rayflink.graph.job_graph import JobGraph
+from rayflink.operators.feedback import forget_job
 from rayflink.state.clock import ManualClock
 from rayflink.state.ledger import Fenced, LedgerEnded
 from rayflink.state.storage import StorageError
@@ -120,8 +121,7 @@ class SimulatedCluster(InProcessCluster):
         self._last_report_ms = clock.now_ms()
         self._patience = Patience(clock.now_ms())
         self._ticked: dict[int, int] = {}
-        self._passed_ms = 0
-        self._states_seen = 0
+        self._passed_ms = self._states_seen = 0
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
         """What decides; it begins from the checkpoint of the disk that `execution.state-recovery.path` names."""
@@ -139,6 +139,7 @@ class SimulatedCluster(InProcessCluster):
         Raises:
             AssertionError: nothing moves any more, or the run does not end; says what each task waits for.
         """
+        forget_job(self.job.graph.id)
         self.start()
         draw, advance = self.draw, self.clock.advance
         while self.result is None or any(attempt not in self._frozen for attempt in self.tasks):

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from rayflink.common.batches import EndOfSuperstep, RowBatch
 from rayflink.operators.base import OperatorContext, OperatorSnapshot
-from rayflink.operators.feedback import FeedbackQueue, FeedbackSpillError, IterationHead, IterationTail, fed_back
+from rayflink.operators.feedback import (
+    FeedbackQueue,
+    FeedbackSpillError,
+    IterationHead,
+    IterationTail,
+    fed_back,
+    forget_job,
+)
 from rayflink.state.clock import ManualClock
 from rayflink.testing import OperatorHarness
 
@@ -287,3 +294,14 @@ def test_attempts_of_another_coordinator_have_queues_of_their_own_though_it_coun
     feed(new, "of the new one")
     assert taken(new._queue) == RowBatch(["of the new one"]) and not new._queue
     new.close()
+
+
+def test_what_killed_attempts_left_is_dropped_by_the_next_run_of_a_job() -> None:
+    head, tail = ends()
+    feed(tail, "left behind")
+    forget_job(head.ctx.job_id)
+    again = IterationHead(1)
+    again.setup(OperatorContext("o", "o", job_id=head.ctx.job_id, clock=ManualClock(0)))
+    again.open()
+    assert gives(again) == [(1, False)]
+    again.close()
