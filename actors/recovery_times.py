@@ -8,6 +8,9 @@ from typing import Any
 from .executions import Execution
 from .states import ExecutionState, JobStatus
 
+_BEGUN = (ExecutionState.INITIALIZING, ExecutionState.RUNNING)
+"""One of these a task says when it has a process and its program; of two reports the second may come first."""
+
 
 def last_recovery(
     timestamps: Mapping[str, int], executions: Iterable[Execution], restored_bytes: int
@@ -31,7 +34,7 @@ def last_recovery(
     if running is None or began is None or running < began:
         return None
     new = [e.timestamps for e in attempts if e.timestamps.get(ExecutionState.DEPLOYING.value, -1) >= running]
-    deployed, ran = (_last(new, state.value) for state in (ExecutionState.INITIALIZING, ExecutionState.RUNNING))
+    deployed, ran = _last(new, *_BEGUN), _last(new, ExecutionState.RUNNING)
     return {
         "began": began,
         "cancelled_ms": running - began,
@@ -58,9 +61,10 @@ def recovery_told(found: Mapping[str, Any]) -> str:
     return f"{found['tasks']} tasks: {', '.join(spoken)}"
 
 
-def _last(attempts: Sequence[Mapping[str, int]], state: str) -> int | None:
-    """When the last of them entered a state; None while one has not."""
-    entered = [timestamps.get(state) for timestamps in attempts]
+def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int | None:
+    """When the last of them entered one of these states; None while one has not."""
+    moments = ([timestamps[state.value] for state in states if state.value in timestamps] for timestamps in attempts)
+    entered = [min(known, default=None) for known in moments]
     known = [moment for moment in entered if moment is not None]
     return max(known) if known and len(known) == len(entered) else None
 

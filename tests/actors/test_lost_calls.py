@@ -183,6 +183,7 @@ class Idle:
     def __init__(self, steps: int = 1_000_000) -> None:
         self.deployment = DEPLOYMENT
         self.identity = DEPLOYMENT.identity
+        self.state = ExecutionState.RUNNING
         self.metrics = SimpleNamespace(spent=lambda kind, seconds: None)
         self.clock = SimpleNamespace(now_ms=lambda: 0)
         self.has_mail = True

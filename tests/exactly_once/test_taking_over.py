@@ -110,3 +110,32 @@ def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_pat
         finally:
             job.kill()
     assert job.verdict()[0], job.verdict()[1]
+
+
+@pytest.mark.spec("S08", "X45")
+def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
+    job = RunningJob(tmp_path, RECORDS)
+    with two_nodes() as nodes:
+        job.start()
+        try:
+            nodes.join_worker(WITHIN_S)
+            job.await_tasks(WITHIN_S)
+            job.await_checkpoint(2, WITHIN_S)
+            (name,) = (name for name, _ in processes("coordinator"))
+            handle = attach(name.partition("/")[0], watching.NAMESPACE)
+            (raylet,) = nodes.worker.all_processes["raylet"]
+            os.kill(raylet.process.pid, signal.SIGKILL)  # and nobody tells Ray, which takes 15 s to see it
+            assert watching.eventually(lambda: len(handle.status()["exceptions"]) > 0, 5), handle.status()
+            assert "is lost: nobody answered at port" in handle.status()["exceptions"][0]["exception"]
+            assert watching.eventually(lambda: handle.status()["slots"].startswith("waiting for"), 10)
+            nodes.cluster.remove_node(nodes.worker, allow_graceful=False)
+            nodes.join_worker(WITHIN_S)
+            assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)
+            job.await_checkpoint(job.newest_checkpoint() + 2, WITHIN_S)
+            told = handle.status()
+            assert told["metrics"]["numRestarts"] == 1
+            assert told["recovery"]["total_ms"] >= told["recovery"]["deployed_ms"] > 0
+            job.finish(WITHIN_S)
+        finally:
+            job.kill()
+    assert job.verdict()[0], job.verdict()[1]
