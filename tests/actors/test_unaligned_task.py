@@ -68,6 +68,28 @@ def state_alone(ack: CheckpointAcknowledged) -> dict[str, Any]:
     }
 
 
+@pytest.mark.spec("X20", "H05")
+def test_of_the_channels_of_chandy_and_lamport_only_that_from_c_to_d_has_a_record_in_it() -> None:
+    for _ in ("A to B", "A to C"):
+        bench = TaskBench([Gathers()], (0,)).start()
+        bench.feed(0, 1)
+        bench.work()
+        bench.feed(0, BARRIER)
+        bench.work()
+        (ack,) = acknowledged(bench)
+        assert records_in(ack) == {}, "the first marker found all worked"
+        assert bench.output == [1, BARRIER]
+    from_b, from_c = 0, 1
+    d = TaskBench([Gathers()], (0, 0)).start()
+    for channel, what in ((from_b, BARRIER), (from_c, 5), (from_c, BARRIER)):
+        d.feed(channel, what)
+        d.work()
+    (ack,) = acknowledged(d)
+    assert seen_in(replace(ack, snapshots=state_alone(ack))) == []
+    assert records_in(ack) == {received(from_c): [5]}
+    assert d.output == [BARRIER, 5], "no second marker"
+
+
 def test_a_task_without_credit_snapshots_too_and_what_waits_to_be_sent_is_in_it() -> None:
     bench = TaskBench([Gathers()], (0, 0), ONE_BUFFER).start(credit=0)
     bench.feed(0, 1)
