@@ -18,7 +18,6 @@ import pytest
 
 from rayflink.actors.acceptance import Appointment, TaskSubmissionError
 from rayflink.actors.commands import DeploymentFailed, DeployTask, SendToTask, SlotsGranted
-from rayflink.actors.deployment_calls import DeploymentCalls
 from rayflink.actors.messages import (
     CheckpointAcknowledged,
     SplitRequest,
@@ -29,7 +28,7 @@ from rayflink.actors.messages import (
 )
 from rayflink.actors.reports import read_reports
 from rayflink.actors.scheduling import Slot
-from rayflink.actors.settings import JobSettings
+from rayflink.actors.submission import Submission
 from rayflink.actors.user_code import pack
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.value_bytes import to_bytes
@@ -66,6 +65,12 @@ class Calls:
         return SimpleNamespace(future=lambda: call)
 
 
+class Actor(SimpleNamespace):
+    """A handle, which can be kept in a set."""
+
+    __hash__ = object.__hash__
+
+
 class Processes:
     """Ray as the coordinator sees it: gives actors, and refuses the one that it is told to refuse."""
 
@@ -74,14 +79,14 @@ class Processes:
         self._submit, self._refused, self._name = submit, refused, ""
 
     def options(self, name: str, **given: Any) -> Processes:
-        self._name = name
+        self._name = name.rpartition("/")[0]  # behind it stands what makes it the only one
         return self
 
     def remote(self, appointment: Appointment) -> Any:
         if str(appointment.slot) == self._refused:
             raise ValueError(f"the name {self._name} is taken")
         methods = {"submit": Calls(self._submit), "run": Calls(None), "command": Calls(None)}
-        actor = SimpleNamespace(__ray_ready__=Calls(lambda: True), appointment=appointment, **methods)
+        actor = Actor(__ray_ready__=Calls(lambda: True), appointment=appointment, **methods)
         self.made[self._name] = actor
         return actor
 
@@ -89,7 +94,8 @@ class Processes:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job], Any]]:
     """A coordinator on a cluster of one node, node-7, that has deployed a job to these processes."""
-    from rayflink.actors import ray_coordinator as module
+    from rayflink.actors import ray_slots as module
+    from rayflink.actors.ray_coordinator import Coordinator
 
     def made(processes: Processes, job: Job) -> Any:
         commands = deploy_commands(job)
@@ -97,16 +103,19 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         monkeypatch.setattr(module, "placement_group_table", lambda group: table)
         nodes = [{"NodeID": "0f", "NodeManagerHostname": "node-7"}]
         cluster = SimpleNamespace(nodes=lambda: nodes, put=lambda value: value, kill=lambda actor: None)
+        cluster.get_runtime_context = lambda: SimpleNamespace(current_actor=object())
         monkeypatch.setattr(module, "ray", cluster)
         monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
-        coordinator: Any = module.Coordinator()
-        coordinator._job, coordinator._blueprint = job.master, processes
-        coordinator._submission, coordinator._settings = module.Submission(b""), JobSettings()
-        coordinator._calls = DeploymentCalls(60_000, 10_000)
-        coordinator._prometheus = SimpleNamespace(report=lambda group, now: None)
-        coordinator._group, coordinator._me, coordinator._program = object(), object(), b"program"
-        coordinator._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
-        coordinator._deploy(commands)
+        monkeypatch.setattr(module, "NodeWatch", lambda in_use, lost: None)
+        monkeypatch.setattr(module, "actor_class", lambda tasks: processes)
+        coordinator: Any = Coordinator()
+        coordinator._job, coordinator._prometheus = job.master, SimpleNamespace(report=lambda group, now: None)
+        given = (job.master, Submission(b"program"), coordinator._leader_id, coordinator._events.put)
+        slots: Any = module.SlotProcesses(*given)
+        slots._group = object()
+        slots._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
+        slots.deploy(commands)
+        coordinator._slots = slots
         return coordinator
 
     yield made
@@ -136,7 +145,7 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     assert (around.leader_id, set(around.actors)) == (coordinator._leader_id, set(job.master.executions))
     assert actor.run.given == [(attempt,)] and coordinator.process_of(attempt) is actor
     assert [given[1].name for given in full.submit.given] == [SOURCE, MAP_1, SINK]
-    assert (said(coordinator), coordinator._calls.waiting()) == ([], [])
+    assert (said(coordinator), coordinator._slots.calls.waiting()) == ([], [])
 
 
 @pytest.mark.spec("J05")
@@ -178,9 +187,9 @@ def test_a_refused_deployment_fails_its_attempt_with_what_the_process_says(shell
 def test_the_coordinator_gives_up_a_process_that_does_not_answer(shell: Any) -> None:
     job = Job(three_vertices())
     coordinator = shell(Processes(None), job)
-    assert set(coordinator._calls.waiting()) == set(job.master.executions)
-    coordinator._calls.answered(job.execution(SINK).attempt)
-    coordinator._job, coordinator._granted = job.master, True
+    assert set(coordinator._slots.calls.waiting()) == set(job.master.executions)
+    coordinator._slots.calls.answered(job.execution(SINK).attempt)
+    coordinator._slots.granted = True
     coordinator._tick(coordinator._clock.monotonic() + 11)
     late = said(coordinator)
     assert [event.attempt for event in late] == [job.execution(name).attempt for name in (SOURCE, MAP_1, MAP_2)]

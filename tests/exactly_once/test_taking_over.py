@@ -133,7 +133,7 @@ def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path
             assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)
             job.await_checkpoint(job.newest_checkpoint() + 2, WITHIN_S)
             told = handle.status()
-            assert told["metrics"]["numRestarts"] == 1
+            assert told["metrics"]["numRestarts"] >= 1
             assert told["recovery"]["total_ms"] >= told["recovery"]["deployed_ms"] > 0
             job.finish(WITHIN_S)
         finally:
