@@ -26,7 +26,7 @@ from .messages import TaskDeployment, ToTask
 from .ray_deaths import cause_of_death, refusal
 from .ray_nodes import NodeWatch, elsewhere
 from .ray_resources import cluster_has
-from .ray_spills import leaves_copies, may_spill, remove_spills_of
+from .ray_spills import bare, leaves_copies, may_spill, remove_spills_of
 from .ray_task import Surroundings
 from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
@@ -175,7 +175,7 @@ class SlotProcesses:
                 continue
             self.actors[deployment.attempt], self.nodes[deployment.attempt] = self._slots[slot], node
             if may_spill(deployment):
-                self._spilling.setdefault(node, []).append(deployment)
+                self._spilling.setdefault(node, []).append(bare(deployment))
             made.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
         around = ray.put(Surroundings(self.actors, self.nodes, self._me, self._leader_id, report_ms))

@@ -36,7 +36,7 @@ def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[s
     """Remove the spill folders of attempts whose processes are dead or dying; what may be left.
 
     Args:
-        spilling: node id -> the attempts that ran there.
+        spilling: node id -> the attempts that ran there, bare.
     """
     here, deadline = ray.get_runtime_context().get_node_id(), time.monotonic() + REMOVAL_S
     remover = ray.remote(num_cpus=0, max_retries=0)(_remove_here)
@@ -44,7 +44,7 @@ def remove_spills_of(spilling: Mapping[str, Sequence[TaskDeployment]]) -> list[s
     for node, deployments in spilling.items():
         if node != here and deployments:
             affinity = NodeAffinitySchedulingStrategy(node, soft=False)
-            calls[node] = remover.options(scheduling_strategy=affinity).remote([_bare(one) for one in deployments])
+            calls[node] = remover.options(scheduling_strategy=affinity).remote(list(deployments))
     left = _remove_here(spilling.get(here, ()))
     for node, call in calls.items():
         try:
@@ -60,7 +60,7 @@ def _remove_here(deployments: Sequence[TaskDeployment]) -> list[str]:
     return [str(folder) for folder in folders if not remove_spills(folder, REMOVAL_S / 2)]
 
 
-def _bare(deployment: TaskDeployment) -> TaskDeployment:
+def bare(deployment: TaskDeployment) -> TaskDeployment:
     """What tells where it spills, without anything of the program."""
     outputs = tuple(replace(output, partitioner=Forward()) for output in deployment.outputs)
     return replace(deployment, operators=(), inputs=(), outputs=outputs, restore={})
