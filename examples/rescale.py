@@ -70,7 +70,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         client = started(target, 2, folder)
         until = time.monotonic() + 1
-        while time.monotonic() < until or client.get_job_status().result().value != "RUNNING":
+        while time.monotonic() < until or client.get_job_status().result().value in ("INITIALIZING", "CREATED"):
             time.sleep(0.01)
             client.get_job_status()
         savepoint = client.stop_with_savepoint(False, f"{folder}/savepoints").result()
