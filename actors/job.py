@@ -250,7 +250,6 @@ class JobMaster:
         self.attempts.adopt(graph)
         self.checkpoints.adopt(graph)
         self._restarts.adopt(graph)
-        self._accumulated = Accumulated(self._restarts.are_possible)
 
     def _ask_for_slots(self, now_ms: int) -> list[Command]:
         self._slots_asked_ms = now_ms
