@@ -368,7 +368,7 @@ class JobMaster:
             if self.status is JobStatus.FAILING:
                 return self.attempts.cancel(now_ms) + self._settle(now_ms)
             given_up = self._decided(self.checkpoints.coordinator.task_ended(execution.attempt, now_ms), now_ms)
-            return given_up + self._deploy_ready(now_ms) + self._settle(now_ms)
+            return given_up + self._rescaled_if_running(now_ms) + self._deploy_ready(now_ms) + self._settle(now_ms)
         return self._settle(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:

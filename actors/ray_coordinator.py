@@ -107,6 +107,7 @@ class Coordinator:
             keep(self._stored.open(), submission)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = begin(graph, lambda: self._leader_id, self._open_storage)
+        graph = beginning.laid_out(graph)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]

@@ -27,6 +27,7 @@ from .executions import ExceptionEntry
 from .job_checkpoints import JobStart, takes_checkpoints
 from .job_past import kept_past
 from .messages import TaskFailure
+from .rescaled_graph import as_it_ran
 
 log = get_logger(__name__)
 
@@ -59,6 +60,11 @@ class Beginning:
     files: CheckpointFiles
     recovered: bool = False
     damaged: tuple[str, ...] = ()
+
+    def laid_out(self, graph: JobGraph) -> JobGraph:
+        """The job with the parallelisms that it had last, when it is recovered: it may have been rescaled."""
+        newest = max(self.start.completed, key=lambda one: one.checkpoint_id, default=None)
+        return as_it_ran(graph, newest.manifest) if self.recovered and newest is not None else graph
 
 
 def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage) -> Beginning:

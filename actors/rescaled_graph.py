@@ -10,6 +10,7 @@ from rayflink.common.errors import PlanError
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph, JobVertex
 from rayflink.graph.partitioners import Forward
+from rayflink.state.manifest import CheckpointManifest
 
 
 def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
@@ -40,6 +41,16 @@ def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
         parallelism = chosen.get(vertex.id, vertex.parallelism)
         if parallelism != vertex.parallelism:
             _check(vertex, parallelism)
+        vertices.append(replace(vertex, parallelism=parallelism))
+    return replace(graph, vertices=tuple(vertices))
+
+
+def as_it_ran(graph: JobGraph, manifest: CheckpointManifest) -> JobGraph:
+    """The job with the parallelisms that it had when a checkpoint of it was taken: it may have been rescaled since."""
+    ran = {operator.operator_id: operator.parallelism for operator in manifest.operators}
+    vertices = []
+    for vertex in graph.vertices:
+        parallelism = ran.get(vertex.head.operator_id, vertex.parallelism)
         vertices.append(replace(vertex, parallelism=parallelism))
     return replace(graph, vertices=tuple(vertices))
 
@@ -94,4 +105,4 @@ def _check(vertex: JobVertex, parallelism: int) -> None:
         )
 
 
-__all__ = ["rescaled_graph"]
+__all__ = ["as_it_ran", "rescaled_graph"]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rayflink.actors.checkpoint_files import CheckpointFiles
+from rayflink.actors.completed_checkpoints import CompletedCheckpoint
+from rayflink.actors.job_checkpoints import JobStart
+from rayflink.actors.recovery_path import Beginning
 from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.common.errors import PlanError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.manifest import CheckpointManifest, OperatorManifest
+from rayflink.state.memory_storage import MemoryStorage
 
 
 @pytest.fixture
@@ -54,3 +62,18 @@ def test_what_is_joined_by_forward_edges_has_one_parallelism(graph):
 def test_what_cannot_be_says_why(graph, wanted, said):
     with pytest.raises(PlanError, match=said):
         rescaled_graph(graph, wanted)
+
+
+def test_a_coordinator_that_takes_over_begins_with_the_parallelisms_of_the_newest_checkpoint(graph):
+    ran = parallelism(rescaled_graph(graph, {"double": 5, "Keep": 3}))
+    operators = tuple(
+        OperatorManifest(node.operator_id, "", node.name, ran[vertex.name], 8, (None,) * ran[vertex.name])
+        for vertex in graph.vertices
+        for node in vertex.operators
+    )
+    newest = CheckpointManifest("checkpoint", 7, 1, graph.id, graph.name, 0, 1, False, operators)
+    older = replace(newest, checkpoint_id=6, operators=())
+    start = JobStart(2, tuple(CompletedCheckpoint("/c", manifest) for manifest in (older, newest)))
+    files = CheckpointFiles(lambda url: MemoryStorage(url), "/c")
+    assert parallelism(Beginning(start, files, recovered=True).laid_out(graph)) == ran
+    assert Beginning(start, files).laid_out(graph) is graph, "another job's savepoint does not say how wide this one is"
