@@ -11,8 +11,19 @@ import pytest
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import ValueStateDescriptor
-from rayflink.testing import ROUGH_NETWORK, FreezeTask, KillTask, SimulatedDisk, StopWithSavepoint, simulate
+from rayflink.testing import (
+    ROUGH_NETWORK,
+    CommittedSink,
+    FreezeTask,
+    KillCoordinator,
+    KillTask,
+    SimulatedDisk,
+    StopWithSavepoint,
+    simulate,
+)
 from rayflink.testing.faults import Fault
+from tests.simulation.exactly_once import expected as committed_once
+from tests.simulation.topologies import BY_NAME
 
 OPTIONS = {
     "restart-strategy.type": "fixed-delay",
@@ -104,6 +115,17 @@ def test_what_goes_round_counts_once_whatever_dies(seed: int, program: Any, faul
     assert len(story.acknowledged) > 1
     if not faults and program is one_loop:
         assert kept(story), "nothing was on its way round in any checkpoint"
+
+
+@pytest.mark.parametrize(("seed", "at", "zombie_ms"), [(0, 150, 50), (0, 250, 50), (2, 250, 50)])
+def test_a_new_coordinator_begins_with_an_empty_way_round(seed: int, at: int, zombie_ms: int) -> None:
+    topology = BY_NAME["feedback"]
+    wanted = committed_once(topology)
+    try:
+        simulate(topology.graph(2), seed, [KillTask("Map", at), KillCoordinator(at + 200, zombie_ms)])
+        assert Counter(CommittedSink.records(topology.name)) == wanted
+    finally:
+        CommittedSink.forget(topology.name)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
