@@ -217,7 +217,7 @@ class TaskCheckpoints:
             else:
                 for writer in self._writers:
                     writer.broadcast(CancelCheckpointMarker(action.checkpoint_id))
-                self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it")
+                self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it", is_failure=False)
 
     def _take(self, aligned: alignment.Aligned, worked: WorkedBuffer | None) -> None:
         """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""

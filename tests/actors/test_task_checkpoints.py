@@ -111,7 +111,7 @@ def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
     assert CancelCheckpointMarker(1) in bench.output
     assert bench.reported(CheckpointAcknowledged) == []
     (declined,) = bench.reported(CheckpointDeclined)
-    assert declined.checkpoint_id == 1
+    assert declined.checkpoint_id == 1 and not declined.is_failure
 
 
 @pytest.mark.spec("H35")
@@ -354,3 +354,13 @@ def test_splits_that_come_while_a_source_is_drained_are_left_to_the_enumerator_o
     bench.work()
     (ack,) = bench.reported(CheckpointAcknowledged)
     assert [snapshot.lists[SPLITS_STATE][1] for snapshot in ack.snapshots.values()] == [()]
+
+
+def test_a_checkpoint_that_a_newer_one_overtakes_is_no_failure_of_the_job():
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.feed(B, BARRIER)
+    bench.feed(C, CheckpointBarrier(2, 950))
+    bench.feed(B, CheckpointBarrier(2, 950))
+    bench.work()
+    assert [(d.checkpoint_id, d.is_failure) for d in bench.reported(CheckpointDeclined)] == [(1, False)]
+    assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [2]
