@@ -112,9 +112,9 @@ class JobMaster:
         self._killed: set[TaskAddress] = set()
         self._watermark_groups = WatermarkGroups()
         self.checkpoints = JobCheckpoints(graph, start, self._enumerators, self.attempts, new_id)
-        self._restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
-        self._restarts.count = start.past.restarts
-        self._accumulated = Accumulated(self._restarts.are_possible)
+        self.restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
+        self.restarts.count = start.past.restarts
+        self._accumulated = Accumulated(self.restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self.checkpoints.coordinator.history.measure(self.metrics.group)
@@ -198,7 +198,7 @@ class JobMaster:
         completed: int | None = None
         for decision in decisions:
             if isinstance(decision, FailJob):
-                self._restarts.are_over |= decision.is_final
+                self.restarts.are_over |= decision.is_final
                 commands += self._fail(None, TaskFailure(decision.kind, decision.reason, ""), now_ms)
                 continue
             if isinstance(decision, SendToTask) and isinstance(decision.message, CheckpointComplete):
@@ -207,7 +207,7 @@ class JobMaster:
             commands.append(decision)
         if completed is not None and self._rescale is not None and self._rescale.is_ready(completed):
             self._rescale.cancelled_ms = now_ms
-            self._restarts.restart_whole(now_ms)
+            self.restarts.restart_whole(now_ms)
             commands += self._prepare_restart(now_ms)
         return commands
 
@@ -249,7 +249,7 @@ class JobMaster:
         self.graph = graph
         self.attempts.adopt(graph)
         self.checkpoints.adopt(graph)
-        self._restarts.adopt(graph)
+        self.restarts.adopt(graph)
 
     def _ask_for_slots(self, now_ms: int) -> list[Command]:
         self._slots_asked_ms = now_ms
@@ -444,11 +444,11 @@ class JobMaster:
                 self._remember(task, failure, now_ms)
                 return self._settle(now_ms)
             whole = whole or self.checkpoints.coordinator.is_stopping  # others may have ended in mid-data
-            if self._restarts.failed(None if whole else failed, now_ms):
+            if self.restarts.failed(None if whole else failed, failure, now_ms):
                 self._remember(task, failure, now_ms)
                 return self._prepare_restart(now_ms)
-            if self._restarts.refusal:
-                failure = replace(failure, message=f"{failure.message} ({self._restarts.refusal})")
+            if self.restarts.refusal:
+                failure = replace(failure, message=f"{failure.message} ({self.restarts.refusal})")
         return self._end_as_failed(task, subtask, failure, now_ms)
 
     def _end_as_failed(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
@@ -462,12 +462,12 @@ class JobMaster:
         if self.status is JobStatus.RUNNING:
             self._become(JobStatus.RESTARTING, now_ms)
         commands = self._decided(self.checkpoints.coordinator.suspend(now_ms, "a task failed"), now_ms)
-        return commands + self.attempts.cancel(now_ms, set(self._restarts.places)) + self._settle(now_ms)
+        return commands + self.attempts.cancel(now_ms, set(self.restarts.places)) + self._settle(now_ms)
 
     def _restart(self, now_ms: int) -> list[Command]:
         """New attempts in the place of those that have ended."""
-        places, whole = self._restarts.places, self._restarts.is_whole
-        self._restarts.begun()
+        places, whole = self.restarts.places, self.restarts.is_whole
+        self.restarts.begun()
         if whole and self._rescale is not None and self._rescale.takes_over:
             return self._adopt(self._rescale, now_ms)
         fresh = self.attempts.renew(places)
@@ -504,7 +504,7 @@ class JobMaster:
         if self.status.is_terminal or self.checkpoints.coordinator.undecided:  # it decides what is restored and deleted
             return []
         if self.status is JobStatus.RESTARTING:
-            return self._restart(now_ms) if self._restarts.is_due(self.executions.values(), now_ms) else []
+            return self._restart(now_ms) if self.restarts.is_due(self.executions.values(), now_ms) else []
         if not self.attempts.have_ended:
             return []
         totals, failures = self._accumulated.values()
@@ -526,7 +526,7 @@ class JobMaster:
     def next_tick_ms(self) -> int | None:
         """When a `Tick` has something to do besides looking after silent tasks; None: not by the clock."""
         if self.status is JobStatus.RESTARTING:
-            return self._restarts.due_ms
+            return self.restarts.due_ms
         if self.status is not JobStatus.RUNNING:
             return None
         times = (self.checkpoints.announced_ms, self.checkpoints.coordinator.next_tick_ms)
@@ -583,13 +583,13 @@ class JobMaster:
 
     def job_metrics(self) -> dict[str, Any]:
         """The scope and the metrics of the job as of the last event."""
-        self.metrics.update(self.status, self.timestamps, self._restarts.count, self._now_ms)
+        self.metrics.update(self.status, self.timestamps, self.restarts.count, self._now_ms)
         return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
 
     @property
     def past(self) -> JobPast:
         """What a coordinator has to know that comes after this one."""
-        return JobPast(self._restarts.count, self.attempts.highest, tuple(self.exceptions))
+        return JobPast(self.restarts.count, self.attempts.highest, tuple(self.exceptions))
 
     def _become(self, status: JobStatus, now_ms: int) -> None:
         if not self.status.may_become(status):

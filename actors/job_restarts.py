@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
+from rayflink.common.logs import get_logger
 from rayflink.graph.job_graph import JobGraph
 
 from .executions import Execution
 from .failover import Failover, Place
+from .messages import TaskFailure
 from .restarts import NoRestart, RestartStrategy
+
+MOST_NOTICES = 16
+log = get_logger(__name__)
 
 
 class JobRestarts:
@@ -32,6 +38,8 @@ class JobRestarts:
         """When they may."""
         self.count = 0
         """Restarts so far."""
+        self.notices: deque[str] = deque(maxlen=MOST_NOTICES)
+        """What the user has to be told, and has not been."""
         self.are_over = False
         """Nothing restarts any more, whatever the strategy says: the job is another coordinator's."""
 
@@ -52,8 +60,8 @@ class JobRestarts:
         """Whether tasks that fail run again."""
         return not isinstance(self._strategy, NoRestart)
 
-    def failed(self, failed: Execution | None, now_ms: int) -> bool:
-        """Take note of a failure, of one attempt or of the whole job; whether there is a restart.
+    def failed(self, failed: Execution | None, failure: TaskFailure, now_ms: int) -> bool:
+        """Take note of a failure, of one attempt or of the whole job; whether there is a restart, which is told.
 
         Results of tasks that have finished count as lost: each can be read once.
         """
@@ -66,6 +74,10 @@ class JobRestarts:
         together = {*self.places, *involved}
         self.places = tuple(place for place in self._everything if place in together)
         self.due_ms = max(self.due_ms, now_ms + delay)
+        who = "the job" if failed is None else failed.name
+        notice = f"{who} failed, and restarts in {delay / 1000:g} s (restart {self.count + 1}): {failure.message}"
+        log.warning("%s", notice)
+        self.notices.append(notice)
         return True
 
     def restart_whole(self, now_ms: int) -> None:

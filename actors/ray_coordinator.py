@@ -307,6 +307,9 @@ class Coordinator:
         self._job.job_metrics()
         self._prometheus.report(self._job.metrics.group, now)
         self._tell_recovery()
+        while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
+            told = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
+            threading.Thread(target=self._terminal.put, args=([told],), daemon=True).start()
         for attempt in self._slots.tick(now):  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:

@@ -133,3 +133,10 @@ def test_only_the_region_that_failed_restarts():
     commands = job.on(Tick(), 200)
     assert [c.deployment.name for c in commands if isinstance(c, DeployTask)] == [first]
     assert job.states()[second] == "RUNNING"
+
+
+def test_a_restart_is_told_with_the_failure_and_the_delay(running, caplog):
+    fail(running, MAP_1, 0)
+    said = "Map (1/2) failed, and restarts in 0.1 s (restart 1): no"
+    assert list(running.master.restarts.notices) == [said]
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [said]
