@@ -21,7 +21,7 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 class RowChange(NamedTuple):
     """One row that differs.
 
-    Args:
+    Attributes:
         change: "added", "removed" or "changed".
         row: as it is in the later savepoint, or was where it is removed.
         before: the value it had; None where it is added.

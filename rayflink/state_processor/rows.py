@@ -16,7 +16,7 @@ TIMERS = "timers"
 class StateRow(NamedTuple):
     """One row of a state.
 
-    Args:
+    Attributes:
         key: that it belongs to; None in broadcast state; of a list of an operator the index of the subtask.
         value: the value, the element, the value of the map, or the timestamp of a timer in epoch milliseconds.
         namespace: most often its window; None where it belongs to the key alone.

@@ -23,6 +23,7 @@ def test_a_few_seeds_commit_each_record_once(name, seed):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.spec("X33")
 def test_thousands_of_seeds_commit_each_record_once():
     check([*BY_NAME])
