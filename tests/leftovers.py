@@ -101,8 +101,10 @@ class Watch:
 
 
 def shared_memory_files() -> frozenset[str]:
-    """Names in /dev/shm; empty where the system has none."""
-    return frozenset(path.name for path in SHARED_MEMORY.iterdir()) if SHARED_MEMORY.is_dir() else frozenset()
+    """Names in /dev/shm; empty where the system has none. Locks of multiprocessing are of other suites at work."""
+    if not SHARED_MEMORY.is_dir():
+        return frozenset()
+    return frozenset(path.name for path in SHARED_MEMORY.iterdir() if not path.name.startswith("sem.mp-"))
 
 
 def _command(process: psutil.Process) -> str:

@@ -58,7 +58,7 @@ FLUENT = (
     "rayflink.datastream.IntervalJoin",
     "rayflink.datastream.IntervalJoined",
     "rayflink.state_processor.Savepoint",
-    "rayflink.state_processor.State",
+    "rayflink.state_processor.SavedState",
     "rayflink.state_processor.StateChanges",
 )
 

@@ -20,7 +20,7 @@ from .script import OK, USAGE
 if TYPE_CHECKING:
     import pyarrow
 
-    from rayflink.state_processor import Savepoint, State, StateChanges
+    from rayflink.state_processor import SavedState, Savepoint, StateChanges
 
 FORMATS = ("parquet", "csv", "json")
 _WIDTH = 60
@@ -94,7 +94,7 @@ def export(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def write(state: State, target: Path, form: str) -> int:
+def write(state: SavedState, target: Path, form: str) -> int:
     """Write a state to a file, part by part; the number of rows.
 
     Args:
@@ -134,7 +134,7 @@ def _has(savepoint: Savepoint, operator: str) -> bool:
     return any(operator in (one.uid, one.id, one.name) for one in savepoint.operators)
 
 
-def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator[tuple[Any, State]]:
+def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator[tuple[Any, SavedState]]:
     operators = savepoint.operators if chosen.operator is None else (savepoint.operator(chosen.operator),)
     return ((operator, state) for operator in operators for state in operator.states)
 

@@ -19,7 +19,7 @@ from rayflink.state.evolution import Judgement, Verdict, judge_class, judge_type
 from rayflink.state.state_summary import StateSummary
 
 from .savepoint import OperatorState, Savepoint, near
-from .states import State
+from .states import SavedState
 
 LEAVE = "leave"
 """Verdict on state of an operator that the program does not have, where such state may stay behind."""
@@ -79,7 +79,7 @@ def check_savepoint(
 
 
 def _judged(
-    state: State,
+    state: SavedState,
     operator: OperatorState,
     place: tuple[JobVertex, ChainedOperator],
     declared: Mapping[tuple[bool, str], StateSummary],

@@ -10,7 +10,7 @@ from .columns import array
 from .contents import OperatorContents
 from .rows import TIMERS, StateRow, rows_in
 from .savepoint import OperatorState, Savepoint
-from .states import State
+from .states import SavedState
 
 if TYPE_CHECKING:
     import pyarrow
@@ -48,8 +48,8 @@ class StateChanges:
     def __init__(
         self,
         operator: str,
-        before: State | None,
-        after: State | None,
+        before: SavedState | None,
+        after: SavedState | None,
         contents: tuple[OperatorContents, OperatorContents] | None = None,
     ) -> None:
         self.operator, self.before, self.after, self._contents = operator, before, after, contents
@@ -87,7 +87,7 @@ class StateChanges:
         import pyarrow as pa
 
         changes = list(self.rows())
-        shown = State(self._state.summary, lambda: (change.row for change in changes)).to_arrow()
+        shown = SavedState(self._state.summary, lambda: (change.row for change in changes)).to_arrow()
         value = "time" if self.kind == TIMERS else "value"
         columns = {"change": pa.array([change.change for change in changes], pa.string())}
         columns |= {name: shown[name] for name in shown.column_names if name != value}
@@ -149,7 +149,7 @@ def _side_by_side(one: OperatorContents, other: OperatorContents) -> Iterator[tu
         yield left, right
 
 
-def _rows_of(state: State | None) -> Iterator[StateRow]:
+def _rows_of(state: SavedState | None) -> Iterator[StateRow]:
     return iter(()) if state is None else state.rows()
 
 

@@ -20,7 +20,7 @@ from .contents import OperatorContents
 from .edited import ChangedRows, GivenEntries, GivenRows, NoContents, RowChange, WithoutState
 from .rows import TIMERS, StateRow
 from .savepoint import NotInSavepointError, OperatorState, Savepoint
-from .states import KEYED_KINDS, State
+from .states import KEYED_KINDS, SavedState
 from .tables import Column, rows_of
 
 _LIST_KINDS = {"split list": "split", "union list": "union", "broadcast": "broadcast"}
@@ -72,7 +72,7 @@ def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
     return Savepoint(savepoint.manifest, [new if one is old else one for one in savepoint.operators])
 
 
-def _known(operator: OperatorState, state: str | StateDescriptor) -> State:
+def _known(operator: OperatorState, state: str | StateDescriptor) -> SavedState:
     """The state that is there; of a descriptor one that fits it, or a new one."""
     if not isinstance(state, StateDescriptor):
         return operator.state(state)
@@ -82,12 +82,12 @@ def _known(operator: OperatorState, state: str | StateDescriptor) -> State:
             if known.summary.kind != wanted.kind:
                 problem = f"state {state.name!r} of {operator.uid or operator.name!r} is {known.summary.kind} state"
                 raise StateError(f"{problem}, not {wanted.kind} state; describe it as it is, or remove it first")
-            return State(joined((wanted, known.summary))[0], known.rows)
-    return State(wanted, lambda: iter(()))
+            return SavedState(joined((wanted, known.summary))[0], known.rows)
+    return SavedState(wanted, lambda: iter(()))
 
 
 def _with_rows(
-    old: OperatorState, known: State, state: str | StateDescriptor, rows: Any, columns: tuple[Column, Column]
+    old: OperatorState, known: SavedState, state: str | StateDescriptor, rows: Any, columns: tuple[Column, Column]
 ) -> OperatorState:
     place = known.name, known.kind, known.expires
     if callable(rows) and not hasattr(rows, "to_batches"):
@@ -111,7 +111,7 @@ def _with_rows(
     return _edited(old, contents, sampled)
 
 
-def _with_entries(old: OperatorState, known: State, rows: Any, columns: tuple[Column, Column]) -> OperatorState:
+def _with_entries(old: OperatorState, known: SavedState, rows: Any, columns: tuple[Column, Column]) -> OperatorState:
     """Of a function all entries are read here."""
     if callable(rows) and not hasattr(rows, "to_batches"):
         changed = (rows(row) for row in known.rows())

@@ -35,7 +35,7 @@ def rows_in(content: Content, state: str, kind: str) -> Iterator[StateRow]:
     """The rows of a state in the content of a key group.
 
     Args:
-        kind: as `State.kind` has it.
+        kind: as `SavedState.kind` has it.
     """
     if kind == TIMERS:
         for _, namespace, key, timestamp in content["timers"].get(state, ()):

@@ -17,7 +17,7 @@ from rayflink.state.stored_checkpoints import read_manifest
 
 from .contents import OperatorContents, StoredContents, entry_value
 from .rows import TIMERS, StateRow
-from .states import ENUMERATOR, RAW_KEYED, USER, State, keyed_state, list_state, single_state
+from .states import ENUMERATOR, RAW_KEYED, USER, SavedState, keyed_state, list_state, single_state
 from .tables import Column
 
 DEFAULT_KEY_GROUPS = 128
@@ -78,7 +78,7 @@ class OperatorState:
         return self.manifest.max_parallelism
 
     @cached_property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[SavedState, ...]:
         """Its states by name. Where the savepoint does not name them, all its keyed state is read to find them."""
         keyed = [keyed_state(summary, self.contents) for summary in self._summaries()]
         said = {state.name: state for state in self.manifest.states if not state.is_keyed}
@@ -93,7 +93,7 @@ class OperatorState:
             others.append(single_state(ENUMERATOR, "enumerator", [StateRow(None, held)]))
         return (*keyed, *lists, *others)
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> SavedState:
         """One state.
 
         Raises:
@@ -180,7 +180,7 @@ class Savepoint:
         known = [operator.uid or operator.name for operator in self.operators]
         raise NotInSavepointError(f"operator {named!r}", self._described(), near(named, known))
 
-    def state(self, operator: str, state: str) -> State:
+    def state(self, operator: str, state: str) -> SavedState:
         """One state of the operator of that uid, id or name.
 
         Raises:

@@ -27,7 +27,7 @@ RAW_KEYED = "raw keyed state"
 KEYED_KINDS = frozenset({"value", "list", "map", "reducing", "aggregating", TIMERS})
 
 
-class State:
+class SavedState:
     """One state of an operator, read when it is asked for.
 
     Its rows are `StateRow`s. As a table it has the columns `key`, then `window_start` and `window_end` (epoch
@@ -169,7 +169,7 @@ def domain_of(queue: str) -> str:
     return "processing" if queue.endswith("/processing") else "event"
 
 
-def keyed_state(summary: StateSummary, contents: OperatorContents) -> State:
+def keyed_state(summary: StateSummary, contents: OperatorContents) -> SavedState:
     """A state by key, or a queue of timers."""
     kind = summary.kind.removeprefix(EXPIRING)
 
@@ -177,10 +177,10 @@ def keyed_state(summary: StateSummary, contents: OperatorContents) -> State:
         for _, content in contents.groups():
             yield from rows_in(content, summary.name, kind)
 
-    return State(summary, read)
+    return SavedState(summary, read)
 
 
-def list_state(name: str, contents: OperatorContents, said: StateSummary | None = None) -> State:
+def list_state(name: str, contents: OperatorContents, said: StateSummary | None = None) -> SavedState:
     """The state of an operator in one of its lists.
 
     Args:
@@ -200,14 +200,14 @@ def list_state(name: str, contents: OperatorContents, said: StateSummary | None 
             for position, entry in enumerate(entries):
                 yield StateRow(subtask, entry_value(name, entry), None, position)
 
-    return State(said or StateSummary(name.removeprefix(USER), kind, ""), read)
+    return SavedState(said or StateSummary(name.removeprefix(USER), kind, ""), read)
 
 
-def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> State:
+def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> SavedState:
     """A state that is in memory."""
     held = tuple(rows)
-    return State(StateSummary(name, kind, ""), lambda: iter(held))
+    return SavedState(StateSummary(name, kind, ""), lambda: iter(held))
 
 
-__all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "State", "USER", "domain_of", "keyed_state", "list_state",
+__all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "SavedState", "USER", "domain_of", "keyed_state", "list_state",
            "single_state"]  # fmt: skip
