@@ -120,7 +120,7 @@ class StreamTask:
         self._buffer = WorkedBuffer()
         self._ended_inputs: dict[int, set[int]] = {}
         self._quiesced = False
-        self._timers_turn = False
+        self._timers_turn = self._works_turn = False
         self._closed = False
         self._result_lost = False
         self._ending = False
@@ -178,7 +178,7 @@ class StreamTask:
                 writer.tick(now)
             self._checkpoints.look_on(now)
             self._peers.check(now)
-            return self._work(now)
+            return self._take_turn(now)
         except (Exception, SystemExit) as error:
             self._fail(error)
             return self._after_end()
@@ -229,8 +229,7 @@ class StreamTask:
         times.append(self._checkpoints.deadline_ms())
         if not self._outputs_full() and not self._checkpoints.last.stands_still:  # else nothing is served
             if not self._quiesced:
-                times += [link.operator.next_processing_time() for link in self._chain.links]
-                times += [link.operator.next_upkeep_ms() for link in self._chain.links]
+                times.append(self._chain.next_processing_ms())
                 if self._chain.idle and self._chain.takes_records():
                     times.append(self._idle_advance.next_ms)
             times.append(self._chain.next_completion_ms())
@@ -242,9 +241,7 @@ class StreamTask:
         """What keeps the task from going on, for people."""
         if self.state is not ExecutionState.RUNNING:
             return f"is {self.state.value}"
-        reasons = reasons_to_wait(self._chain, self._gate, self._checkpoints.last)
-        if self._outputs_full():
-            reasons.insert(0, "outputs are full, waits for credit")
+        reasons = reasons_to_wait(self._outputs_full(), self._chain, self._gate, self._checkpoints.last)
         if self._closed:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
             reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
@@ -272,13 +269,36 @@ class StreamTask:
 
     # one step
 
+    def _take_turn(self, now: int) -> Progress:
+        """Begin a checkpoint, or work: in turns, for others may have been triggered before the work's next step."""
+        if self._works_turn:
+            self._works_turn = False
+            self._work(now)
+            return Progress.BUSY
+        self._works_turn = self._begin_checkpoint(now)
+        return Progress.BUSY if self._works_turn else self._work(now)
+
+    def _begin_checkpoint(self, now: int) -> bool:
+        if self._is_done:
+            return False
+        if self._checkpoints.overtakes(now) and self._chain.overflow(self._outputs_flooded):
+            self._checkpoints.overtake(self._buffer, now)
+        elif not self._chain.idle or not self._buffer.empty or self._outputs_full():
+            return False
+        elif not self._checkpoints.begin_triggered(now):
+            return False
+        for splits in self._checkpoints.released():
+            self._own_source(splits).assign(splits)
+        return True
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether nothing is to be done but to finish."""
+        last = self._checkpoints.last
+        return self._ending and (last.is_done or not last.awaited and not self._checkpoints.has_triggered)
+
     def _work(self, now: int) -> Progress:
         last = self._checkpoints.last
-        is_done = self._ending and last.is_done
-        if not is_done and self._checkpoints.overtakes(now) and self._chain.overflow(self._outputs_flooded):
-            self._checkpoints.overtake(self._buffer, now)
-            self._assign_released()
-            return Progress.BUSY
         if self._chain.outside and not self._outputs_full() and not last.stands_still:
             self._chain.emit_completed()
         if not self._chain.idle:
@@ -286,16 +306,13 @@ class StreamTask:
         if self._outputs_full():
             return Progress.BACK_PRESSURED
         quiet = self._quiesced or last.stands_still
-        self._timers_turn = not (self._timers_turn or quiet) and self._fire_processing_time(now)
+        self._timers_turn = not (self._timers_turn or quiet) and self._chain.fire_processing_time(now)
         if self._timers_turn:  # the next turn is the input's, even when timers are due again
             self._slicer.expect(0)
             return self._run_chain()
         if not self._buffer.empty:
             return self._next_slice() if self._chain.takes_records() else Progress.IDLE
-        if not is_done and self._checkpoints.begin_triggered(now):
-            self._assign_released()
-            return Progress.BUSY
-        if self._ending and not last.awaited:
+        if self._is_done:
             self._finish()
             return Progress.BUSY
         if last.is_suspended or not self._chain.takes_records():
@@ -312,10 +329,6 @@ class StreamTask:
         self._slicer.expect(0)
         self._take_event(item.channel, item.input_index, item.event, now)
         return Progress.BUSY if self._chain.idle else self._run_chain()
-
-    def _assign_released(self) -> None:
-        for splits in self._checkpoints.released():
-            self._own_source(splits).assign(splits)
 
     def _advance_when_idle(self, now: int) -> Progress:
         """Nothing comes: where the sources are idle too, event time may go on by the clock."""
@@ -368,18 +381,6 @@ class StreamTask:
         idle = self._chain.run(self._slicer.may_continue)
         self._slicer.end()
         return Progress.BACK_PRESSURED if not idle and self._outputs_full() else Progress.BUSY
-
-    def _fire_processing_time(self, now: int) -> bool:
-        fired = False
-        for index, link in enumerate(self._chain.links):
-            due = link.operator.next_processing_time()
-            if due is not None and due <= now:
-                self._chain.emit(index, link.operator.on_processing_time(now))
-                fired = True
-            due = link.operator.next_upkeep_ms()
-            if due is not None and due <= now:
-                link.operator.upkeep(now)
-        return fired
 
     def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:
         if self._checkpoints.last.cut and not isinstance(event, CheckpointBarrier | EndOfPartition):

@@ -78,6 +78,11 @@ class TaskCheckpoints:
         else:
             self.decline(barrier.checkpoint_id, "it takes its barriers from its producers, and not all have finished")
 
+    @property
+    def has_triggered(self) -> bool:
+        """Whether a checkpoint that was triggered waits to begin."""
+        return bool(self._triggered)
+
     def begin_triggered(self, now_ms: int) -> bool:
         """Begin the oldest checkpoint that was triggered; False when there is none."""
         if not self._triggered:
@@ -236,7 +241,6 @@ class TaskCheckpoints:
         delay = max(0, self._clock.now_ms() - barrier.timestamp)
         self.last.taken(barrier)
         self._open.begin(barrier, captured, CheckpointMetrics(delay, aligned.alignment_ms, took), overtaken)
-
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
         """What all operators of the chain hold; where one fails, what the others gave is let go."""

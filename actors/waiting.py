@@ -8,9 +8,9 @@ from .exchange.gate import ChannelState, InputGate
 from .last_checkpoint import LastCheckpoint
 
 
-def reasons_to_wait(chain: OperatorChain, gate: InputGate, last: LastCheckpoint) -> list[str]:
-    """What the task waits for besides credit and time."""
-    reasons = []
+def reasons_to_wait(is_full: bool, chain: OperatorChain, gate: InputGate, last: LastCheckpoint) -> list[str]:
+    """What the task waits for besides time; `is_full` where its outputs are."""
+    reasons = ["outputs are full, waits for credit"] if is_full else []
     if not chain.takes_records():
         reasons.append("waits for work that it has given out")
     if last.is_suspended:

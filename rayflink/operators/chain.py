@@ -124,6 +124,25 @@ class OperatorChain:
         below = self._below[index]
         return not any(frame[0] in below or (frame[0] == index and len(frame) == 2) for frame in self._stack)
 
+    def fire_processing_time(self, now_ms: int) -> bool:
+        """Let operators emit what their timers that are due give, and do their upkeep; whether a timer was due."""
+        fired = False
+        for index, link in enumerate(self.links):
+            due = link.operator.next_processing_time()
+            if due is not None and due <= now_ms:
+                self.emit(index, link.operator.on_processing_time(now_ms))
+                fired = True
+            due = link.operator.next_upkeep_ms()
+            if due is not None and due <= now_ms:
+                link.operator.upkeep(now_ms)
+        return fired
+
+    def next_processing_ms(self) -> int | None:
+        """Epoch milliseconds at which `fire_processing_time` makes sense; None: there are no timers and no upkeep."""
+        times = [link.operator.next_processing_time() for link in self.links]
+        times += [link.operator.next_upkeep_ms() for link in self.links]
+        return min((time for time in times if time is not None), default=None)
+
     def takes_records(self) -> bool:
         """Whether no operator is busy outside with all it can have."""
         return all(self.links[index].operator.takes(_RECORDS) for index in self.outside)

@@ -551,10 +551,10 @@ class SimulatedCluster(InProcessCluster):
         times += [write[0] for write in self._writes]
         times += [work[0][0] for work in self._file_work.values() if work]
         times += [*self._frozen.values(), *self._dies_at.values(), *self._zombies.values()]
-        for attempt in self.tasks:
-            if attempt in self._frozen:
-                continue
-            due = max(self._due.get(attempt, 0), self._busy_until.get(attempt, 0))
+        for attempt in self.tasks.keys() - self._frozen.keys():
+            due = self._busy_until.get(attempt, 0)
+            if not self._awake.get(attempt, True) and not self.tasks[attempt].has_mail:
+                due = max(due, self._due[attempt])
             if now < due < _FOR_EVER:
                 times.append(due)
                 self._patience.has_said(now, due)

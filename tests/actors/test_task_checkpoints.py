@@ -364,3 +364,33 @@ def test_a_checkpoint_that_a_newer_one_overtakes_is_no_failure_of_the_job():
     bench.work()
     assert [(d.checkpoint_id, d.is_failure) for d in bench.reported(CheckpointDeclined)] == [(1, False)]
     assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [2]
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_a_source_that_finds_a_new_checkpoint_at_each_step_gives_its_records_all_the_same(aligned):
+    bench = TaskBench([ListSource([RowBatch([n]) for n in range(5)])], ()).start()
+    for number in range(1, 20):
+        bench.task.mail(TriggerCheckpoint(CheckpointBarrier(number, 900, aligned=aligned)))
+        bench.step()
+    assert [row for row in bench.output if isinstance(row, int)] == [0, 1, 2, 3, 4]
+
+
+def test_a_task_that_is_triggered_at_each_step_works_what_its_producers_sent_before_they_finished():
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.feed(B, 1, 2)
+    bench.feed(C, 3)
+    bench.end(B)
+    bench.end(C)
+    for number in range(1, 30):
+        bench.task.mail(TriggerCheckpoint(CheckpointBarrier(number, 900)))
+        bench.step()
+    assert sorted(seen_in(bench.reported(CheckpointAcknowledged)[-1])) == [1, 2, 3]
+
+
+def test_the_savepoint_that_drains_a_source_is_taken_though_another_was_triggered_before_it():
+    bench = TaskBench([ListSource([], ends=False)], ()).start()
+    for barrier in (CheckpointBarrier(1, 900), CheckpointBarrier(2, 900, stop=StopMode.DRAIN)):
+        bench.task.mail(TriggerCheckpoint(barrier))
+    bench.work()
+    assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1, 2]
+    assert "FINISHED" not in bench.states, "it waits until the savepoint is complete"

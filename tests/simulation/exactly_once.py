@@ -62,9 +62,7 @@ def expected(topology: Topology) -> Counter[object]:
     return found
 
 
-def run(
-    name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple[tuple[str, str], ...] = ()
-) -> Tally:
+def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple[tuple[str, str], ...] = ()) -> Tally:
     """Run a topology, perhaps with `more` options, from a seed to its end, perhaps over several parallelisms.
 
     Raises:

@@ -21,8 +21,10 @@ from rayflink.testing import (
     Pause,
     ScriptedSource,
     SlowSink,
+    SlowTask,
     StopJob,
     TriggerCheckpoint,
+    rec,
     simulate,
 )
 from rayflink.testing.faults import Victim
@@ -51,6 +53,20 @@ def test_one_seed_tells_one_story(name, faults):
 
 def test_an_environment_may_be_given_instead_of_a_graph():
     assert sorted(simulate(program([3, 1, 2])).collected("out")) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_task_goes_on_as_soon_as_its_step_is_over(seed):
+    program = StreamExecutionEnvironment.get_execution_environment({"rayflink.batch.max-rows": "1000"})
+    program.set_parallelism(1)
+    program.from_source(ScriptedSource([Pause(20), rec(range(50))])).rebalance().flat_map(iter).sink_to(
+        CollectSink("out")
+    )
+    story = simulate(program, seed, [SlowTask("Flat Map", ms=5)])
+    steps = [each for each in story.happenings if each.what == "step" and "Flat Map" in each.who]
+    pauses = [after.now_ms - one.now_ms for one, after in zip(steps, steps[1:], strict=False) if one.detail == "busy"]
+    assert len(pauses) > 3 and all(5 <= pause < 50 for pause in pauses)
+    assert story.collected("out") == [*range(50)]
 
 
 def test_waiting_takes_virtual_time_alone():
