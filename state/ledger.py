@@ -213,14 +213,15 @@ class Ledger:
         return number < self._entry.next_number + NUMBERS
 
     def record(self, checkpoint_id: int, path: str) -> None:
-        """A checkpoint counts from now on; it and all its files are written.
+        """A checkpoint counts from now on; it and all its files are written. The newest is that of the highest number.
 
         Raises:
             Fenced: somebody else leads: it does not count, and nobody may be told that it is complete.
             StorageError: nobody knows whether it counts: it may not be told of, and none of its files be deleted.
         """
-        counted = (*self._entry.checkpoints, Counted(checkpoint_id, path))[-self._retained - 1 :]
-        self._append("checkpoint", next_number=checkpoint_id + 1, checkpoints=counted)
+        counted = sorted((*self._entry.checkpoints, Counted(checkpoint_id, path)))[-self._retained - 1 :]
+        number = max(checkpoint_id + 1, self._entry.next_number)
+        self._append("checkpoint", next_number=number, checkpoints=tuple(counted))
 
     def reserve(self, number: int) -> None:
         """Before files of a checkpoint are written whose number this leader does not own yet.

@@ -95,20 +95,10 @@ class _Proof:
         return all(map(self.harmless, held)) and self._code(function.__code__, function)
 
     def _code(self, code: types.CodeType, function: types.FunctionType) -> bool:
-        names: set[str] = set()
-        stores_attribute = False
-        for step in dis.get_instructions(code):
-            name = str(step.argval)
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                names.add(name)
-            elif step.opname == "STORE_ATTR":
-                stores_attribute = True
-            elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME"):
-                return False
-            elif step.opname == "STORE_DEREF" and name in function.__code__.co_freevars:
-                return False
-            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name.startswith("__"):
-                return False
+        read = _read(code, function.__code__.co_freevars)
+        if read is None:
+            return False
+        names, stores_attribute = read
         for name in names:
             value = function.__globals__.get(name, getattr(builtins, name, _UNKNOWN))
             if stores_attribute and isinstance(value, (types.FunctionType, type, types.ModuleType)):
@@ -198,6 +188,26 @@ _CLASS_MACHINERY = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=4096)
+def _read(code: types.CodeType, closed_over: tuple[str, ...]) -> tuple[frozenset[str], bool] | None:
+    """The globals that code reads, and whether it sets attributes; None where it does what harmless code does not."""
+    names: set[str] = set()
+    stores_attribute = False
+    for step in dis.get_instructions(code):
+        name = str(step.argval)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names.add(name)
+        elif step.opname == "STORE_ATTR":
+            stores_attribute = True
+        elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME"):
+            return None
+        elif step.opname == "STORE_DEREF" and name in closed_over:
+            return None
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name.startswith("__"):
+            return None
+    return frozenset(names), stores_attribute
+
+
 def _nested(code: types.CodeType) -> list[types.CodeType]:
     return [part for part in code.co_consts if isinstance(part, types.CodeType)]
 
@@ -208,6 +218,7 @@ def _all_nested(code: types.CodeType) -> Iterator[types.CodeType]:
         yield from _all_nested(part)
 
 
+@functools.lru_cache(maxsize=4096)
 def _stores_attribute(code: types.CodeType) -> bool:
     return any(step.opname in ("STORE_ATTR", "DELETE_ATTR") for step in dis.get_instructions(code))
 

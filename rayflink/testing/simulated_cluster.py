@@ -37,7 +37,6 @@ from rayflink.actors.messages import (
     TriggerCheckpoint,
 )
 from rayflink.actors.recovery_path import begin
-from rayflink.actors.scheduling import Slot
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import StreamTask
 from rayflink.common import options
@@ -55,11 +54,11 @@ from .faults import Call, CommandFate, Fault, those_with
 from .patience import PATIENCE_MS, Patience
 from .random_slicer import RandomSlicer
 from .simulated_storage import Operation, Outcome, SimulatedDisk, is_state
+from .stepped_task import FOR_EVER, SteppedTask
 from .story import Happening, Story
 
 MOST_MOVES = 200_000
 """Moves after which a run counts as endless."""
-_FOR_EVER = 1 << 62
 
 Move = tuple[Callable[..., None], tuple[Any, ...]]
 
@@ -100,18 +99,12 @@ class SimulatedCluster(InProcessCluster):
         self._waiting_faults = list(faults)
         self._calls: list[Call] = []
         self._returns: list[tuple[TaskAddress, TaskAddress]] = []
-        self._unstarted: list[StreamTask] = []
         self._commands: dict[TaskAddress, deque[tuple[int, ToTask]]] = {}
         self._mailroom: dict[tuple[int, str], deque[ToCoordinator | Signal]] = {}
         self._names: dict[TaskAddress, str] = {}
-        self._slots: dict[TaskAddress, Slot] = {}
+        self._stepped: dict[TaskAddress, SteppedTask] = {}
         self._writes: list[tuple[int, TaskAddress, Callable[[], None]]] = []
         self._file_work: dict[int, deque[tuple[int, PublishCheckpoint | DiscardFiles]]] = {}
-        self._awake: dict[TaskAddress, bool] = {}
-        self._due: dict[TaskAddress, int] = {}
-        self._busy_until: dict[TaskAddress, int] = {}
-        self._frozen: dict[TaskAddress, int] = {}
-        self._dies_at: dict[TaskAddress, int] = {}
         self._epoch = self._acting = 0
         self._masters: dict[int, JobMaster] = {0: self.job}
         self._zombies: dict[int, int] = {}
@@ -142,7 +135,7 @@ class SimulatedCluster(InProcessCluster):
         forget_job(self.job.graph.id)
         self.start()
         draw, advance = self.draw, self.clock.advance
-        while self.result is None or any(attempt not in self._frozen for attempt in self.tasks):
+        while self.result is None or not all(stepped.frozen_until_ms for stepped in self._stepped.values()):
             if self._waiting_faults:
                 self._strike()
             if self._passed_ms != (now := self.clock.now_ms()):
@@ -169,18 +162,18 @@ class SimulatedCluster(InProcessCluster):
 
     def _moves(self) -> list[Move]:
         now = self.clock.now_ms()
-        moves: list[Move] = [(self._start, (task,)) for task in self._unstarted]
-        awake, due, frozen, busy = self._awake, self._due, self._frozen, self._busy_until
-        for attempt, task in self.tasks.items():
-            is_awake = awake.get(attempt)
-            if is_awake is None or attempt in frozen or busy.get(attempt, 0) > now:  # None: it has not started
+        moves: list[Move] = []
+        for attempt, stepped in self._stepped.items():
+            if not stepped.has_started:
+                moves.append((self._start, (attempt, stepped)))
+            elif stepped.frozen_until_ms or stepped.busy_until_ms > now:
                 continue
-            if is_awake or task.has_mail or due[attempt] <= now:
-                moves.append((self._step, (attempt, task)))
+            elif stepped.is_awake or stepped.mailbox or stepped.due_ms <= now:
+                moves.append((self._step, (attempt, stepped)))
         moves += [(self._arrive, (call,)) for call in self._deliverable(now)]
         moves += [(self._return, pair) for pair in self._returns]
-        moves += [(self._command, (to,)) for to, sent in self._commands.items() if sent and sent[0][0] <= now]
-        moves += [(self._event, (source,)) for source, events in self._mailroom.items() if events]
+        moves += [(self._command, (to,)) for to, sent in self._commands.items() if sent[0][0] <= now]
+        moves += [(self._event, (source,)) for source in self._mailroom]
         moves += [(self._write, (write,)) for write in self._writes if write[0] <= now]
         moves += [(self._work_on_files, (of,)) for of, work in self._file_work.items() if work and work[0][0] <= now]
         if self._epoch not in self._masters:
@@ -202,26 +195,27 @@ class SimulatedCluster(InProcessCluster):
 
     # what a move does
 
-    def _start(self, task: StreamTask) -> None:
-        self._unstarted.remove(task)
-        attempt = task.deployment.attempt
-        self._tell_story("start", task.deployment.name)
+    def _start(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
+        stepped.has_started = stepped.is_awake = True
+        self._tell_story("start", self._names[attempt])
+        task = self.tasks[attempt]
         super().start_task(task)
-        self._awake[attempt] = True
         for report in task.reports():
             self.post(report)
 
-    def _step(self, attempt: TaskAddress, task: StreamTask) -> None:
-        name = self._names[attempt]
-        is_awake = self._awake[attempt] = self.step(attempt, task)
-        if not is_awake:
-            due = task.deadline_ms()
-            self._due[attempt] = _FOR_EVER if due is None else due
-        self._tell_story("step", name, "busy" if is_awake else task.waits_for())
+    def _step(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
+        name, task = self._names[attempt], self.tasks[attempt]
+        if not self.step(attempt, task):
+            stepped.slept(task)
+        else:
+            stepped.is_awake = True
+        self._tell_story("step", name, "busy" if stepped.is_awake else task.waits_for())
         self.story.most_held[name] = max(self.story.most_held.get(name, 0), task.buffers_held)
-        extra = sum(fault.step_ms(name) for _, fault in self._slow_steps)
-        if extra:
-            self._busy_until[attempt] = self.clock.now_ms() + extra
+        if self._slow_steps:
+            extra = sum(fault.step_ms(name) for _, fault in self._slow_steps)
+            stepped.busy_until_ms = self.clock.now_ms() + extra
+        if attempt not in self.tasks:
+            del self._stepped[attempt]
 
     def _arrive(self, call: Call) -> None:
         self._calls.remove(call)
@@ -238,15 +232,19 @@ class SimulatedCluster(InProcessCluster):
         task = self.tasks.get(sender)
         if task is not None:
             task.returned(receiver)
-            self._wake_task(sender)
+            self._stepped[sender].is_awake = True
 
     def _command(self, attempt: TaskAddress) -> None:
         _, message = self._commands[attempt].popleft()
+        if not self._commands[attempt]:
+            del self._commands[attempt]
         self._tell_story("command", self._names[attempt], repr(message))
         super().tell(attempt, message)
 
     def _event(self, source: tuple[int, str]) -> None:
         event = self._mailroom[source].popleft()
+        if not self._mailroom[source]:
+            del self._mailroom[source]
         epoch, who = source
         if not isinstance(event, TaskReport | Tick):
             state = event.state.value if isinstance(event, TaskStateChanged) else ""
@@ -326,8 +324,7 @@ class SimulatedCluster(InProcessCluster):
         self._mailroom.setdefault(source, deque()).append(event)
 
     def start_task(self, task: StreamTask) -> None:
-        """Let the task start at some later move."""
-        self._unstarted.append(task)
+        """Nothing: a later move starts it."""
 
     def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """Queue the work; that of one coordinator keeps its order."""
@@ -343,8 +340,8 @@ class SimulatedCluster(InProcessCluster):
         """A task whose slices and batches are of random size."""
         deployment = command.deployment
         attempt = deployment.attempt
-        self._names[attempt], self._slots[attempt] = deployment.name, command.slot
-        self._epochs[attempt] = self._acting
+        self._names[attempt], self._epochs[attempt] = deployment.name, self._acting
+        self._stepped[attempt] = stepped = SteppedTask(command.slot)
         drawn = {
             options.BATCH_MAX_ROWS.key: self.draw.choice((1, 2, 5, 100, 16_384)),
             options.BATCH_MAX_BYTES.key: self.draw.choice(("100 bytes", "400 bytes", "10 kb", "1 mb")),
@@ -358,7 +355,7 @@ class SimulatedCluster(InProcessCluster):
             self._writes.append((self.clock.now_ms() + slow, attempt, write))
 
         lent = replace(self.facilities(), background=write_later, new_name=self._id)
-        return StreamTask(deployment, self.clock, slicer=slicer, facilities=lent)
+        return StreamTask(deployment, self.clock, stepped.mailbox, slicer, lent)
 
     # what faults do
 
@@ -368,15 +365,15 @@ class SimulatedCluster(InProcessCluster):
 
     def kill_slot(self, index: int) -> bool:
         """Kill all tasks of one slot, counted among those with tasks; False when there is none."""
-        slots = sorted({self._slots[attempt] for attempt in self.tasks})
+        slots = sorted({stepped.slot for stepped in self._stepped.values()})
         if not slots:
             return False
-        return self._kill_all([a for a in self.tasks if self._slots[a] == slots[index % len(slots)]])
+        return self._kill_all([a for a, each in self._stepped.items() if each.slot == slots[index % len(slots)]])
 
     def _kill_all(self, victims: list[TaskAddress]) -> bool:
         for attempt in victims:
             self._tell_story("kill", self._names[attempt])
-            self._dies_at.pop(attempt, None)
+            self._stepped[attempt].dies_at_ms = None
             self.kill(attempt, "the simulation killed it")
         return bool(victims)
 
@@ -399,9 +396,10 @@ class SimulatedCluster(InProcessCluster):
         now = self.clock.now_ms()
         for attempt in victims:
             self._tell_story("freeze", self._names[attempt])
-            self._frozen[attempt] = _FOR_EVER if for_ms is None else now + for_ms
+            stepped = self._stepped[attempt]
+            stepped.frozen_until_ms = FOR_EVER if for_ms is None else now + for_ms
             if for_ms is not None:
-                self._dies_at[attempt] = now + 2 * for_ms
+                stepped.dies_at_ms = now + 2 * for_ms
         return bool(victims)
 
     def lose_file(self, part: str) -> bool:
@@ -442,18 +440,15 @@ class SimulatedCluster(InProcessCluster):
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
         """A task dies without a word; what it said before still arrives. One that is cut off only counts as dead."""
-        if attempt in self._dies_at:
+        stepped = self._stepped.get(attempt)
+        if stepped is not None and stepped.dies_at_ms is not None:
             self.post(TaskGone(attempt, reason))
         else:
             super().kill(attempt, reason)
 
     def _drop(self, attempt: TaskAddress) -> None:
-        task = self.tasks[attempt]
-        if task in self._unstarted:
-            self._unstarted.remove(task)
+        del self._stepped[attempt]
         self._writes = [write for write in self._writes if write[1] != attempt]
-        self._frozen.pop(attempt, None)
-        self._dies_at.pop(attempt, None)
         super()._drop(attempt)
 
     # coordinators
@@ -501,15 +496,13 @@ class SimulatedCluster(InProcessCluster):
             if now >= until or self.result is not None:
                 self._tell_story("end", f"coordinator {epoch}")
                 self._bury(epoch)
-        for attempt, until in list(self._frozen.items()):
-            if now >= until:
+        for attempt, stepped in list(self._stepped.items()):
+            if stepped.frozen_until_ms and now >= stepped.frozen_until_ms:
                 self._tell_story("thaw", self._names[attempt])
-                del self._frozen[attempt]
-                self._wake_task(attempt)
-        for attempt, until in list(self._dies_at.items()):
-            if now >= until or self.result is not None:
-                del self._dies_at[attempt]
-                if attempt in self.tasks and self._is_given_up(attempt):
+                stepped.frozen_until_ms, stepped.is_awake = 0, True
+            if stepped.dies_at_ms is not None and (now >= stepped.dies_at_ms or self.result is not None):
+                stepped.dies_at_ms = None
+                if self._is_given_up(attempt):
                     self._tell_story("end", self._names[attempt])
                     self._drop(attempt)
         self._report_in_time(now)
@@ -528,35 +521,30 @@ class SimulatedCluster(InProcessCluster):
                     self._tick(epoch)
             return
         self._last_report_ms = now
-        for attempt, task in self.tasks.items():
-            if attempt not in self._frozen and task not in self._unstarted:
-                self.post(task.report())
-                self._wake_task(attempt)  # deadlines of what never came are looked at
+        for attempt, stepped in self._stepped.items():
+            if stepped.has_started and not stepped.frozen_until_ms:
+                self.post(self.tasks[attempt].report())
+                stepped.is_awake = True  # deadlines of what never came are looked at
         for epoch in self._masters:
             self._tick(epoch)
 
     def _tick(self, epoch: int) -> None:
         self._mailroom.setdefault((epoch, "cluster"), deque()).append(Tick())
 
-    def _wake_task(self, attempt: TaskAddress) -> None:
-        if attempt in self._awake:
-            self._awake[attempt] = True
-
     def _wait_for_something(self) -> None:
         """Nobody can move now: go to the next moment at which somebody can."""
         now = self.clock.now_ms()
         times = [call.due_ms for call in self._calls] + [self._last_report_ms + REPORT_INTERVAL_MS]
         times += [master.next_tick_ms or 0 for master in self._masters.values()]
-        times += [sent[0][0] for sent in self._commands.values() if sent]
+        times += [sent[0][0] for sent in self._commands.values()]
         times += [write[0] for write in self._writes]
         times += [work[0][0] for work in self._file_work.values() if work]
-        times += [*self._frozen.values(), *self._dies_at.values(), *self._zombies.values()]
-        for attempt in self.tasks.keys() - self._frozen.keys():
-            due = self._busy_until.get(attempt, 0)
-            if not self._awake.get(attempt, True) and not self.tasks[attempt].has_mail:
-                due = max(due, self._due[attempt])
-            if now < due < _FOR_EVER:
-                times.append(due)
+        times += self._zombies.values()
+        for stepped in self._stepped.values():
+            times += (stepped.frozen_until_ms, stepped.dies_at_ms or 0)
+            due = stepped.next_ms()
+            times.append(due)
+            if due < FOR_EVER:
                 self._patience.has_said(now, due)
         self.clock.advance(max(1, min(time for time in times if time > now) - now))
         if self._patience.is_over(self.clock.now_ms(), self._work_done):

@@ -39,6 +39,16 @@ def test_a_checkpoint_counts_once_it_is_recorded():
     assert second.next_number == 4 + NUMBERS
 
 
+def test_a_checkpoint_that_a_newer_one_was_faster_than_does_not_take_its_place():
+    storage = MemoryStorage()
+    first = Ledger.claim(storage, A, retained=1)
+    first.record(4, "chk-4")
+    first.record(3, "chk-3")
+    second = Ledger.claim(storage, B, retained=1)
+    assert second.checkpoints[-1] == Counted(4, "chk-4")
+    assert second.next_number == 5 + NUMBERS
+
+
 def test_only_the_newest_entry_is_left():
     storage = MemoryStorage()
     ledger = Ledger.claim(storage, A, retained=3)

@@ -1,0 +1,52 @@
+"""A task as the simulator sees it: whether it may step now, and if not, when."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from rayflink.actors.progress import Mail
+from rayflink.actors.scheduling import Slot
+from rayflink.actors.task import StreamTask
+
+FOR_EVER = 1 << 62
+"""A moment that never comes."""
+
+
+@dataclass(slots=True, eq=False)
+class SteppedTask:
+    """One attempt, and its moments in virtual milliseconds.
+
+    Args:
+        mailbox: the task's own; what is in it lets the task step.
+        has_started: before that it does not step.
+        is_awake: it has something to do at once, as far as is known.
+        due_ms: when it has something to do though nothing comes.
+        busy_until_ms: so long its last step takes.
+        frozen_until_ms: until then it does nothing; 0: it is not frozen.
+        dies_at_ms: then it ends, if it was given up by then; None: not by itself.
+    """
+
+    slot: Slot
+    mailbox: deque[Mail] = field(default_factory=deque)
+    has_started: bool = False
+    is_awake: bool = False
+    due_ms: int = FOR_EVER
+    busy_until_ms: int = 0
+    frozen_until_ms: int = 0
+    dies_at_ms: int | None = None
+
+    def slept(self, task: StreamTask) -> None:
+        """It has nothing to do now."""
+        due = task.deadline_ms()
+        self.is_awake, self.due_ms = False, FOR_EVER if due is None else due
+
+    def next_ms(self) -> int:
+        """When it may step: a moment that may be over, or `FOR_EVER`."""
+        if self.frozen_until_ms or not self.has_started:
+            return FOR_EVER
+        wakes_at = 0 if self.is_awake or self.mailbox else self.due_ms
+        return max(wakes_at, self.busy_until_ms)
+
+
+__all__ = ["FOR_EVER", "SteppedTask"]
