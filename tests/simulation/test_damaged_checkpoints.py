@@ -61,8 +61,9 @@ OPTIONS = {
 
 @pytest.mark.parametrize("damage", [flip, cut, lose])
 def test_an_older_checkpoint_is_used_where_there_is_one(damage: Damage) -> None:
-    graph = counting(**OPTIONS, execution__checkpointing__num_retained="3")
-    cluster = SimulatedCluster(graph, 9, [DamageNewest(damage, 2), KillTask("Map", at=900)])
+    often = {"execution__checkpointing__num_retained": "3", "execution__checkpointing__interval": "2 ms"}
+    graph = counting(**OPTIONS, **often)
+    cluster = SimulatedCluster(graph, 1, [DamageNewest(damage, 2), KillTask("Map", at=900)])
     cluster.run()
     assert sorted(cluster.story.collected()) == EXPECTED
     told = [entry.failure.kind for entry in cluster.job.exceptions]
