@@ -81,4 +81,5 @@ def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...]):
         campaign.wait()
         raise
     assert campaign.returncode == 0, said
-    assert said.splitlines()[-1].startswith("ALL-RECORDS-DELIVERED-ONCE "), said
+    verdicts = [line for line in said.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
+    assert len(verdicts) == 1, said  # not always the last line: Ray's own word of a killed raylet may come after it
