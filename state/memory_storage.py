@@ -13,6 +13,8 @@ class MemoryStorage:
 
     Args:
         url: what errors call it.
+        files: where they are, by `above` and their path; None: in a dict of its own. Several storages may share one.
+        above: what stands before each path in it.
 
     >>> storage = MemoryStorage()
     >>> storage.put_if_absent("chk-1/_metadata", b"1"), storage.put_if_absent("chk-1/_metadata", b"2")
@@ -21,20 +23,21 @@ class MemoryStorage:
     (b'1', ['chk-1/_metadata'])
     """
 
-    def __init__(self, url: str = "memory:") -> None:
+    def __init__(self, url: str = "memory:", files: dict[str, bytes] | None = None, above: str = "") -> None:
         self.url = url
-        self._files: dict[str, bytes] = {}
+        self._files: dict[str, bytes] = {} if files is None else files
+        self._above = above
         self._lock = threading.Lock()
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
-        checked_path(path, self.url, "write")
+        whole = self._whole(path, "write")
         with self._lock:
-            if path in self._files:
+            if whole in self._files:
                 return False
-            if self._blocked(path):
+            if self._blocked(whole):
                 raise StorageError(f"write {path}", self.url, "a folder of that name, or a file above it, is there")
-            self._files[path] = bytes(data)
+            self._files[whole] = bytes(data)
             return True
 
     def upload(self, path: str, local: Path) -> None:
@@ -48,9 +51,9 @@ class MemoryStorage:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a file, from `offset` on, `length` at most."""
-        checked_path(path, self.url, "read")
+        whole = self._whole(path, "read")
         with self._lock:
-            data = self._files.get(path)
+            data = self._files.get(whole)
         if data is None:
             raise MissingFileError(f"read {path}", self.url, path)
         return data[offset:] if length is None else data[offset : offset + length]
@@ -65,22 +68,27 @@ class MemoryStorage:
 
     def list(self, folder: str = "") -> list[str]:
         """The files in a folder and below it, sorted; [] when there is no such folder."""
-        if folder:
-            checked_path(folder, self.url, "list")
+        start, cut = f"{self._whole(folder, 'list')}/" if folder else self._above, len(self._above)
         with self._lock:
-            return sorted(path for path in self._files if not folder or path.startswith(f"{folder}/"))
+            return sorted(path[cut:] for path in self._files if path.startswith(start))
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is not there is no error."""
-        checked_path(path, self.url, "delete")
+        whole = self._whole(path, "delete")
         with self._lock:
-            self._files.pop(path, None)
+            self._files.pop(whole, None)
 
-    def _blocked(self, path: str) -> bool:
+    def _whole(self, path: str, action: str) -> str:
+        return self._above + checked_path(path, self.url, action)
+
+    def _blocked(self, whole: str) -> bool:
         """Whether a file system could not have this file beside the others."""
-        steps = path.split("/")
-        above = {"/".join(steps[:size]) for size in range(1, len(steps))}
-        return bool(above & self._files.keys()) or any(other.startswith(f"{path}/") for other in self._files)
+        place = whole.find("/", len(self._above))
+        while place >= 0:
+            if whole[:place] in self._files:
+                return True
+            place = whole.find("/", place + 1)
+        return any(other.startswith(f"{whole}/") for other in self._files)
 
 
 __all__ = ["MemoryStorage"]

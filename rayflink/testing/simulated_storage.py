@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 from rayflink.state.ledger import FOLDER as LEDGER
 from rayflink.state.manifest import METADATA
-from rayflink.state.storage import MissingFileError, StorageError, checked_path
+from rayflink.state.memory_storage import MemoryStorage
+from rayflink.state.storage import StorageError
 
 
 class Outcome(Enum):
@@ -51,7 +51,7 @@ class SimulatedDisk:
         return SimulatedStorage(self, url)
 
 
-class SimulatedStorage:
+class SimulatedStorage(MemoryStorage):
     """The files of a simulated disk below one address.
 
     Args:
@@ -60,67 +60,33 @@ class SimulatedStorage:
     """
 
     def __init__(self, disk: SimulatedDisk, url: str) -> None:
-        self._disk, self.url = disk, url
-        self._above = f"{url.rstrip('/')}/"
+        super().__init__(url, disk.files, f"{url.rstrip('/')}/")
+        self._disk = disk
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a file that does not exist; False, with nothing changed, when it does."""
-        whole = self._whole(path, "write")
-        outcome = self._outcome("write", whole)
-        if outcome is Outcome.PRETENDED:
-            return True
-        files = self._disk.files
-        is_new = whole not in files
-        if is_new:
-            if self._blocked(whole):
-                raise StorageError(f"write {path}", self.url, "a folder of that name, or a file above it, is there")
-            files[whole] = bytes(data)
+        outcome = self._outcome("write", self._whole(path, "write"))
+        is_new = outcome is Outcome.PRETENDED or super().put_if_absent(path, data)
         self._answer("write", path, outcome)
         return is_new
 
-    def upload(self, path: str, local: Path) -> None:
-        """Write a file with the bytes of a local one."""
-        try:
-            data = local.read_bytes()
-        except OSError as error:
-            raise StorageError(f"write {path}", self.url, str(error)) from error
-        if not self.put_if_absent(path, data):
-            raise StorageError(f"write {path}", self.url, "there is a file of that name already")
-
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a file, from `offset` on, `length` at most."""
-        whole = self._whole(path, "read")
-        self._answer("read", path, self._outcome("read", whole))
-        data = self._disk.files.get(whole)
-        if data is None:
-            raise MissingFileError(f"read {path}", self.url, path)
-        return data[offset:] if length is None else data[offset : offset + length]
-
-    def download(self, path: str, local: Path) -> None:
-        """Write the bytes of a file to a local one."""
-        data = self.read(path)
-        try:
-            local.write_bytes(data)
-        except OSError as error:
-            raise StorageError(f"read {path}", self.url, str(error)) from error
+        self._answer("read", path, self._outcome("read", self._whole(path, "read")))
+        return super().read(path, offset, length)
 
     def list(self, folder: str = "") -> list[str]:
         """The files in a folder and below it, sorted; [] when there is no such folder."""
         above = f"{self._whole(folder, 'list')}/" if folder else self._above
         self._answer("list", folder, self._outcome("list", above))
-        cut = len(self._above)
-        return sorted(path[cut:] for path in self._disk.files if path.startswith(above))
+        return super().list(folder)
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is not there is no error."""
-        whole = self._whole(path, "delete")
-        outcome = self._outcome("delete", whole)
+        outcome = self._outcome("delete", self._whole(path, "delete"))
         if outcome is not Outcome.PRETENDED:
-            self._disk.files.pop(whole, None)
+            super().delete(path)
         self._answer("delete", path, outcome)
-
-    def _whole(self, path: str, action: str) -> str:
-        return self._above + checked_path(path, self.url, action)
 
     def _outcome(self, action: str, whole: str) -> Outcome:
         outcome = self._disk.outcome(Operation(action, whole))
@@ -131,16 +97,6 @@ class SimulatedStorage:
     def _answer(self, action: str, path: str, outcome: Outcome) -> None:
         if outcome is Outcome.UNHEARD:
             raise StorageError(f"{action} {path}", self.url, "the simulation lost the answer")
-
-    def _blocked(self, whole: str) -> bool:
-        """Whether a file system could not have this file beside the others."""
-        files = self._disk.files
-        place = whole.find("/", len(self._above))
-        while place >= 0:
-            if whole[:place] in files:
-                return True
-            place = whole.find("/", place + 1)
-        return any(other.startswith(f"{whole}/") for other in files)
 
 
 def is_state(path: str) -> bool:
