@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from .completable_future import CompletableFuture
 from .errors import JobExecutionError
@@ -14,6 +15,8 @@ from .job_id import JobID
 from .job_report import html_table
 from .job_status import JobStatus
 from .stop_mode import StopMode
+
+T = TypeVar("T")
 
 
 class JobClient(ABC):
@@ -86,20 +89,7 @@ class JobClient(ABC):
         The future's `result()` raises `JobExecutionError` where the job goes on as it was.
         """
         request_id, wanted = uuid.uuid4().hex, dict(parallelism)
-
-        def ask(timeout_s: float | None) -> int:
-            answer = self._ask_rescale(request_id, wanted, timeout_s)
-            if answer is None:
-                pending: int = CompletableFuture.PENDING
-                return pending
-            pause_ms, failure = answer
-            if failure:
-                raise JobExecutionError(self._job_id, f"cannot be rescaled: {failure}", "ask again when that is mended")
-            return pause_ms
-
-        future = CompletableFuture(ask)
-        future.done()  # so that it begins now
-        return future
+        return self._future(partial(self._ask_rescale, request_id, wanted), "cannot be rescaled")
 
     @abstractmethod
     def checkpoints(self) -> dict[str, Any]:
@@ -159,18 +149,22 @@ class JobClient(ABC):
 
     def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
         request_id = uuid.uuid4().hex
+        return self._future(partial(self._ask_savepoint, request_id, directory or "", stop), "has no savepoint")
 
-        def ask(timeout_s: float | None) -> str:
-            answer = self._ask_savepoint(request_id, directory or "", stop, timeout_s)
-            if answer is None:
-                pending: str = CompletableFuture.PENDING
+    def _future(self, ask: Callable[[float | None], tuple[T, str] | None], failed: str) -> CompletableFuture[T]:
+        """What a request will give, made now; its number makes sure that it is made once."""
+
+        def answer(timeout_s: float | None) -> T:
+            given = ask(timeout_s)
+            if given is None:
+                pending: T = CompletableFuture.PENDING
                 return pending
-            location, failure = answer
+            value, failure = given
             if failure:
-                raise JobExecutionError(self._job_id, f"has no savepoint: {failure}", "ask again when that is mended")
-            return location
+                raise JobExecutionError(self._job_id, f"{failed}: {failure}", "ask again when that is mended")
+            return value
 
-        future = CompletableFuture(ask)
+        future = CompletableFuture(answer)
         future.done()  # so that it begins now
         return future
 
