@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from rayflink.common import JobExecutionError, JobFailed
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch import list_jobs
 from tests.cluster import watching
@@ -65,14 +65,10 @@ def test_rows_come_once_over_the_death_of_their_process_or_the_program_is_told(c
 
 
 def test_rows_come_once_over_the_death_of_the_coordinator(tmp_path):
-    def paced(number: int) -> int:
-        if number % 100 == 0:
-            time.sleep(0.01)
-        return number
-
     checkpoints = {"execution.checkpointing.interval": "200 ms", "execution.checkpointing.dir": str(tmp_path)}
     env = StreamExecutionEnvironment({"execution.target": "ray", **checkpoints})
-    drawn, rows = env.from_sequence(1, 30_000).map(paced).execute_and_collect("headless"), []
+    numbers = env.from_source(DataGeneratorSource(lambda n: n + 1, 30_000, 6_000), None, "numbers")
+    drawn, rows = numbers.map(lambda number: number).execute_and_collect("headless"), []
     for number in drawn:
         rows.append(number)
         if len(rows) == 5_000:
