@@ -393,7 +393,7 @@ class JobMaster:
     def _kill(self, execution: Execution) -> list[Command]:
         if execution.attempt in self._killed:
             return []
-        self._killed.add(execution.attempt)
+        self._killed = {*self._killed & self.executions.keys(), execution.attempt}
         return [KillTask(execution.attempt)]
 
     def _after_its_end(self, execution: Execution, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:

@@ -82,7 +82,6 @@ class JobCheckpoints:
         self._graph, self._attempts, self._enumerators = graph, attempts, enumerators
         config = Configuration.from_dict(graph.configuration)
         settings = CheckpointSettings.of(graph.configuration)
-        self._in_batches = config.get(options.RUNTIME_MODE).name == "BATCH"
         self._refused = _refused(graph)
         loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)
         if loops and not config.get(options.CHECKPOINT_FORCE_UNALIGNED):
