@@ -7,11 +7,9 @@ overrides the choices: which task steps next, when a message arrives, and what g
 from __future__ import annotations
 
 import os
-import shutil
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 from rayflink.common.logs import spoken_by
@@ -49,9 +47,8 @@ from .messages import ToCoordinator, ToTask
 from .progress import Progress
 from .recovery_path import begin, storage_options
 from .slot_memory import SlotMemory
-from .snapshot_storage import copies_folder
 from .task import StreamTask
-from .wiring import spill_folder
+from .task_folders import remove_folders, remove_spills
 
 REPORT_INTERVAL_MS = 500
 """How often tasks report their counters."""
@@ -85,7 +82,6 @@ class InProcessCluster:
         self.job = self.make_job(graph, new_id, cached_files or {})
         self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
         self._requests: set[str] = set()
-        self._copies: set[Path] = set()
         self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
@@ -232,9 +228,8 @@ class InProcessCluster:
             self.post(TaskGone(attempt, reason))
 
     def _drop(self, attempt: TaskAddress) -> None:
-        folder = spill_folder(self.tasks.pop(attempt).deployment)
+        remove_spills(self.tasks.pop(attempt).deployment)
         self.memory.free(attempt)
-        shutil.rmtree(folder, ignore_errors=True)
 
     def _handle_events(self) -> bool:
         active = bool(self._events)
@@ -253,7 +248,6 @@ class InProcessCluster:
                     task = self.make_task(command)
                 self.memory.report_in(task.metrics.group.group)
                 self.tasks[command.deployment.attempt] = task
-                self._copies.add(copies_folder(command.deployment))
                 deployed.append(task)
             elif isinstance(command, SendToTask):
                 self.tell(command.attempt, command.message)
@@ -280,8 +274,7 @@ class InProcessCluster:
         """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""
         for attempt in list(self.tasks):
             self._drop(attempt)
-        for folder in self._copies:
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_folders(self.job.graph.id, self.job.graph.configuration, copies=True)
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""

@@ -78,6 +78,7 @@ class Coordinator:
 
     def __init__(self, stored: Stored | None = None) -> None:
         self._stored = stored
+        self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
         self._answers: dict[str, Answer] = {}
@@ -112,7 +113,7 @@ class Coordinator:
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
-        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put)
+        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
         self._folder = job_folder(submission.namespace, graph.id)
         log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
@@ -125,7 +126,7 @@ class Coordinator:
         Raises: what keeps it from going on.
         """
         assert self._stored is not None, "Ray restarts no other coordinators"
-        stored = self._stored
+        stored, self._came_back = self._stored, True
         try:
             submission = patiently(lambda: kept(stored.open(), job_id))
         except JobExecutionError as error:

@@ -22,11 +22,11 @@ from .deployment import announce
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .exchange.frames import TaskAddress
 from .job import JobMaster
-from .messages import TaskDeployment, ToTask
+from .messages import ToTask
 from .ray_deaths import cause_of_death, refusal
 from .ray_nodes import NodeWatch, elsewhere
 from .ray_resources import cluster_has
-from .ray_spills import bare, leaves_copies, may_spill, remove_spills_of
+from .ray_spills import alive_nodes, remove_folders_on
 from .ray_task import Surroundings
 from .scheduling import Slot, bundle_of, slots_asked, tenants
 from .settings import JobSettings
@@ -47,9 +47,17 @@ class SlotProcesses:
         submission: how the driver wants it to run.
         leader_id: of this life of the coordinator.
         post: takes what happens to slots and processes, from any thread.
+        everywhere: tasks may have run on any node, in an earlier life of the coordinator.
     """
 
-    def __init__(self, job: JobMaster, submission: Submission, leader_id: str, post: Callable[[Signal], None]) -> None:
+    def __init__(
+        self,
+        job: JobMaster,
+        submission: Submission,
+        leader_id: str,
+        post: Callable[[Signal], None],
+        everywhere: bool = False,
+    ) -> None:
         self._job, self._submission, self._leader_id, self._post = job, submission, leader_id, post
         self._settings = JobSettings.of(job.graph.configuration)
         self._program = ray.put(submission.program)
@@ -64,8 +72,7 @@ class SlotProcesses:
         self._slots: dict[Slot, Any] = {}
         self._dead: set[Any] = set()
         self._made = self._groups_asked = 0
-        self._spilling: dict[str, list[TaskDeployment]] = {}
-        self._ended_well: set[TaskAddress] = set()
+        self._used_nodes = alive_nodes() if everywhere else set()
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._lost_nodes: set[str] = set()
@@ -123,7 +130,7 @@ class SlotProcesses:
     def request(self, slots: tuple[Slot, ...]) -> None:
         """Ask Ray for these slots, and let go of those there were."""
         if self._group is not None:  # the job needs others than those it has
-            self.release()
+            self._release(copies=False)
             self.granted = False
         self._bundles = {slot: index for index, slot in enumerate(slots)}
         self._group = group = self._new_group()
@@ -174,8 +181,7 @@ class SlotProcesses:
                 self._post(could_not_deploy(deployment, error))
                 continue
             self.actors[deployment.attempt], self.nodes[deployment.attempt] = self._slots[slot], node
-            if may_spill(deployment):
-                self._spilling.setdefault(node, []).append(bare(deployment))
+            self._used_nodes.add(node)
             made.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
         around = ray.put(Surroundings(self.actors, self.nodes, self._me, self._leader_id, report_ms))
@@ -225,8 +231,6 @@ class SlotProcesses:
                 self._dead.add(actor)
             if error is not None:
                 self._post(TaskGone(attempt, cause_of_death(error)))
-            else:
-                self._ended_well.add(attempt)
 
         running.future().add_done_callback(ended)
 
@@ -282,17 +286,15 @@ class SlotProcesses:
             remove_placement_group(group)
 
     def release(self) -> None:
-        """End all processes, give back the slots, and delete what was spilled on their nodes."""
+        """End all processes, give back the slots, and delete what the tasks left on their nodes."""
+        self._release(copies=True)
+
+    def _release(self, copies: bool) -> None:
         self._give_up_slots()
-        left = remove_spills_of(
-            {
-                node: [one for one in deployments if one.attempt not in self._ended_well or leaves_copies(one)]
-                for node, deployments in self._spilling.items()
-            }
-        )
-        self._spilling.clear()
+        graph = self._job.graph
+        left = remove_folders_on(self._used_nodes - {""}, graph.id, dict(graph.configuration), copies)
         if left:
-            log.warning("spill folders may be left behind: %s", ", ".join(left))
+            log.warning("folders of tasks may be left behind: %s", ", ".join(left))
 
 
 __all__ = ["SlotProcesses"]

@@ -19,7 +19,7 @@ from rayflink.state.storages import open_storage
 from .facilities import Facilities
 from .messages import TaskDeployment
 from .snapshot_writing import FinishedWriter, SnapshotWriting, SnapshotWritten
-from .wiring import spill_folder
+from .task_folders import copies_folder
 
 
 class InMessages(InlineSnapshots):
@@ -80,11 +80,6 @@ def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
     return LocalCopies(copies_folder(deployment) / f"{deployment.vertex_id}-{deployment.subtask}")
 
 
-def copies_folder(deployment: TaskDeployment) -> Path:
-    """Where a node has the copies of all tasks of the job that have their state on one disk; goes with the job."""
-    return spill_folder(deployment).parent / f"rayflink-copies-{deployment.job_id}"
-
-
 def snapshot_writer(
     deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None, barrier: CheckpointBarrier
 ) -> FinishedWriter:
@@ -124,6 +119,6 @@ def _is_ours(deployment: TaskDeployment) -> bool:
 
 
 __all__ = [
-    "InMessages", "copies_folder", "local_copies", "restored_snapshots", "snapshot_reader", "snapshot_writer",
+    "InMessages", "local_copies", "restored_snapshots", "snapshot_reader", "snapshot_writer",
     "snapshot_writing",
 ]  # fmt: skip

@@ -8,7 +8,6 @@ that returns blocks them for long.
 
 from __future__ import annotations
 
-import shutil
 from collections import deque
 from typing import Any
 
@@ -62,9 +61,10 @@ from .snapshot_writing import SnapshotWritten
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
 from .task_checkpoints import TaskCheckpoints
+from .task_folders import remove_older_spills, remove_spills
 from .task_metrics import TaskMetrics
 from .waiting import reasons_to_wait
-from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context, spill_folder
+from .wiring import assign_buffers, make_chain, make_gate, make_writers, operator_context
 from .worked_buffer import WorkedBuffer
 
 log = get_logger(__name__)
@@ -152,6 +152,7 @@ class StreamTask:
             raise InvalidStart(self.deployment.title, self.state.value)
         self._become(ExecutionState.DEPLOYING)
         try:
+            remove_older_spills(self.deployment)
             assign_buffers(self.deployment, self._writers, self._gate)
             reader = snapshot_reader(self.deployment, self._lent, self._writing.copies)
             self._life.open(self._context_of, restored_snapshots(self.deployment, reader))
@@ -531,7 +532,8 @@ class StreamTask:
         if self.state is ExecutionState.FINISHED and not self._all_fetched():
             return Progress.IDLE
         self._mailbox.clear()
-        self._remove_spill_folder()
+        if not remove_spills(self.deployment):
+            self.metrics.closing_failed()
         if not self._peers.silent:
             return Progress.IDLE
         log.info("Freeing task resources for %s.", self.deployment.title)
@@ -556,11 +558,6 @@ class StreamTask:
 
     def _all_fetched(self) -> bool:
         return all(writer.partition.fully_consumed for writer in self._writers)
-
-    def _remove_spill_folder(self) -> None:
-        folder = spill_folder(self.deployment)
-        if folder.exists():
-            shutil.rmtree(folder, onerror=lambda *_: self.metrics.closing_failed())
 
     def _cancel_waits(self) -> bool:
         return any(isinstance(mail, CancelTask) for mail in tuple(self._mailbox))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rayflink.common import options
-from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.logs import get_logger
 from rayflink.common.managed_memory import Allowance, MemoryManager
@@ -40,6 +38,7 @@ from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, SplitRequest, TaskDeployment, ToCoordinator, WatermarkReported
 from .network_buffers import demands
 from .settings import TaskSettings
+from .task_folders import spill_folder
 
 log = get_logger(__name__)
 
@@ -100,15 +99,6 @@ def _make(folder: Path) -> None:
         found = f"{str(folder.parent)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
         raise ConfigError(options.TMP_DIRS.key, found, "a folder in which a folder can be made", remedy) from error
-
-
-def spill_folder(deployment: TaskDeployment) -> Path:
-    """Where the attempt spills what it sorts, what it gives to blocking partitions, and keyed state of a stream."""
-    config = Configuration.from_dict(deployment.config)
-    in_batches = config.get(options.RUNTIME_MODE).name == "BATCH" or any(spec.blocking for spec in deployment.outputs)
-    of_state = None if in_batches else config.get(options.ROCKSDB_DIRS)
-    parent = of_state or config.get(options.TMP_DIRS) or [tempfile.gettempdir()]
-    return Path(parent[deployment.subtask % len(parent)]) / f"rayflink-{deployment.attempt}"
 
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:

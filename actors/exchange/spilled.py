@@ -12,9 +12,7 @@ Source: apache/flink SpillableSubpartition, IOManager.
 from __future__ import annotations
 
 import pickle
-import shutil
 import struct
-import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
@@ -207,22 +205,6 @@ class SpilledSubpartition(Subpartition):
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
         """Never: there are no checkpoints in batch mode."""
         raise ExchangeError(f"{barrier} cannot overtake what is in a blocking subpartition")
-
-
-def remove_spills(folder: Path, within_s: float) -> bool:
-    """Remove the folder of an attempt that can no longer do so itself; False when something is left of it.
-
-    Args:
-        within_s: seconds to try; a process that is about to die may still write.
-    """
-    deadline = time.monotonic() + within_s
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.05)
-    return True
 
 
 def _size(entry: Buffer | Event) -> int:

@@ -23,6 +23,7 @@ from rayflink.actors.progress import Progress
 from rayflink.actors.settings import MemorySplit
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import StreamTask
+from rayflink.actors.task_folders import spill_folder
 from rayflink.common.errors import ConfigError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
@@ -200,7 +201,8 @@ def test_spill_files_are_spread_over_the_folders_and_gone_afterwards(tmp_path: P
     """Flink's IOManager: subtask i writes into folder i modulo their number, synchronously, a block at a time."""
     cluster = Watched(program(tmp_path, "3 kb"))
     sources = cluster.run_until_sources_finished()
-    folders = {e.subtask: tmp_path / ("one", "two")[e.subtask] / f"rayflink-{e.attempt}" for e in sources}
+    folders = {e.subtask: spill_folder(cluster.tasks[e.attempt].deployment) for e in sources}
+    assert {folder.parent for folder in folders.values()} == {tmp_path / "one", tmp_path / "two"}
     assert all(folder.is_dir() for folder in folders.values())
     assert files_in(tmp_path) == {"one": 2, "two": 2}
     checked(cluster.run_to_the_end())

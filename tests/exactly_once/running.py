@@ -119,12 +119,13 @@ class RunningJob:
 
     def start(self, parallelism: int = 2, savepoint: str = "") -> None:
         """Submit it, from the beginning or from a savepoint."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._spills.mkdir(parents=True, exist_ok=True)
         self.parallelism, self.newest, self._starts = parallelism, 0, self._starts + 1
         options = {
             "parallelism.default": parallelism,
             "execution.checkpointing.interval": f"{CHECKPOINT_MS} ms",
             "execution.checkpointing.dir": str(self._checkpoints),
+            "io.tmp.dirs": self._spills,
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": 1_000_000,
             "restart-strategy.fixed-delay.delay": "200 ms",
@@ -143,6 +144,10 @@ class RunningJob:
     @property
     def _sink(self) -> list[str]:
         return ["--postgres", self.postgres] if self.postgres else []
+
+    @property
+    def _spills(self) -> Path:
+        return self.folder / "spills"
 
     @property
     def _checkpoints(self) -> Path:
@@ -211,7 +216,7 @@ class RunningJob:
         """Release the source and wait for the end.
 
         Raises:
-            RoundFailed: it took too long, or the job failed.
+            RoundFailed: it took too long, or the job failed, or left something on its disk.
         """
         self._must_run()
         (self.folder / "release").touch()
@@ -224,6 +229,9 @@ class RunningJob:
             raise RoundFailed(f"the job was {why} and did not end within {within_s:.0f} s\n{self._log()}") from None
         if code != 0:
             raise RoundFailed(f"the job was {why} and failed\n{self._log()}")
+        left = sorted(path.name for path in self._spills.iterdir())
+        if left:
+            raise RoundFailed(f"the job was {why} and left behind on its disk: {left}")
 
     def verdict(self) -> tuple[bool, str]:
         """Whether the output is exact, and what the verifier says."""

@@ -16,7 +16,7 @@ import pytest
 
 from rayflink.actors.ray_cluster import attach
 from tests.cluster import watching
-from tests.exactly_once.running import RunningJob, processes, two_nodes
+from tests.exactly_once.running import RunningJob, TwoNodes, processes, two_nodes
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 WITHIN_S = 60
@@ -36,6 +36,20 @@ def restored(job: RunningJob, *given: str) -> Iterator[subprocess.Popen[str]]:
         driver.wait()
 
 
+@contextmanager
+def under_way(job: RunningJob) -> Iterator[TwoNodes]:
+    """The job on a Ray of two nodes, its coordinator on the first; two checkpoints are complete."""
+    with two_nodes() as nodes:
+        job.start()
+        try:
+            nodes.join_worker(WITHIN_S)
+            job.await_tasks(WITHIN_S)
+            job.await_checkpoint(2, WITHIN_S)
+            yield nodes
+        finally:
+            job.kill()
+
+
 def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
     """The code it ended with, and what it printed."""
     said, _ = driver.communicate(timeout=WITHIN_S)
@@ -45,24 +59,17 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
 @pytest.mark.spec("S11", "S12", "S13")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
-    with two_nodes() as nodes:
-        job.start()
-        try:
-            nodes.join_worker(WITHIN_S)
-            job.await_tasks(WITHIN_S)
-            job.await_checkpoint(2, WITHIN_S)
-            ((name, pid),) = processes("coordinator")
-            os.kill(pid, signal.SIGKILL)
-            assert watching.eventually(lambda: not psutil.pid_exists(pid), 10)
-            handle = attach(name.partition("/")[0], watching.NAMESPACE)
-            told = handle.status()  # waits until it is back
-            assert told["metrics"]["numRestarts"] == 1
-            assert told["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
-            assert attempts(told) == {1}
-            job.await_checkpoint(102, WITHIN_S)
-            job.finish(WITHIN_S)
-        finally:
-            job.kill()
+    with under_way(job):
+        ((name, pid),) = processes("coordinator")
+        os.kill(pid, signal.SIGKILL)
+        assert watching.eventually(lambda: not psutil.pid_exists(pid), 10)
+        handle = attach(name.partition("/")[0], watching.NAMESPACE)
+        told = handle.status()  # waits until it is back
+        assert told["metrics"]["numRestarts"] == 1
+        assert told["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
+        assert attempts(told) == {1}
+        job.await_checkpoint(102, WITHIN_S)
+        job.finish(WITHIN_S)
     assert job.verdict()[0], job.verdict()[1]
     assert list((tmp_path / "checkpoints-1").rglob("*")) == [], "a job that has finished leaves nothing"
 
@@ -75,13 +82,8 @@ def attempts(status: dict[str, Any]) -> set[int]:
 @pytest.mark.spec("H63", "S10")
 def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
-    with two_nodes() as nodes:
-        job.start()
-        try:
-            nodes.join_worker(WITHIN_S)
-            job.await_checkpoint(2, WITHIN_S)
-        finally:
-            job.kill()
+    with under_way(job):
+        pass
     with two_nodes() as nodes, restored(job) as driver:
         nodes.join_worker(WITHIN_S)
         assert watching.eventually(lambda: job.newest_checkpoint() > 100, WITHIN_S)
@@ -95,47 +97,33 @@ def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
 @pytest.mark.spec("S13")
 def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
-    with two_nodes() as nodes:
-        job.start()
-        try:
-            nodes.join_worker(WITHIN_S)
-            job.await_checkpoint(2, WITHIN_S)
-            with restored(job, "--local") as second:
-                assert job._driver.wait(WITHIN_S) == 1
-                assert "leads the job with the checkpoints in" in job._log()
-                assert "epoch 2 has begun" in job._log()
-                (job.folder / "release").touch()
-                code, said = ended(second)
-                assert code == 0, said
-        finally:
-            job.kill()
+    with under_way(job), restored(job, "--local") as second:
+        assert job._driver.wait(WITHIN_S) == 1
+        assert "leads the job with the checkpoints in" in job._log()
+        assert "epoch 2 has begun" in job._log()
+        (job.folder / "release").touch()
+        code, said = ended(second)
+        assert code == 0, said
     assert job.verdict()[0], job.verdict()[1]
 
 
 @pytest.mark.spec("S08", "X45")
 def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
-    with two_nodes() as nodes:
-        job.start()
-        try:
-            nodes.join_worker(WITHIN_S)
-            job.await_tasks(WITHIN_S)
-            job.await_checkpoint(2, WITHIN_S)
-            (name,) = (name for name, _ in processes("coordinator"))
-            handle = attach(name.partition("/")[0], watching.NAMESPACE)
-            (raylet,) = nodes.worker.all_processes["raylet"]
-            os.kill(raylet.process.pid, signal.SIGKILL)  # and nobody tells Ray, which takes 15 s to see it
-            assert watching.eventually(lambda: len(handle.status()["exceptions"]) > 0, 5), handle.status()
-            assert "is lost: nobody answered at port" in handle.status()["exceptions"][0]["exception"]
-            assert watching.eventually(lambda: handle.status()["slots"].startswith("waiting for"), 10)
-            nodes.cluster.remove_node(nodes.worker, allow_graceful=False)
-            nodes.join_worker(WITHIN_S)
-            assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)
-            job.await_checkpoint(job.newest_checkpoint() + 2, WITHIN_S)
-            told = handle.status()
-            assert told["metrics"]["numRestarts"] >= 1
-            assert told["recovery"]["total_ms"] >= told["recovery"]["deployed_ms"] > 0
-            job.finish(WITHIN_S)
-        finally:
-            job.kill()
+    with under_way(job) as nodes:
+        (name,) = (name for name, _ in processes("coordinator"))
+        handle = attach(name.partition("/")[0], watching.NAMESPACE)
+        (raylet,) = nodes.worker.all_processes["raylet"]
+        os.kill(raylet.process.pid, signal.SIGKILL)  # and nobody tells Ray, which takes 15 s to see it
+        assert watching.eventually(lambda: len(handle.status()["exceptions"]) > 0, 5), handle.status()
+        assert "is lost: nobody answered at port" in handle.status()["exceptions"][0]["exception"]
+        assert watching.eventually(lambda: handle.status()["slots"].startswith("waiting for"), 10)
+        nodes.cluster.remove_node(nodes.worker, allow_graceful=False)
+        nodes.join_worker(WITHIN_S)
+        assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)
+        job.await_checkpoint(job.newest_checkpoint() + 2, WITHIN_S)
+        told = handle.status()
+        assert told["metrics"]["numRestarts"] >= 1
+        assert told["recovery"]["total_ms"] >= told["recovery"]["deployed_ms"] > 0
+        job.finish(WITHIN_S)
     assert job.verdict()[0], job.verdict()[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange.frames import BufferResponse, ErrorResponse, TaskAddress
-from rayflink.actors.exchange.spilled import SpilledSubpartition, SpillError, remove_spills
+from rayflink.actors.exchange.spilled import SpilledSubpartition, SpillError
 from rayflink.actors.exchange.subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
 from rayflink.common.batches import CheckpointBarrier, EndOfData, EndOfPartition, Watermark
 from rayflink.common.managed_memory import Allowance, MemoryManager
@@ -187,33 +186,6 @@ def test_a_truncated_file_is_noticed(tmp_path: Path) -> None:
 def test_nothing_overtakes_in_it(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="cannot overtake"):
         spilled(tmp_path).overtake(CheckpointBarrier(1, 0))
-
-
-def test_the_folder_of_a_dead_attempt_is_removed_with_what_is_in_it(tmp_path: Path) -> None:
-    folder = tmp_path / "rayflink-1"
-    folder.mkdir()
-    (folder / "part.spill").write_bytes(b"spilled")
-    assert remove_spills(folder, within_s=0) and not folder.exists()
-    assert remove_spills(folder, within_s=0)
-
-
-def test_a_folder_that_cannot_be_removed_is_said_to_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
-    assert not remove_spills(tmp_path, within_s=0)
-
-
-def test_what_a_dying_process_still_writes_is_removed_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = []
-
-    def removed_at_the_second_try(path: Path, ignore_errors: bool) -> None:
-        rounds.append(path)
-        if len(rounds) == 2:
-            path.rmdir()
-
-    monkeypatch.setattr(shutil, "rmtree", removed_at_the_second_try)
-    folder = tmp_path / "rayflink-1"
-    folder.mkdir()
-    assert remove_spills(folder, within_s=5) and len(rounds) == 2
 
 
 def test_a_file_that_a_full_disk_did_not_take_goes_all_the_same(tmp_path: Path) -> None:
