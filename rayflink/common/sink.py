@@ -30,6 +30,8 @@ class WriterContext:
         operator_id: 32 hex digits, the same in every attempt and for every subtask.
         checkpointing: whether checkpoints are taken, the last of them after the end of input; what is prepared is then
             committed with them alone.
+        epoch: of the coordinator that counts these attempts; one more with each that takes over. Of one that was
+            believed to be dead attempts may still run, with the same numbers.
     """
 
     subtask: int = 0
@@ -44,6 +46,7 @@ class WriterContext:
     clock: Any = None
     operator_id: str = "0" * 32
     checkpointing: bool = False
+    epoch: int = 0
 
     def now_ms(self) -> int:
         """Processing time in epoch milliseconds."""

@@ -57,6 +57,7 @@ class FileWriter(SinkWriter):
         beginning: str,
     ) -> None:
         self._ctx, self._folder, self._form = ctx, folder, form
+        self._attempt = ctx.epoch, ctx.attempt
         self._buckets, self._rolling, self._check_ms = settings.buckets, settings.rolling, settings.check_ms
         self._beginning, self._suffix = beginning, settings.names.get_part_suffix()
         self._ends_at_checkpoints = self._rolling.ends_at_checkpoints or isinstance(form, BulkWriterFactory)
@@ -77,9 +78,11 @@ class FileWriter(SinkWriter):
         if ctx.restored:
             for subtask, number in ctx.restored:
                 if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
-                    remove_leftovers(self._folder, f"{self._beginning}{subtask}-", number)
-        elif ctx.attempt > 0 or is_alone:
-            remove_leftovers(self._folder, f"{self._beginning}{ctx.subtask}-", 0)
+                    remove_leftovers(self._folder, f"{self._beginning}{subtask}-", number, self._attempt)
+        elif is_alone or self._attempt > (1, 0) or ctx.attempt > 0:
+            whosever = is_alone and ctx.attempt == 0 and ctx.epoch <= 1
+            before = None if whosever else self._attempt
+            remove_leftovers(self._folder, f"{self._beginning}{ctx.subtask}-", 0, before)
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -154,7 +157,7 @@ class FileWriter(SinkWriter):
                 continue  # of a later checkpoint than the one that was restored
             with suppress(FileExistsError):  # of an attempt that nobody could tell to stop
                 self._unsynced.add(folder)
-                return PartFile(folder, name, self._ctx.attempt, now_ms)
+                return PartFile(folder, name, self._attempt, now_ms)
 
     def _path_of(self, bucket: str) -> str:
         parts = bucket.split("/")

@@ -96,22 +96,22 @@ class LostFile(OSError):
 
 
 class PartFile:
-    """A file being written: `.<name>.inprogress.<attempt>`, committed `<name>`.
+    """A file being written: `.<name>.inprogress.<epoch>.<attempt>`, committed `<name>`.
 
     Args:
         folder: made if it is not there.
         name: the visible one.
-        attempt: of the subtask.
+        attempt: of the subtask: its epoch and number.
         now_ms: processing time.
 
     Raises:
         FileExistsError: another attempt of that number has this file.
     """
 
-    def __init__(self, folder: str, name: str, attempt: int, now_ms: int) -> None:
+    def __init__(self, folder: str, name: str, attempt: tuple[int, int], now_ms: int) -> None:
         make_folder(folder)
         self.folder, self.visible = folder, os.path.join(folder, name)
-        self.hidden = os.path.join(folder, f".{name}.inprogress.{attempt}")
+        self.hidden = os.path.join(folder, f".{name}.inprogress.{attempt[0]}.{attempt[1]}")
         self.file: IO[bytes] = open(self.hidden, "xb")
         self.begun_ms = self.touched_ms = now_ms
 
@@ -210,16 +210,20 @@ def ensure_writable(folder: str) -> None:
         raise PermissionError(f"{there!r} must not be written to; choose another folder, or permit it on every node")
 
 
-def remove_leftovers(folder: str, beginning: str, first: int) -> None:
+def remove_leftovers(folder: str, beginning: str, first: int, before: tuple[int, int] | None) -> None:
     """Delete files that earlier attempts of a subtask were writing and no checkpoint knows, in all buckets.
 
     Args:
         beginning: of the visible names of that subtask, up to the number.
         first: the number of its first file after the checkpoint.
+        before: epoch and number of the attempt that looks: it leaves later ones alone, which run in its place where it
+            is believed to be dead. None: whosever they are.
     """
-    ours = re.compile(re.escape(f".{beginning}") + r"(\d+).*\.inprogress\.\d+(\.cut)?")
+    ours = re.compile(re.escape(f".{beginning}") + r"(\d+).*\.inprogress\.(\d+)\.(\d+)(\.cut)?")
     for where, _, names in os.walk(folder):
         for name in names:
             found = ours.fullmatch(name)
-            if found and int(found[1]) >= first:
+            if not found or int(found[1]) < first:
+                continue
+            if before is None or (int(found[2]), int(found[3])) < before:
                 discard(os.path.join(where, name))

@@ -92,6 +92,7 @@ class SinkOperator(Operator):
         context = WriterContext(
             ctx.subtask, ctx.parallelism, ctx.attempt, ctx.job_id, ctx.operator_name, ctx.metrics, ctx.config,
             ctx.accumulators, tuple(self._restored_states), ctx.clock, ctx.operator_id, ctx.checkpointing,
+            ctx.epoch,
         )  # fmt: skip
         with UserCode(ctx, "open"):
             self._committer = self._sink.create_committer()

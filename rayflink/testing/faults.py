@@ -79,7 +79,7 @@ class Victim(Protocol):
         ...
 
     def rescale(self, parallelism: Mapping[str, int]) -> bool:
-        """Ask for other parallelisms; False while nobody is there to be asked."""
+        """Ask for other parallelisms; False until all tasks run, or the job has ended."""
         ...
 
     def cancel(self, by: str = "the user") -> None:
@@ -460,7 +460,7 @@ class TriggerCheckpoint(Fault):
 
 @dataclass(frozen=True)
 class Rescale(Fault):
-    """Somebody wants other parallelisms at move `at`, while the job runs.
+    """Somebody wants other parallelisms, at the first move from `at` on at which all tasks run.
 
     Args:
         parallelism: pairs of an operator, by its name or uid, and its number of subtasks.

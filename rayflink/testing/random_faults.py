@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
+from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import PlanError
 from rayflink.graph.job_graph import JobGraph
 
 from .faults import (
@@ -20,6 +23,7 @@ from .faults import (
     KillSlot,
     KillTask,
     LoseCommand,
+    Rescale,
     SlowStorage,
     SlowTask,
     TakeSavepoint,
@@ -34,9 +38,9 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
     """Faults for one run of a job; they strike within its first `moves` moves.
 
     Tasks, slots and the coordinator are killed, tasks freeze, commands are lost, the storage is full or slow or its
-    answers are lost, calls are delayed, repeated and reordered. The job has to restart without end, as with
-    `restart-strategy.type: fixed-delay` and many attempts, and to take checkpoints in `execution.checkpointing.dir`,
-    without which the coordinator is left alone.
+    answers are lost, calls are delayed, repeated and reordered, and somebody changes the parallelism of what runs. The
+    job has to restart without end, as with `restart-strategy.type: fixed-delay` and many attempts, and to take
+    checkpoints in `execution.checkpointing.dir`, without which the coordinator and the parallelism are left alone.
 
     >>> from rayflink.datastream import StreamExecutionEnvironment
     >>> env = StreamExecutionEnvironment.get_execution_environment()
@@ -76,8 +80,21 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
             (0.5, KillCoordinator(min(draw.randrange(moves), draw.randrange(moves)), draw.choice((0, 30, 100)))),
             (0.15, CrashBeforeNotify(draw.randrange(5))),
             (0.1, TakeSavepoint("/savepoints", draw.randrange(moves))),
+            (0.3, _rescale(graph, draw, draw.randrange(moves))),
+            (0.1, _rescale(graph, draw, draw.randrange(moves))),
         ]
     return (*faults, *(fault for chance, fault in maybe if draw.random() < chance))
+
+
+def _rescale(graph: JobGraph, draw: random.Random, at: int) -> Fault:
+    """A change of one vertex and those joined with it; where none can change, nothing."""
+    for vertex in draw.sample(graph.vertices, len(graph.vertices)):
+        widths = [width for width in range(1, 5) if width != vertex.parallelism]
+        wanted = {vertex.operators[-1].uid or vertex.id: draw.choice(widths)}
+        with suppress(PlanError):
+            rescaled_graph(graph, wanted)
+            return Rescale(tuple(wanted.items()), at)
+    return Fault()
 
 
 __all__ = ["random_faults"]

@@ -423,10 +423,13 @@ class SimulatedCluster(InProcessCluster):
         return False
 
     def rescale(self, parallelism: Mapping[str, int]) -> bool:
-        """Ask for other parallelisms; False while nobody is there to be asked."""
-        if self._epoch in self._masters:
+        """Ask for other parallelisms; False until all tasks run, or the job has ended."""
+        job = self.job
+        may_ask = self._epoch in self._masters and job.status is JobStatus.RUNNING
+        may_ask = may_ask and not isinstance(job.checkpoints.plan(), str)
+        if may_ask:
             self.request(RescaleRequested(self._id(), parallelism))
-        return self._epoch in self._masters
+        return may_ask or self.result is not None
 
     def trigger_checkpoint(self, number: int) -> bool:
         """Send the barrier to all sources; False until every source runs."""

@@ -150,14 +150,14 @@ def test_a_file_ends_by_age_or_rest_at_the_next_check(tmp_path: Path) -> None:
     with OperatorHarness(lambda: SinkOperator(sink)) as harness:
         harness.process("a")
         harness.set_processing_time(1_000)
-        assert _parts(tmp_path) == ["0.inprogress.0"]
+        assert _parts(tmp_path) == ["0.inprogress.0.0"]
         harness.set_processing_time(2_000)  # rested for two seconds
         harness.process("b")
-        assert _parts(tmp_path) == ["0.inprogress.0", "1.inprogress.0"]
+        assert _parts(tmp_path) == ["0.inprogress.0.0", "1.inprogress.0.0"]
         for now in range(3_000, 9_000, 1_000):  # written to each second, but too old after five
             harness.set_processing_time(now)
             harness.process("b")
-        assert _parts(tmp_path) == ["0.inprogress.0", "1.inprogress.0", "2.inprogress.0"]
+        assert _parts(tmp_path) == ["0.inprogress.0.0", "1.inprogress.0.0", "2.inprogress.0.0"]
         harness.end_input()
     assert list(_content(tmp_path).values()) == ["a\n", "b\n" * 5, "b\n" * 2]
 
@@ -175,12 +175,22 @@ def test_no_check_is_asked_for_while_no_file_is_open(tmp_path: Path) -> None:
 def test_an_attempt_removes_what_its_predecessor_left_in_any_bucket_and_nothing_else(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).with_bucket_assigner(ByFirst()).build()
     (tmp_path / "kind=a").mkdir()
-    for name in ("part-00000000-0-0.inprogress.0", "part-00000000-1-0.inprogress.0", "part-00000000-0-0.other.0"):
+    for name in ("part-00000000-0-0.inprogress.0.0", "part-00000000-1-0.inprogress.0.0", "part-00000000-0-0.other.0"):
         (tmp_path / "kind=a" / f".{name}").write_text("left")
     _write(sink, attempt=1)
     assert list(_content(tmp_path)) == [
-        "kind=a/.part-00000000-0-0.other.0", "kind=a/.part-00000000-1-0.inprogress.0",
+        "kind=a/.part-00000000-0-0.other.0", "kind=a/.part-00000000-1-0.inprogress.0.0",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attempt", "left"), [((1, 1), ["1.1", "2.0"]), ((1, 2), ["2.0"]), ((2, 0), ["2.0"]), ((2, 1), [])]
+)
+def test_an_attempt_leaves_the_files_of_those_alone_that_run_in_its_place(tmp_path: Path, attempt: Any, left: Any):
+    for other in ("1.0", "1.1", "2.0"):
+        (tmp_path / f".part-00000000-0-0.inprogress.{other}").write_text("half")
+    _write(_builder(tmp_path).build(), epoch=attempt[0], attempt=attempt[1])
+    assert list(_content(tmp_path)) == [f".part-00000000-0-0.inprogress.{other}" for other in left]
 
 
 def test_the_number_of_the_next_file_and_what_waits_to_be_committed_are_state(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ class Model:
         """What the checkpoint relies on is on the disk: files, and their names."""
         last = {path: at for at, (name, path) in enumerate(self.files.log) if name == "fsync"}
         for at, (name, path) in enumerate(self.files.log):
-            if name == "open" and path.endswith(f".inprogress.{self.attempt}") and os.path.exists(path):
+            if name == "open" and path.endswith(f".inprogress.0.{self.attempt}") and os.path.exists(path):
                 assert last.get(path, -1) > at or not os.path.getsize(path), f"{path} is not on the disk"
                 assert last.get(os.path.dirname(path), -1) > at, f"the name {path} is not on the disk"
 

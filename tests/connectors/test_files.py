@@ -325,10 +325,10 @@ def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_what_a_dead_on
     assert all(path.name.startswith(".") for path in tmp_path.iterdir()) and len(_content(tmp_path)) == 2
     operator.close()
     assert _content(tmp_path) == {}
-    (tmp_path / ".part-0-0.txt.inprogress.0").write_text("half")
-    (tmp_path / ".part-1-0.txt.inprogress.0").write_text("another's")
+    (tmp_path / ".part-0-0.txt.inprogress.0.0").write_text("half")
+    (tmp_path / ".part-1-0.txt.inprogress.0.0").write_text("another's")
     _write(text_file_sink(tmp_path), RowBatch(["b"]), attempt=1)
-    assert _content(tmp_path) == {".part-1-0.txt.inprogress.0": "another's", "part-0-0.txt": "b\n"}
+    assert _content(tmp_path) == {".part-1-0.txt.inprogress.0.0": "another's", "part-0-0.txt": "b\n"}
 
 
 def test_with_checkpoints_files_become_visible_once_theirs_is_complete(tmp_path: Path) -> None:

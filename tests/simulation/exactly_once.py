@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from rayflink.actors.states import JobStatus
-from rayflink.testing import CommittedSink, Fault, StopWithSavepoint, random_faults, simulate
+from rayflink.testing import Fault, StopWithSavepoint, random_faults, simulate
 from rayflink.testing.simulated_storage import SimulatedDisk
 from tests.simulation.topologies import BY_NAME, Topology
 
@@ -18,11 +18,19 @@ MOVES = 700
 DRAWN = {
     "state.backend.type": ("hashmap", "hashmap", "rocksdb"),
     "execution.checkpointing.data-inline-threshold": ("0 b", "20 kb"),
-    "execution.checkpointing.max-concurrent-checkpoints": ("1", "1", "3"),
     "execution.checkpointing.num-retained": ("1", "3"),
     "execution.checkpointing.interval": ("1 ms", "3 ms", "8 ms"),
+    "taskmanager.network.memory.buffers-per-channel": ("1", "2"),
 }
 """Options drawn from the seed, anew for each run."""
+_OVERTAKING = {"execution.checkpointing.unaligned.enabled": "true", "execution.checkpointing.unaligned.forced": "true"}
+BARRIERS = (
+    {"execution.checkpointing.max-concurrent-checkpoints": "1"},
+    {"execution.checkpointing.max-concurrent-checkpoints": "3"},
+    _OVERTAKING,
+    {**_OVERTAKING, "execution.checkpointing.aligned-checkpoint-timeout": "4 ms"},
+)
+"""How barriers go, of which each run draws one."""
 
 
 @dataclass
@@ -35,6 +43,7 @@ class Tally:
     restarts: int = 0
     coordinators: int = 0
     rescales: int = 0
+    in_place: int = 0
     moves: int = 0
     failures: list[str] = field(default_factory=list)
 
@@ -46,6 +55,7 @@ class Tally:
         self.restarts += other.restarts
         self.coordinators += other.coordinators
         self.rescales += other.rescales
+        self.in_place += other.in_place
         self.moves += other.moves
         self.failures += other.failures
 
@@ -53,11 +63,11 @@ class Tally:
 @cache
 def expected(topology: Topology) -> Counter[object]:
     """What a run without faults commits."""
-    CommittedSink.forget(topology.name)
+    topology.forget()
     story = simulate(topology.graph(2))
     assert story.status is JobStatus.FINISHED, story.told(story.failure)
-    found = Counter(CommittedSink.records(topology.name))
-    CommittedSink.forget(topology.name)
+    found = Counter(topology.committed())
+    topology.forget()
     assert found
     return found
 
@@ -72,12 +82,13 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
     wanted = expected(topology)
     draw = random.Random(f"{name} {seed}")
     tally, disk, path = Tally(1), SimulatedDisk(), ""
-    CommittedSink.forget(name)
+    topology.forget()
     widths = draw.choice(WIDTHS)
     told: list[str] = []
     try:
         for run, width in enumerate(widths):
-            options = {key: draw.choice(values) for key, values in DRAWN.items()} | dict(more)
+            options = {key: draw.choice(values) for key, values in DRAWN.items()}
+            options |= draw.choice(BARRIERS) | dict(more)
             if path:
                 options["execution.state-recovery.path"] = path
             graph = topology.graph(width, options)
@@ -90,6 +101,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
             tally.checkpoints += len(story.completed)
             tally.restarts += story.restarts
             tally.coordinators += story.coordinators
+            tally.in_place += story.rescales
             tally.moves += story.happenings[-1].move
             if story.status is not JobStatus.FINISHED:
                 raise AssertionError(story.told(f"the job is {story.status.value}: {story.failure}"))
@@ -97,7 +109,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
                 break
             path = story.stopped_with
             tally.rescales += 1
-        found = Counter(CommittedSink.records(name))
+        found = Counter(topology.committed())
         if found != wanted:
             lost, more = wanted - found, found - wanted
             raise AssertionError(
@@ -107,5 +119,5 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
         runs = "\n".join(f"  run {number} {each}" for number, each in enumerate(told, 1))
         raise AssertionError(f"topology {name!r}, seed {seed}: {error}\nthe runs:\n{runs}") from error
     finally:
-        CommittedSink.forget(name)
+        topology.forget()
     return tally

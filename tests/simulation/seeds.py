@@ -43,10 +43,11 @@ def run_all(names: Sequence[str], seeds: range, processes: int) -> dict[str, Tal
 
 def table(tallies: dict[str, Tally]) -> str:
     """What happened, for people."""
-    head = ("topology", "seeds", "checkpoints", "restarts", "coordinators", "rescales", "moves", "failures")
+    head = ("topology", "seeds", "checkpoints", "restarts", "coordinators", "rescales", "in place", "moves", "failures")
     rows = [head]
     rows += [
-        (name, *map(str, (t.seeds, t.checkpoints, t.restarts, t.coordinators, t.rescales, t.moves, len(t.failures))))
+        (name, *map(str, (t.seeds, t.checkpoints, t.restarts, t.coordinators, t.rescales, t.in_place, t.moves)))
+        + (str(len(t.failures)),)
         for name, t in tallies.items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.testing import CommittedSink, random_faults, simulate
+from rayflink.testing import random_faults, simulate
 from tests.simulation.exactly_once import run
 from tests.simulation.seeds import run_all, table
 from tests.simulation.topologies import BY_NAME, TOPOLOGIES
@@ -43,7 +43,7 @@ def test_two_runs_of_one_seed_have_one_trace(name):
     graph = BY_NAME[name].graph(2)
     traces = []
     for _ in range(2):
-        CommittedSink.forget(name)
+        BY_NAME[name].forget()
         traces.append([str(each) for each in simulate(graph, 5, random_faults(11, graph, 500)).happenings])
-    CommittedSink.forget(name)
+    BY_NAME[name].forget()
     assert traces[0] == traces[1] and len(traces[0]) > 100

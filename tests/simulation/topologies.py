@@ -7,11 +7,16 @@ its input: not on order, batches, parallelism or time.
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from rayflink.common import Encoder
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.datastream import (
@@ -26,6 +31,7 @@ from rayflink.datastream import (
     StreamExecutionEnvironment,
 )
 from rayflink.datastream.async_retry_predicates import has_exception_predicate
+from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from rayflink.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.graph.job_graph import JobGraph
@@ -51,18 +57,32 @@ class Topology:
     """A job that can be run at any parallelism.
 
     Args:
-        write: puts the program into an environment; the sink is `out(name)`.
+        write: puts the program into an environment; its sink is a `CommittedSink` of the topology's name.
         options: besides `OPTIONS`.
+        folder: where its sink writes files instead; "": nowhere.
     """
 
     name: str
     write: Callable[[Environment], object]
     options: tuple[tuple[str, str], ...] = ()
+    folder: str = ""
 
     def graph(self, parallelism: int, options: Mapping[str, str] | None = None) -> JobGraph:
         """The job graph, with options."""
         graph = _graph(self, parallelism)
         return replace(graph, configuration={**graph.configuration, **(options or {})})
+
+    def committed(self) -> list[object]:
+        """What its sink has committed."""
+        if not self.folder:
+            return CommittedSink.records(self.name)
+        return [line for path in Path(self.folder).glob("[!.]*") for line in path.read_text().splitlines()]
+
+    def forget(self) -> None:
+        """Let nothing be committed."""
+        CommittedSink.forget(self.name)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @cache
@@ -259,6 +279,21 @@ def two_phases(env: Environment) -> None:
     pairs.key_by(lambda pair: pair[0]).sum(1).uid("sum").rebalance().sink_to(CommittedSink("two phases")).uid("sink")
 
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+"""Where a file is durable at once: nothing here outlives the machine."""
+PARTS = f"{MEMORY}/rayflink-seeds-{os.getpid()}"
+"""A folder of this process: others run other seeds."""
+
+
+def files(env: Environment) -> None:
+    """Rolling sums into files, which end by their size or go on over checkpoints."""
+    pairs = plain(env, 3, 16).map(lambda n: (n % KEYS, 1)).uid("pairs").key_by(lambda pair: pair[0]).sum(1).uid("sum")
+    sink = FileSink.for_row_format(PARTS, Encoder.simple_string_encoder())
+    sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    sink = sink.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=40))
+    pairs.rebalance().map(str).uid("text").sink_to(sink.build()).uid("sink")
+
+
 TOPOLOGIES = (
     Topology("window", window),
     Topology("interval join", interval_join),
@@ -268,5 +303,6 @@ TOPOLOGIES = (
     Topology("asynchronous", asynchronous),
     Topology("timers", timers),
     Topology("two phases", two_phases),
+    Topology("files", files, folder=PARTS),
 )
 BY_NAME = {topology.name: topology for topology in TOPOLOGIES}
