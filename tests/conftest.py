@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.leftovers import Watch
+from tests.side_by_side import processes
 
 gc.set_threshold(20_000, 20, 20)
 """Collections are rarer than Python's default has them, for each looks at what thousands of tests have imported."""
@@ -20,6 +21,14 @@ settings.register_profile("deep", deadline=None, print_blob=True, max_examples=2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Divide the tests among processes where that pays; what they write is below one folder, which goes with the run."""
+    if number := processes(config):
+        config.option.numprocesses, config.option.dist = number, "worksteal"
+        config.add_cleanup(Watch.start().close)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """Fail the run when a process, a shared-memory file or a temporary folder outlives the tests that made it."""
@@ -27,6 +36,7 @@ def nothing_left_behind() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.collect()  # of coroutines that a test's kill left, while what is said of them belongs to that test
         left = watch.leftovers(deadline_s=15)
         watch.close()
     if left:

@@ -18,6 +18,8 @@ import psutil
 
 MARK = "RAYFLINK_TEST_RUN"
 SHARED_MEMORY = Path("/dev/shm")
+FOLDER = "rf-"  # short: Ray's socket paths below it may take 107 bytes
+ROOM = 6 << 30
 EXPECTED = ("pytest-of-", "ray")  # pytest keeps its tmp_path folders, Ray its logs; both lie in the run's own folder
 
 
@@ -35,7 +37,7 @@ class Watch:
     def start(cls) -> Watch:
         """Begin to watch: marks this process's environment and moves its temporary files to a folder of the run."""
         mark = uuid.uuid4().hex
-        folder = Path(tempfile.mkdtemp(prefix="rf-"))  # short: Ray's socket paths below it may take 107 bytes
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER, dir=_memory_folder()))
         wanted = {MARK: mark, "TMPDIR": str(folder), "RAY_TMPDIR": str(folder / "ray")}
         (folder / "ray").mkdir()
         watch = cls(mark, folder, shared_memory_files(), {name: os.environ.get(name) for name in wanted})
@@ -101,10 +103,23 @@ class Watch:
 
 
 def shared_memory_files() -> frozenset[str]:
-    """Names in /dev/shm; empty where the system has none. Locks of multiprocessing are of other suites at work."""
+    """Names in /dev/shm; empty where the system has none. Locks of multiprocessing are of other suites at work.
+
+    So are folders of runs; each run deletes its own.
+    """
     if not SHARED_MEMORY.is_dir():
         return frozenset()
-    return frozenset(path.name for path in SHARED_MEMORY.iterdir() if not path.name.startswith("sem.mp-"))
+    return frozenset(path.name for path in SHARED_MEMORY.iterdir() if not path.name.startswith(("sem.mp-", FOLDER)))
+
+
+def _memory_folder() -> Path | None:
+    """Where temporary files never wait for a disk, if there is room and nobody asks for another place.
+
+    A database makes the disk write a dozen times when it is opened, and thousands are.
+    """
+    if "TMPDIR" in os.environ or not (SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK)):
+        return None
+    return SHARED_MEMORY if shutil.disk_usage(SHARED_MEMORY).free >= ROOM else None
 
 
 def _command(process: psutil.Process) -> str:

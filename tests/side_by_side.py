@@ -1,0 +1,33 @@
+"""Which runs of the tests are divided among processes: all tests that need no Ray are, fewer ones or Ray's are not.
+
+Each process collects the tests and watches for leftovers by itself, so it pays for a whole suite only. Tests on Ray
+have processes of their own, and clocks that other tests beside them would disturb.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+
+
+def processes(config: pytest.Config) -> int:
+    """How many processes run the tests; 0 for this one, as where `-n`, a debugger or the terminal is asked for."""
+    option = config.option
+    asked_for_other = option.collectonly or option.usepdb or option.capture == "no" or option.keyword
+    if hasattr(config, "workerinput") or not config.pluginmanager.hasplugin("xdist") or asked_for_other:
+        return 0
+    if option.numprocesses is not None or option.tx or option.dist != "no":
+        return 0
+    whole = any(TESTS.is_relative_to(Path(config.invocation_params.dir, argument)) for argument in config.args)
+    without_ray = re.search(r"\bnot ray\b", option.markexpr) is not None
+    return processors() if whole and without_ray and processors() > 1 else 0
+
+
+def processors() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
