@@ -8,12 +8,13 @@ BIN := $(VENV)/bin
 DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast lint spec docs wheel clean
+.PHONY: help demo test local cluster fast lint spec docs wheel clean
 
 help:
 	@echo "make demo   run the main job: flight delays from 336,776 real departures"
 	@echo "make test   lint, types and the whole test suite"
 	@echo "make fast   the tests of every day: no Ray, none slow"
+	@echo "make local  all tests that need no Ray; make cluster: those on Ray"
 	@echo "make lint   ruff and mypy"
 	@echo "make spec   bring docs/flink-semantics.md up to date with the tests"
 	@echo "make docs   build the site from docs/ into build/site, without network"
@@ -39,9 +40,15 @@ lint: $(READY)
 	@"$(BIN)/ruff" check .
 	@"$(BIN)/mypy"
 
-# The tests run even where lint fails: one run shows everything.
+# All parts run even where one fails: one run shows everything.
 test: $(READY) $(DOCS_READY)
-	@lint=0; $(MAKE) --no-print-directory lint || lint=1; "$(BIN)/python" -m pytest && [ $$lint = 0 ]
+	@failed=0; for part in lint local cluster; do $(MAKE) --no-print-directory $$part || failed=1; done; exit $$failed
+
+local: $(READY) $(DOCS_READY)
+	@"$(BIN)/python" -m pytest -m "not ray"
+
+cluster: $(READY) $(DOCS_READY)
+	@"$(BIN)/python" -m pytest -m ray
 
 fast: $(READY)
 	@"$(BIN)/python" -m pytest -q -m "not slow and not ray"

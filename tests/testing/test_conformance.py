@@ -76,4 +76,4 @@ def test_what_is_broken_is_named(make, law):
 )
 def test_a_history_finds_it_too(make):
     with pytest.raises(AssertionError):
-        check_histories(make, histories=60, steps=40, shrinks=False)
+        check_histories(make, histories=600, steps=40, shrinks=False)
