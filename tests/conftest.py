@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Divide the tests among processes where that pays; what they write is below one folder, which goes with the run."""
+    """Divide the tests among processes where that pays; what they write is in one folder, which goes with the run."""
     if number := processes(config):
         config.option.numprocesses, config.option.dist = number, "worksteal"
         config.add_cleanup(Watch.start().close)

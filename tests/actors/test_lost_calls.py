@@ -219,7 +219,7 @@ def shell(
 ) -> tuple[Any, Any]:
     """What runs `task` to its end, and the coordinator's `report`, which answers so."""
     report = Method(*answers)
-    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 1000)
+    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 60_000)
     premises = module.Premises({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
     shell = module.RayTask(b"", DEPLOYMENT, around, premises)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: task)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -153,13 +154,14 @@ def test_flink_updates_preloaded_keys_where_it_is_installed() -> None:
 
 
 @pytest.mark.slow
-def test_a_capped_process_keeps_no_more_file_pages_than_it_may(tmp_path: Path) -> None:
+def test_a_capped_process_keeps_no_more_file_pages_than_it_may() -> None:
     writes = "import sys; open(sys.argv[1], 'wb').write(bytes(64 << 20)); print(flush=True); input()"
     try:
-        with page_cache_cap(8 << 20) as entrance:
+        # tmp_path may lie in memory, where no page can be given back
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as data, page_cache_cap(8 << 20) as entrance:
             command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', str(entrance), sys.executable, "-S", "-c", writes]
             with subprocess.Popen(
-                [*command, str(tmp_path / "data")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [*command, data.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             ) as writer:
                 assert writer.stdout is not None and writer.stdin is not None
                 writer.stdout.readline()
