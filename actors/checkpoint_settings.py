@@ -42,7 +42,6 @@ class CheckpointSettings:
     aligned_timeout_ms: int = 0
     retained: int = 1
     retention: ExternalizedCheckpointRetention = _NONE_RETAINED
-    after_tasks_finish: bool = True
     directory: str = ""
     savepoint_directory: str = ""
     inline_threshold_bytes: int = 20 * 1024
@@ -75,7 +74,6 @@ class CheckpointSettings:
             aligned_timeout_ms=get(options.CHECKPOINT_ALIGNED_TIMEOUT).to_millis(),
             retained=get(options.CHECKPOINTS_RETAINED),
             retention=get(options.CHECKPOINT_RETENTION),
-            after_tasks_finish=get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
             directory=get(options.CHECKPOINT_DIRECTORY) or "",
             savepoint_directory=get(options.SAVEPOINT_DIRECTORY) or "",
             inline_threshold_bytes=get(options.CHECKPOINT_INLINE_THRESHOLD).bytes,

@@ -138,8 +138,7 @@ class CheckpointCoordinator:
     @property
     def next_tick_ms(self) -> int | None:
         """When `tick` has something to do by the clock; None while there is nothing to wait for."""
-        timeout = self.settings.timeout_ms
-        ends = [p.timestamp + timeout for p in self._pending.values() if not p.publishing]
+        ends = [pending.since_ms + self.settings.timeout_ms for pending in self._pending.values()]
         due = self._timing.due_ms
         return min([*ends, *([] if due is None else [due])], default=None)
 
@@ -238,13 +237,23 @@ class CheckpointCoordinator:
 
     def tick(self, now_ms: int) -> list[Decision]:
         """Time has passed: give up what takes too long, and begin what is due."""
+        return self.expire(now_ms) + self._begin_due(now_ms)
+
+    def expire(self, now_ms: int) -> list[Decision]:
+        """Give up what takes too long, also while the job does not run: of tasks that are silent, or of the storage."""
         commands: list[Decision] = []
+        within = f"within {self.settings.timeout_ms} ms"
         for pending in list(self._pending.values()):
-            if not pending.publishing and now_ms - pending.timestamp >= self.settings.timeout_ms:
+            if now_ms - pending.since_ms < self.settings.timeout_ms:
+                continue
+            if pending.publishing:
+                silence = f"the storage did not answer {within} when its metadata was written"
+                commands += self.not_published(pending.checkpoint_id, silence, now_ms, in_doubt=True)
+            else:
                 silent, all_of_them = len(pending.waits_for), len(pending.plan.acknowledge)
-                detail = f"{silent} of {all_of_them} tasks did not acknowledge within {self.settings.timeout_ms} ms"
+                detail = f"{silent} of {all_of_them} tasks did not acknowledge {within}"
                 commands += self._abort(pending, AbortCause.EXPIRED, detail, now_ms)
-        return commands + self._begin_due(now_ms)
+        return commands
 
     def trigger_now(self, now_ms: int) -> list[Decision]:
         """A checkpoint that begins after this call is wanted, whatever the interval and the pause."""
@@ -387,7 +396,7 @@ class CheckpointCoordinator:
             commands = self._abort(pending, AbortCause.FENCED, reason, now_ms)
             commands += self._discard_abandoned(checkpoint_id, True)
             return [*commands, FailJob(AbortCause.FENCED.told(reason), is_final=True)]
-        pending.publishing = False
+        pending.published_from = None
         return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
 
     def _discard_abandoned(self, checkpoint_id: int, is_anothers: bool = False) -> list[Decision]:
@@ -406,7 +415,7 @@ class CheckpointCoordinator:
         pending.manifest = pending.made(self._job, now_ms)
         if not pending.base:
             return self._complete(pending, now_ms)
-        pending.publishing = True
+        pending.published_from = now_ms
         counts = not pending.properties.is_savepoint or pending.properties.stop is not None
         path = pending.metadata_path
         return [PublishCheckpoint(pending.checkpoint_id, pending.base, path, pending.manifest, counts)]

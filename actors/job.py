@@ -533,7 +533,7 @@ class JobMaster:
         return min((time for time in times if time is not None), default=None)
 
     def _tick(self, now_ms: int) -> list[Command]:
-        commands: list[Command] = []
+        commands = self._decided(self.checkpoints.coordinator.expire(now_ms), now_ms)
         if self.status is JobStatus.CREATED and now_ms - self._slots_asked_ms > self._settings.slot_timeout_ms:
             return self._no_slots("not enough free slots", now_ms)
         for execution in self.attempts.live:
@@ -545,7 +545,7 @@ class JobMaster:
                 silent = now_ms - execution.last_seen_ms
                 commands += self._kill(execution)
                 commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
-        if self.status is JobStatus.RESTARTING:
+        if self.status in (JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING):
             return commands + self._settle(now_ms)
         if self.status is JobStatus.RUNNING:
             commands += self._decided(self.checkpoints.coordinator.tick(now_ms), now_ms)

@@ -120,8 +120,6 @@ class JobCheckpoints:
         waiting = [e for e in live if e.state is not ExecutionState.RUNNING]
         if waiting:
             return f"not all required tasks are running: {waiting[0].name} is {waiting[0].state.value}"
-        if len(live) < len(executions) and not self._settings.after_tasks_finish:
-            return "some tasks have finished, and execution.checkpointing.checkpoints-after-tasks-finish is off"
         over = {e.vertex.id for e in live}
         begin = [e for e in live if not any(edge.source in over for edge in e.vertex.inputs)]
         finished: dict[str, set[int]] = {}
@@ -181,7 +179,7 @@ class JobCheckpoints:
         deployment = replace(
             deployment,
             checkpoint_base=self.coordinator.base,
-            checkpointing=self.are_periodic and self._settings.after_tasks_finish,
+            checkpointing=self.are_periodic,
             epoch=self._epoch,
         )
         if self._restoring is None:

@@ -39,7 +39,7 @@ class PendingCheckpoint:
         base: address to which the paths of its files are relative; "": there are no files.
         enumerators: operator id -> state of the operator's enumerator.
         hook_data: properties that hold what the master hooks gave.
-        publishing: its metadata is being written.
+        published_from: since when its metadata is being written; None: it is not.
         in_doubt: nobody knows whether that was done.
     """
 
@@ -50,11 +50,21 @@ class PendingCheckpoint:
     base: str
     enumerators: Mapping[str, bytes] = field(default_factory=dict)
     hook_data: Mapping[str, str] = field(default_factory=dict)
-    publishing: bool = False
+    published_from: int | None = None
     in_doubt: bool = False
     manifest: CheckpointManifest | None = None
     _given: dict[TaskAddress, Mapping[str, StoredSnapshot]] = field(default_factory=dict)
     _over: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def publishing(self) -> bool:
+        """Whether its metadata is being written."""
+        return self.published_from is not None
+
+    @property
+    def since_ms(self) -> int:
+        """When that began which it waits for: the tasks, or the storage of its metadata."""
+        return self.timestamp if self.published_from is None else self.published_from
 
     def barrier(self, aligned_ms: int | None) -> CheckpointBarrier:
         """What divides its records from later ones; a savepoint's is always aligned.

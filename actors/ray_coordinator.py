@@ -11,7 +11,6 @@ import queue
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any
 
@@ -56,6 +55,7 @@ from .recovery_path import begin, storage_options
 from .recovery_times import last_recovery, recovery_told
 from .reports import read_reports
 from .states import JobStatus
+from .storage_work import StorageWork
 from .submission import Stored, Submission, forget, keep, kept
 from .task_log import TaskLog, log_of_runtime_goes_to
 from .terminal import News, Terminal, Text
@@ -66,6 +66,8 @@ log = get_logger(__name__)
 TICK_S = 0.2
 LEAVE_WITHIN_S = 10.0
 """Time for Ray to end a process that has asked for it."""
+STORAGE_ENDS_WITHIN_S = 60.0
+"""Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
 LINGER_S = 60.0
 """How long the result of an ended job is kept after its driver was heard of last."""
 MOST_LINGER_S = 3600.0
@@ -84,7 +86,7 @@ class Coordinator:
         self._answers: dict[str, Answer] = {}
         self._asked: set[str] = set()
         self._answered = threading.Condition()
-        self._storage_work = ThreadPoolExecutor(1, "checkpoint-files")
+        self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
         self._told_recovery = 0
         self._ended = threading.Event()
@@ -339,7 +341,7 @@ class Coordinator:
                     self._answered.notify_all()
             elif isinstance(command, EndJob):
                 self._slots.release()
-                self._storage_work.shutdown()
+                self._storage_work.end(STORAGE_ENDS_WITHIN_S)
                 self._result = command.result
 
     def _tell_recovery(self) -> None:

@@ -342,9 +342,9 @@ CHECKPOINT_ALIGNED_TIMEOUT = _option(_K, "execution.checkpointing.aligned-checkp
 CHECKPOINT_TOLERABLE_FAILURES = _option(_K, "execution.checkpointing.tolerable-failed-checkpoints", INT, 0,
                                         "Checkpoint failures in a row before the job fails; at least 0.",
                                         test=_NOT_NEGATIVE)
-CHECKPOINTS_AFTER_TASKS_FINISH = _option(_K, "execution.checkpointing.checkpoints-after-tasks-finish", BOOLEAN, True,
-                                         "Go on with checkpoints after some tasks have finished.",
-                                         ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",))
+CHECKPOINTS_AFTER_TASKS_FINISH = _option(
+    _K, "execution.checkpointing.checkpoints-after-tasks-finish", BOOLEAN, True, "Go on once tasks have finished.",
+    ("execution.checkpointing.checkpoints-after-tasks-finish.enabled",), unheeded="always does: sinks would lose rows")
 CHECKPOINTS_RETAINED = _option(_K, "execution.checkpointing.num-retained", INT, 1,
                                "Complete checkpoints to keep; at least 1.", ("state.checkpoints.num-retained",),
                                test=_POSITIVE)

@@ -6,7 +6,7 @@ import pytest
 
 from rayflink.actors.checkpoint_failures import AbortCause, FailJob
 from rayflink.actors.checkpoints import Decision
-from rayflink.actors.commands import DiscardFiles
+from rayflink.actors.commands import DiscardFiles, PublishCheckpoint
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointComplete, CheckpointDeclined
 from rayflink.state.snapshots import StoredSnapshot
@@ -189,4 +189,21 @@ def test_what_is_not_decided_when_the_job_starts_again_is_never_used() -> None:
     job.it.suspend(110)
     assert job.it.restore(120) == (None, told(CheckpointAborted(1)))
     assert job.it.published(1, 130) == [DiscardFiles(BASE, (), "chk-1")]
+    assert job.it.latest is None
+
+
+def test_a_storage_that_does_not_answer_holds_up_nothing_for_ever() -> None:
+    """Nobody knows whether the metadata will appear: no file of that checkpoint is deleted, and it never counts."""
+    job = Checkpoints(timeout_ms=500, interval_ms=1_000).run()
+    job.at(1_000)
+    job.now = 1_400
+    assert isinstance(job.ack_all(1)[-1], PublishCheckpoint)
+    assert job.at(1_899) == [] and job.it.undecided == (1,)
+    assert job.it.next_tick_ms == 1_900
+    job.it.suspend(1_899)
+    assert job.it.undecided == (1,), "a restart waits for what the storage says"
+    assert job.it.expire(1_900) == told(CheckpointAborted(1))
+    assert job.it.undecided == () and job.it.latest is None
+    assert "the storage did not answer within 500 ms" in said(job)
+    assert job.it.published(1, 2_000) == [], "what it says later does not count"
     assert job.it.latest is None

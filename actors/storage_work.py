@@ -1,0 +1,56 @@
+"""What a coordinator does with the storage of checkpoints, in order, beside its decisions."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rayflink.common.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class StorageWork:
+    """One thread that does one piece of work after the other; a storage that hangs holds up nobody but that thread."""
+
+    def __init__(self) -> None:
+        self._work: queue.Queue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.Queue()
+        threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
+
+    def submit(self, do: Callable[..., Any], *given: Any) -> None:
+        """Do this after what was given before; an exception is logged."""
+        self._work.put((do, given))
+
+    def end(self, within_s: float) -> bool:
+        """Wait until all is done; False, and said in the log, where that takes longer than `within_s`."""
+        deadline = time.monotonic() + within_s
+        with self._work.all_tasks_done:
+            while self._work.unfinished_tasks:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    waiting = self._work.unfinished_tasks
+                    log.warning(
+                        "the storage of checkpoints did not answer within %.0f s: files of the job may be left behind "
+                        "there (%d steps are not done)",
+                        within_s,
+                        waiting,
+                    )
+                    return False
+                self._work.all_tasks_done.wait(left)
+        return True
+
+    def _run(self) -> None:
+        while True:
+            do, given = self._work.get()
+            try:
+                do(*given)
+            except Exception:  # of one piece; the next ones are done all the same
+                log.exception("work on the files of checkpoints failed")
+            finally:
+                self._work.task_done()
+
+
+__all__ = ["StorageWork"]
