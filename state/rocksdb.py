@@ -188,6 +188,8 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         """
         if not self._announced or not (self.store.is_open or self._weight > _SMALL_BYTES):
             return None
+        if not self.store.write_held():
+            return _PREPARED_AGAIN_MS if self.store.is_linking else 0
         for _, table in self._tables.values():
             while table.cache.has_changed_more_than(_LEFT_CHANGED):
                 table.cache.write_some(_WRITTEN_AT_ONCE)
@@ -216,10 +218,10 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             far,
             self._layout.namespaces.classes,
         )
-        folder = self.store.link()
+        link = self.store.link()
         increments = self._increments.begin(checkpoint_id), partial(self._increments.written, checkpoint_id)
         near = self._remembered(self._of_memory({}))
-        return DatabaseCapture(folder, self.store.unlink, self._key_groups, about, near, increments)
+        return DatabaseCapture(link, self.store.unlink, self._key_groups, about, near, increments)
 
     def _of_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:
         entries = {name: (kind, table.frozen()) for name, (kind, table) in tables.items()}

@@ -8,6 +8,7 @@ the earlier ones have may be deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
 from .group_capture import GroupCapture
@@ -79,7 +80,7 @@ class DatabaseCapture:
     """A database as it was at a barrier, with the timers that were in memory; a `KeyedCapture`.
 
     Args:
-        folder: with links to its files.
+        link: gives the folder with links to its files, when it is made.
         unlink: removes that folder.
         key_groups: those of the subtask.
         about: what the database holds.
@@ -90,23 +91,27 @@ class DatabaseCapture:
 
     def __init__(
         self,
-        folder: Path,
-        unlink: Callable[[Path], None],
+        link: Future[Path],
+        unlink: Callable[[Future[Path]], None],
         key_groups: range,
         about: AboutDatabase,
         near: GroupCapture,
         increments: tuple[Mapping[str, FileSlice], Callable[[Mapping[str, Blob]], None]],
     ) -> None:
-        self._folder, self._unlink, self._key_groups, self._about = folder, unlink, key_groups, about
+        self._link, self._unlink, self._key_groups, self._about = link, unlink, key_groups, about
         self._near, (self._base, self._written) = near, increments
 
     def write(self, writer: SnapshotWriter) -> KeyedParts:
-        """Store the files that are new, or for a savepoint the content of each key group."""
+        """Store the files that are new, or for a savepoint the content of each key group.
+
+        Raises:
+            DatabaseError: the files could not be made.
+        """
         if writer.is_savepoint:
             return KeyedParts(self._written_groups(writer))
         groups = self._near.write(writer).groups
         files: dict[str, Blob] = {}
-        for file in sorted(self._folder.iterdir()):
+        for file in sorted(self._link.result().iterdir()):
             if file.name.endswith(_UNUSED):
                 continue
             known = self._base.get(file.name)
@@ -119,11 +124,11 @@ class DatabaseCapture:
     def release(self) -> None:
         """Remove the links."""
         self._near.release()
-        self._unlink(self._folder)
+        self._unlink(self._link)
 
     def _written_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
         contents, groups = self._near.contents(), {}
-        with StoredDatabase(self._folder, self._about) as stored:
+        with StoredDatabase(self._link.result(), self._about) as stored:
             for group in self._key_groups:
                 content = contents.pop(group, None) or {"tables": {}, "timers": {}}
                 stored.add_group(group, content, self._near.kept)

@@ -18,8 +18,9 @@ from typing import Any
 from .errors import SerializationError, SnapshotMismatch, VersionMismatch
 from .group_content import Content
 from .key_encoding import KEY_ENCODING_VERSION, read_key
+from .rocksdb_column import Column, DatabaseError, scanned
 from .rocksdb_rows import StoredRow, entries_in, timer_in
-from .rocksdb_store import Column, DatabaseError, RocksDBStore, name_in, scanned
+from .rocksdb_store import RocksDBStore, name_in
 from .row_layout import RowLayout, prefixes
 from .snapshots import Blob, DatabaseFiles, SnapshotReader
 

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import RayflinkError, StateError
+from .rocksdb_column import Column, DatabaseError
 
-WRITE_ROWS = 4096
-"""Rows of one write."""
-WRITE_BYTES = 1 << 20
-"""Bytes after which a write has no further row."""
 READ_ROWS = 1024
 """Rows asked for at once, at most."""
 _LEAST_READ_ROWS = 64
@@ -81,6 +77,8 @@ class RocksDBMemory:
         self.read_threads = read_threads
         self.flushers = ThreadPoolExecutor(4, "rocksdb-flush")
         """Write memtables to disk, of several columns at the same time."""
+        self.linkers = ThreadPoolExecutor(4, "rocksdb-link")
+        """Wait for them, and make links to the files."""
 
     @property
     def used(self) -> int:
@@ -89,170 +87,10 @@ class RocksDBMemory:
 
     def close(self) -> None:
         """End the threads."""
+        self.linkers.shutdown()
         self.flushers.shutdown()
         if self.readers is not None:
             self.readers.shutdown()
-
-
-class DatabaseError(StateError):
-    """RocksDB refused an operation.
-
-    Args:
-        action: what was tried.
-        folder: of the database.
-        cause: what it said.
-    """
-
-    def __init__(self, action: str, folder: str, cause: str) -> None:
-        super().__init__(action, folder, cause)
-        self.action, self.folder, self.cause = action, folder, cause
-
-    def __str__(self) -> str:
-        return (
-            f"RocksDB could not {self.action} in {self.folder}: {self.cause}; look for a full or failing disk, or set "
-            "state.backend.rocksdb.localdir to another one"
-        )
-
-
-class Column:
-    """The sorted rows of one state; until something is written it is empty and costs nothing."""
-
-    def __init__(self, store: RocksDBStore, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._rows: Any = None
-        self._handle: Any = None
-
-    @property
-    def is_empty(self) -> bool:
-        """True while nothing was ever written."""
-        return self._rows is None
-
-    def read(self, row: bytes) -> bytes | None:
-        """What a row holds, or None.
-
-        Raises:
-            DatabaseError: RocksDB refused; so do all methods.
-        """
-        if self._rows is None:
-            return None
-        try:
-            found: bytes | None = self._rows.get(row)
-        except Exception as error:
-            raise self._refused("read", error) from error
-        return found
-
-    def read_all(self, rows: list[bytes]) -> list[bytes | None]:
-        """What rows hold, or None, in their order; they are best sorted."""
-        if self._rows is None:
-            return [None] * len(rows)
-        found: list[bytes | None] = []
-        try:
-            for part in self._store.read_in_parallel(self._rows, rows):
-                found += part
-        except Exception as error:
-            raise self._refused("read", error) from error
-        return found
-
-    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
-        """Delete rows, then set rows; what `puts` raises is passed on."""
-        batch = None
-        try:
-            for row in deletes:
-                batch = self._batch() if batch is None else batch
-                batch.delete(row)
-                batch = self._written(batch)
-            for row, value in puts:
-                batch = self._batch() if batch is None else batch
-                batch[row] = value
-                batch = self._written(batch)
-            if batch is not None:
-                self._put_in(batch)
-        except RayflinkError:
-            raise  # of a value or a key, not of the disk
-        except Exception as error:
-            raise self._refused("write", error) from error
-
-    def delete_range(self, start: bytes, stop: bytes) -> None:
-        """Delete all rows from `start` on and before `stop`."""
-        if self._rows is not None:
-            try:
-                self._rows.delete_range(start, stop)
-            except Exception as error:
-                raise self._refused("delete rows", error) from error
-
-    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
-        if self._rows is None:
-            return
-        try:
-            yield from scanned(self._rows, prefix, start)
-        except Exception as error:
-            raise self._refused("read", error) from error
-
-    def flush(self) -> None:
-        """Write the memtable to disk; other threads run meanwhile."""
-        if self._rows is not None:
-            try:
-                self._rows.flush()
-            except Exception as error:
-                raise self._refused("flush", error) from error
-
-    @property
-    def unflushed_bytes(self) -> int:
-        """Size of what is in memtables; 0 for one that is empty."""
-        if self._rows is None or not self._rows.property_int_value("rocksdb.num-entries-active-mem-table"):
-            return 0
-        return int(self._rows.property_int_value("rocksdb.cur-size-active-mem-table"))
-
-    def ingest(self, files: list[Path]) -> None:
-        """Take in files of sorted rows, which go away."""
-        import rocksdict
-
-        options = rocksdict.IngestExternalFileOptions()
-        options.set_move_files(True)
-        try:
-            if self._rows is None:
-                self._rows, self._handle = self._store.open_column(self._name)
-            self._rows.ingest_external_file([str(file) for file in files], options)
-        except Exception as error:
-            raise self._refused("take in rows", error) from error
-
-    def bind(self, rows: Any, handle: Any) -> None:
-        """The database was opened with this column in it."""
-        self._rows, self._handle = rows, handle
-
-    def release(self) -> None:
-        """Let go of the database."""
-        self._rows = self._handle = None
-
-    def _refused(self, action: str, error: Exception) -> DatabaseError:
-        """RocksDB's errors are of one class, with the story in the text."""
-        return DatabaseError(action, str(self._store.folder), str(error))
-
-    def _batch(self) -> Any:
-        import rocksdict
-
-        if self._rows is None:
-            self._rows, self._handle = self._store.open_column(self._name)
-        batch = rocksdict.WriteBatch(raw_mode=True)
-        batch.set_default_column_family(self._handle)
-        return batch
-
-    def _written(self, batch: Any) -> Any:
-        if len(batch) < WRITE_ROWS and batch.size_in_bytes() < WRITE_BYTES:
-            return batch
-        self._put_in(batch)
-        return None
-
-    def _put_in(self, batch: Any) -> None:
-        """Write a batch; where memtables have all of their memory, wait until they are on disk.
-
-        RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
-        """
-        self._store.database.write(batch)
-        if self._store.writes_are_full:
-            self._rows.flush()
 
 
 class RocksDBStore:
@@ -273,6 +111,7 @@ class RocksDBStore:
         self._columns: dict[str, Column] = {}
         self._opened: Any = None
         self._flushing: dict[str, Future[None]] = {}
+        self._linking: Future[Path] | None = None
         self._links: set[Path] = set()
         self._links_made = 0
         self._closed = False
@@ -332,7 +171,7 @@ class RocksDBStore:
 
     @property
     def writes_are_full(self) -> bool:
-        """Whether what was written and is not on disk yet takes more memory than it may."""
+        """Whether what was written, and is not on disk yet, takes more memory than it may."""
         writes = self._memory().writes
         return bool(writes.get_usage() > writes.get_buffer_size())
 
@@ -349,6 +188,8 @@ class RocksDBStore:
         """The column of a state; the same for the same name."""
         if name not in self._columns:
             self._columns[name] = Column(self, name)
+            if self._linking is not None and self.is_linking:
+                self._columns[name].hold(self._linking)
         return self._columns[name]
 
     def open_column(self, name: str) -> tuple[Any, Any]:
@@ -358,6 +199,16 @@ class RocksDBStore:
         rows.set_write_options(self._without_log())
         return rows, self.database.get_column_family_handle(name)
 
+    @property
+    def most_held_bytes(self) -> int:
+        """What a column may keep in memory while links are made: as much as in a memtable, which is empty then."""
+        return self._memory().write_buffer_bytes
+
+    @property
+    def is_linking(self) -> bool:
+        """Whether links are being made."""
+        return self._linking is not None and not self._linking.done()
+
     def flush_beside(self, least_bytes: int) -> None:
         """Let other threads write to disk the memtables of so many bytes, while rows are written to new ones."""
         for name, column in self._columns.items():
@@ -365,36 +216,61 @@ class RocksDBStore:
                 if column.unflushed_bytes >= least_bytes:
                     self._flushing[name] = self._memory().flushers.submit(column.flush)
 
-    def link(self) -> Path:
-        """A folder with hard links to files that hold all rows as they are now; give it back to `unlink`.
-
-        Making the links holds the interpreter's lock, and would write memtables under it: they are written before.
-        """
-        import rocksdict
-
-        self.flush_beside(1)
-        flushing, self._flushing = self._flushing, {}
-        for flushed in flushing.values():
-            flushed.result()
+    def write_held(self) -> bool:
+        """Write some of what was held back while links were made; whether nothing of it is left."""
         for column in self._columns.values():
-            if column.unflushed_bytes:  # written after another flush of it had begun
-                column.flush()
+            column.write_held()
+        return all(column.is_settled for column in self._columns.values())
+
+    def settle(self) -> None:
+        """Wait for links that are being made, and write all that was held back."""
+        for column in self._columns.values():
+            column.settle()
+
+    def link(self) -> Future[Path]:
+        """Begin to make a folder with hard links to files that hold all rows as they are now; give it to `unlink`.
+
+        Other threads do it: what is in memtables has to be written first, which waits for the disk, and for
+        compactions. Rows that are written until it is done are held back, for they would be in the files.
+        """
+        self.settle()
+        memory, earlier = self._memory(), list(self._flushing.values())
+        unflushed = [column for column in self._columns.values() if column.unflushed_bytes]
+        self._flushing = {}
+        flushing = [*earlier, *(memory.flushers.submit(column.flush) for column in unflushed)]
         self._links_made += 1
         folder = self.folder / f"links-{self._links_made}"
+        self._linking = memory.linkers.submit(self._make_links, flushing, folder)
+        for column in self._columns.values():
+            column.hold(self._linking)
+        return self._linking
+
+    def _make_links(self, flushing: Sequence[Future[None]], folder: Path) -> Path:
+        """The folder, when all is flushed: else it would be done now, and under the interpreter's lock."""
+        import rocksdict
+
+        for flushed in flushing:
+            flushed.result()
         try:
             checkpoint = rocksdict.Checkpoint(self.database)
             checkpoint.create_checkpoint(str(folder))
             del checkpoint  # it keeps the database open
         except Exception as error:
             raise DatabaseError("make links to its files", str(folder), str(error)) from error
-        self._links.add(folder)
+        with self._lock:
+            self._links.add(folder)
         return folder
 
-    def unlink(self, folder: Path) -> None:
-        """Remove a folder with links; may be called by any thread, and after `close`."""
-        _remove(folder)
+    def unlink(self, link: Future[Path]) -> None:
+        """Remove a folder with links, once it is made; may be called by any thread, and after `close`."""
+        link.add_done_callback(self._unlink)
+
+    def _unlink(self, link: Future[Path]) -> None:
+        if link.exception() is not None:
+            return  # there is none
+        _remove(link.result())
         with self._lock:
-            self._links.discard(folder)
+            self._links.discard(link.result())
             if self._closed and not self._links:
                 _remove(self.folder)
 
@@ -409,11 +285,18 @@ class RocksDBStore:
         for flushed in self._flushing.values():
             flushed.exception()  # whoever needed the rows on disk would have been told
         self._flushing.clear()
+        linking, self._linking = self._linking, None
+        if linking is not None:
+            linking.exception()
         for column in self._columns.values():
             column.release()
         opened, self._opened = self._opened, None
         if opened is not None:
-            opened.close()
+            try:
+                opened.close()
+            except Exception as error:  # it would write rows that nobody needs any more
+                if self._files.exists():
+                    raise DatabaseError("close a database", str(self.folder), str(error)) from error
             del opened
         with self._lock:
             self._closed = True
@@ -458,17 +341,6 @@ class RocksDBStore:
         return options
 
 
-def scanned(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-    """(row, value) of all rows of an open column with a prefix, in order, from `start` on."""
-    import rocksdict
-
-    options = rocksdict.ReadOptions()
-    stop = beyond(prefix)
-    if stop is not None:
-        options.set_iterate_upper_bound(stop)
-    yield from rows.items(from_key=max(prefix, start), read_opt=options)
-
-
 def stored_name(name: str) -> str:
     r"""The name of a column in the database: RocksDB's are C strings of UTF-8.
 
@@ -491,17 +363,6 @@ def _remove(folder: Path) -> None:
         return
 
 
-def beyond(prefix: bytes) -> bytes | None:
-    """The least bytes above all that begin with a prefix; None where there are none.
-
-    >>> beyond(b"ab"), beyond(bytes([1, 255])), beyond(bytes([255]))
-    (b'ac', b'\\x02', None)
-    """
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
-
-
 __all__ = [
-    "Column", "DatabaseError", "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "beyond", "name_in", "scanned",
-    "stored_name",
+    "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "name_in", "stored_name",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .cache_budget import CacheBudget
 from .errors import InvalidKeyError
 from .group_capture import FrozenTable
 from .key_encoding import canonical_key
+from .rocksdb_column import Column, beyond
 from .rocksdb_rows import (
     EXOTIC,
     Entry,
@@ -23,7 +24,6 @@ from .rocksdb_rows import (
     named_value,
     value_of,
 )
-from .rocksdb_store import Column, beyond
 from .row_cache import LIST_PART, RowCache, is_hashable
 from .row_layout import RowLayout, is_kept, prefixes
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from .clock import epoch_ms
 from .key_encoding import encode_key
+from .rocksdb_column import Column
 from .rocksdb_rows import TIME_BIAS, timer_in
-from .rocksdb_store import Column
 from .row_layout import RowLayout, dumped, prefixes, reads_back
 from .timers import TimerQueue
 

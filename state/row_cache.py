@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from .cache_budget import CacheBudget
 from .errors import InvalidKeyError, SerializationError
 from .key_encoding import canonical_key
-from .rocksdb_store import Column
+from .rocksdb_column import Column
 from .weighing import weigh
 
 _ABSENT: Any = object()

@@ -13,7 +13,7 @@ from rayflink.state.handles import StateStore
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
-from rayflink.state.rocksdb_store import Column, DatabaseError
+from rayflink.state.rocksdb_column import Column, DatabaseError
 from rayflink.testing import OperatorHarness
 from rayflink.testing.backend_laws.subject import snapshot_of
 

@@ -242,6 +242,8 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
     state = backend(tmp_path)
     put(state, range(5_000), "some")
     capture = state.capture(1)
+    state.store.settle()
+    put(state, range(5_000, 9_000), "more")
     shutil.rmtree(tmp_path / "a")
     state.close()
     capture.release()

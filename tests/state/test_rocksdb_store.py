@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rayflink.state.errors import SerializationError
-from rayflink.state.rocksdb_store import Column, DatabaseError, RocksDBMemory, RocksDBStore
+from rayflink.state.rocksdb_column import Column, DatabaseError
+from rayflink.state.rocksdb_store import RocksDBMemory, RocksDBStore
 
 
 @pytest.fixture

@@ -1,0 +1,130 @@
+"""Writes to sorted rows that wait in memory, while the files of a checkpoint are made of the rows before them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from heapq import merge
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+ELSEWHERE: Any = object()
+"""What `HeldWrites.get` gives for a row that was not written."""
+_ROW_BYTES = 200
+"""Memory of a row beside its bytes."""
+_RANGE_BYTES = 4096
+"""What a deleted range counts: not for its memory, but for the time it takes later."""
+Row = tuple[bytes, bytes]
+
+
+class HeldWrites:
+    """What rows hold by now, as far as they were written, and the ranges that were deleted before that.
+
+    >>> held = HeldWrites()
+    >>> held.put(b"b", b"2")
+    >>> held.delete_range(b"a", b"c")
+    >>> held.put(b"a", b"1")
+    >>> held.get(b"a"), held.get(b"b"), held.get(b"c") is ELSEWHERE
+    (b'1', None, True)
+    >>> list(held.merged(iter([(b"a", b"0"), (b"b", b"0"), (b"c", b"3")]), b"", None))
+    [(b'a', b'1'), (b'c', b'3')]
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        """What all of it counts."""
+        self._rows: dict[bytes, bytes | None] = {}
+        self._sorted: list[bytes] | None = None  # made when it is asked for; then those taken out may still be in it
+        self._starts: list[bytes] = []  # of the deleted ranges, which do not meet
+        self._stops: list[bytes] = []
+        self._left: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row: bytes) -> bool:
+        return row in self._rows
+
+    def put(self, row: bytes, value: bytes | None) -> None:
+        """Set a row; None: delete it."""
+        old = self._rows.get(row, ELSEWHERE)
+        if old is ELSEWHERE:
+            self.bytes += _ROW_BYTES + len(row)
+            if self._sorted is not None:
+                insort(self._sorted, row)
+        elif old is not None:
+            self.bytes -= len(old)
+        if value is not None:
+            self.bytes += len(value)
+        self._rows[row] = value
+
+    def get(self, row: bytes) -> bytes | None:
+        """What the row holds, None where it is deleted, or ELSEWHERE."""
+        found: bytes | None = self._rows.get(row, ELSEWHERE)
+        return None if found is ELSEWHERE and self._is_in_range(row) else found
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Delete all rows from `start` on and before `stop`, wherever they are."""
+        self.forget(start, stop)
+        first, end = bisect_left(self._stops, start), bisect_right(self._starts, stop)
+        if first < end:
+            start, stop = min(start, self._starts[first]), max(stop, self._stops[end - 1])
+        self.bytes += _RANGE_BYTES * (1 - end + first)
+        self._starts[first:end], self._stops[first:end] = [start], [stop]
+
+    def forget(self, start: bytes, stop: bytes) -> None:
+        """Leave out the rows from `start` on and before `stop`."""
+        names = self._in_order()
+        first, end = bisect_left(names, start), bisect_left(names, stop)
+        for row in names[first:end]:
+            self._rows.pop(row, None)
+        del names[first:end]
+
+    def merged(self, stored: Iterator[Row], start: bytes, stop: bytes | None) -> Iterator[Row]:
+        """Stored rows with these writes done, as of now; both in order, from `start` on and before `stop`."""
+        first = next(stored, None)  # now, so that both are of one moment
+        names = self._in_order()
+        end = len(names) if stop is None else bisect_left(names, stop)
+        here = {row: self._rows[row] for row in names[bisect_left(names, start) : end] if row in self._rows}
+        starts, stops = list(self._starts), list(self._stops)
+        beneath = (
+            pair
+            for pair in (() if first is None else chain((first,), stored))
+            if pair[0] not in here and not _is_between(pair[0], starts, stops)
+        )
+        above = ((row, value) for row, value in here.items() if value is not None)
+        return merge(above, beneath, key=itemgetter(0))
+
+    def take_ranges(self) -> list[tuple[bytes, bytes]]:
+        """Take out the deleted ranges, which come before the rows."""
+        ranges = list(zip(self._starts, self._stops, strict=True))
+        self._starts, self._stops = [], []
+        return ranges
+
+    def take(self, most: int) -> Iterator[tuple[bytes, bytes | None]]:
+        """Take out so many rows; from the first time on only rows that are here may be set."""
+        if self._left is None:
+            self._left = list(self._rows)
+        while self._left and most > 0:
+            row = self._left.pop()
+            value = self._rows.pop(row, ELSEWHERE)
+            if value is not ELSEWHERE:
+                most -= 1
+                yield row, value
+
+    def _in_order(self) -> list[bytes]:
+        if self._sorted is None:
+            self._sorted = sorted(self._rows)
+        return self._sorted
+
+    def _is_in_range(self, row: bytes) -> bool:
+        return bool(self._starts) and _is_between(row, self._starts, self._stops)
+
+
+def _is_between(row: bytes, starts: list[bytes], stops: list[bytes]) -> bool:
+    at = bisect_right(starts, row) - 1
+    return at >= 0 and row < stops[at]
+
+
+__all__ = ["ELSEWHERE", "HeldWrites"]
