@@ -61,6 +61,7 @@ class Timeline:
         self._writing = ThreadPoolExecutor(1, "checkpoint")
         self.updates = 0
         self.sync_ms: list[float] = []
+        self.step_ms: list[float] = []
         self.stored_mb: list[float] = []
         self.write_s: list[float] = []
         self.newest: KeyedParts | None = None
@@ -90,9 +91,10 @@ class Timeline:
 
     def second(self, checkpoint_id: int, updates: int, announced_s: float) -> None:
         """A second of updates, evenly; then a checkpoint, which is announced before, and written beside the next."""
-        began, done = time.perf_counter(), 0
-        announced, prepare_at = False, 0.0
+        began, done, longest = time.perf_counter(), 0, 0.0
+        announced, prepare_at, before = False, 0.0, 0.0
         while (now := time.perf_counter() - began) < 1:
+            longest, before = max(longest, now - before), now
             if not announced and now > 1 - announced_s:
                 announced = True
                 self.backend.announce(checkpoint_id)
@@ -106,6 +108,7 @@ class Timeline:
             else:
                 time.sleep(0.001)
         self.updates += done
+        self.step_ms.append(longest * 1000)
 
     def checkpoint(self, checkpoint_id: int, writing: Future[KeyedParts] | None) -> Future[KeyedParts]:
         """Confirm the one before, which must be written by now, and capture."""
@@ -226,11 +229,13 @@ def _measured(line: Timeline, checkpoints: int, updates: int, announced_s: float
         line.second(number, updates, announced_s)
         writing = line.checkpoint(number, writing)
     parts = writing.result()
-    sync, stored = sorted(line.sync_ms[1:]), line.stored_mb[1:]
+    sync, steps, stored = sorted(line.sync_ms[1:]), sorted(line.step_ms), line.stored_mb[1:]
     changed_mb = line.updates * VALUE_BYTES / (1 << 20)
     return {
         "sync_ms_p50": statistics.median(sync),
         "sync_ms_p99": sync[min(len(sync) - 1, int(len(sync) * 0.99))],
+        "step_ms_p50": statistics.median(steps),
+        "step_ms_p99": steps[min(len(steps) - 1, int(len(steps) * 0.99))],
         "updates_a_second": line.updates / checkpoints,
         "changed_mb": changed_mb,
         "stored_mb": sum(stored),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.testing import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from rayflink.testing.backend_laws.subject import MakeBackend
 from tests.operators.write_back import WriteBackBackend
+from tests.state.late_links import late
 
 
-def _rocksdb(memory: int) -> MakeBackend:
+def _rocksdb(memory: int, lent: Callable[[StateMemory], StateMemory] = lambda memory: memory) -> MakeBackend:
     def make(key_groups: range, max_parallelism: int, operator_uid: str = "") -> RocksDBBackend:
         folder = Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
-        return RocksDBBackend(key_groups, max_parallelism, operator_uid, folder, StateMemory(memory))
+        return RocksDBBackend(key_groups, max_parallelism, operator_uid, folder, lent(StateMemory(memory)))
 
     return make
 
@@ -29,6 +31,7 @@ BACKENDS = pytest.mark.parametrize(
     [
         pytest.param(_rocksdb(64 << 20), id="rocksdb"),
         pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
+        pytest.param(_rocksdb(20_000, late), id="rocksdb whose writes wait"),
         pytest.param(HashMapBackend, id="hashmap"),
         pytest.param(WriteBackBackend, id="write back"),
     ],

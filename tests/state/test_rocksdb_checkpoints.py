@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb_column import DatabaseError
 from rayflink.state.rocksdb_store import RocksDBMemory
 from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts, StoredSnapshot, loaded, stored
 from rayflink.testing import OperatorHarness
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 from rayflink.testing.harness import Place
+from tests.state.late_links import late
 
 VALUES = ValueStateDescriptor("v")
 
@@ -234,6 +237,70 @@ def test_links_stay_until_they_are_released_though_the_backend_is_closed(tmp_pat
         assert len(again.table(VALUES)) == 5_000
         again.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_capture_does_not_wait_for_the_disk_and_what_is_written_behind_it_is_not_in_it(tmp_path: Path) -> None:
+    state, checkpoints, may_flush = backend(tmp_path, memory=64 << 20), Checkpoints(), Event()
+    put(state, range(3_000), "first")
+    state.table(VALUES).flush()
+    flushers = state.store._memory().flushers
+    for _ in range(4):
+        flushers.submit(may_flush.wait, 60)
+    capture = state.capture(1)
+    try:
+        assert state.store.is_linking
+        put(state, range(2_000, 4_000), "second")
+        state.table(VALUES).remove_all(range(100))
+        assert len(state.table(VALUES)) == 3_900 and state.table(VALUES).get(2_500) == "second2500" * 10
+        assert state.store.is_linking, "reading and writing have not waited either"
+    finally:
+        may_flush.set()
+    parts = checkpoints.write(1, capture)
+    halves = [RocksDBBackend(key_group_range(n, 2, 128), 128, "uid", tmp_path / str(n), StateMemory(1)) for n in (0, 1)]
+    found: dict[Any, Any] = {}
+    for half in halves:
+        restore_into(half, checkpoints, [parts])
+        found |= {key: value for key, _, value in half.table(VALUES).entries(half.key_groups)}
+        half.close()
+    assert found == {number: f"first{number}" * 10 for number in range(3_000)}
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [checkpoint(state, checkpoints)])
+    assert len(again.table(VALUES)) == 3_900 and again.table(VALUES).get(2_500) == "second2500" * 10
+    again.close()
+    state.close()
+
+
+def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, checkpoints = backend(tmp_path), Checkpoints()
+    put(state, range(3_000), "first")
+    with monkeypatch.context() as patched:
+        patched.setattr("rocksdict.Checkpoint", None)
+        capture = state.capture(1)
+        with pytest.raises(DatabaseError, match="could not make links to its files"):
+            checkpoints.write(1, capture)
+    state.abort(1)
+    put(state, range(10), "second")
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [checkpoint(state, checkpoints)])
+    assert len(again.table(VALUES)) == 3_000 and again.table(VALUES).get(5) == "second5" * 10
+    again.close()
+    state.close()
+
+
+@pytest.mark.parametrize("is_released_first", [True, False])
+def test_a_backend_that_is_closed_while_files_are_made_leaves_nothing(tmp_path: Path, is_released_first: bool) -> None:
+    state = RocksDBBackend(range(128), 128, "uid", tmp_path / "a", late(StateMemory(100_000)))
+    put(state, range(3_000), "first")
+    capture = state.capture(1)
+    put(state, range(10), "second")
+    if is_released_first:
+        capture.release()
+        state.close()
+    else:
+        state.close()
+        assert (tmp_path / "a").exists(), "it may be read yet"
+        capture.release()
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
