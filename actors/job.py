@@ -49,7 +49,7 @@ from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import job_summary, vertex_summaries
 from .job_metrics import JobMetrics
 from .job_past import JobPast
-from .job_rescale import Rescale
+from .job_rescale import Rescale, refused
 from .job_restarts import JobRestarts
 from .messages import (
     CheckpointAcknowledged,
@@ -205,7 +205,8 @@ class JobMaster:
                 completed = decision.message.checkpoint_id
                 self._enumerators.complete(completed)
             commands.append(decision)
-        if completed is not None and self._rescale is not None and self._rescale.is_ready(completed):
+        stops = self.checkpoints.coordinator.is_stopping
+        if completed is not None and not stops and self._rescale is not None and self._rescale.is_ready(completed):
             self._rescale.cancelled_ms = now_ms
             self.restarts.restart_whole(now_ms)
             commands += self._prepare_restart(now_ms)
@@ -218,13 +219,9 @@ class JobMaster:
             graph = rescaled_graph(self.graph, event.parallelism)
         except PlanError as error:
             return [AnswerRescale(event.request_id, failure=str(error))]
-        refusal = ""
-        if self.status is not JobStatus.RUNNING:
-            refusal = f"the job is {self.status.value}: ask again when it runs"
-        elif self._rescale is not None:
+        refusal = refused(self.status, self.checkpoints)
+        if self._rescale is not None:
             refusal = "its parallelism is being changed already"
-        elif isinstance(plan := self.checkpoints.plan(), str):
-            refusal = f"it has to take a checkpoint first, and cannot: {plan}"
         if refusal:
             return [AnswerRescale(event.request_id, failure=refusal)]
         coordinator = self.checkpoints.coordinator
@@ -330,7 +327,8 @@ class JobMaster:
     # what tasks say
 
     def _task_changed(self, execution: Execution, event: TaskStateChanged, now_ms: int) -> list[Command]:
-        if event.state in (ExecutionState.DEPLOYING, execution.state):
+        passed = event.state is ExecutionState.INITIALIZING and execution.state is not ExecutionState.DEPLOYING
+        if passed or event.state in (ExecutionState.DEPLOYING, execution.state):
             return []
         if execution.state is ExecutionState.CANCELING and not event.state.is_terminal:
             return []

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from rayflink.graph.job_graph import JobGraph
 
+from .job_checkpoints import JobCheckpoints
+from .states import JobStatus
+
 
 @dataclass
 class Rescale:
@@ -40,4 +43,14 @@ class Rescale:
         return self.cancelled_ms is None and checkpoint_id >= self.after
 
 
-__all__ = ["Rescale"]
+def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
+    """Why a job cannot be rescaled now; "" where it can."""
+    if status is not JobStatus.RUNNING:
+        return f"the job is {status.value}: ask again when it runs"
+    if checkpoints.coordinator.is_stopping:
+        return "it stops with a savepoint"
+    plan = checkpoints.plan()
+    return f"it has to take a checkpoint first, and cannot: {plan}" if isinstance(plan, str) else ""
+
+
+__all__ = ["Rescale", "refused"]

@@ -321,7 +321,7 @@ class RayTask:
         bind(**task.identity)
         try:
             with rows_go_to(RowCalls(self._coordinator)):
-                task.start()
+                task.start(lambda: self._tell(task.reports()))
                 self._tell(task.reports())
                 self._loop(task)
         except LostCall as error:

@@ -1,14 +1,14 @@
 """One subtask: mailbox, input gate, chain of operators, result partitions; no thread, actor or clock of its own.
 
-`step()` does one bounded piece of work: the mails that are there, then one slice of input (about
-`rayflink.slice.target` long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what
-arrives into `mail()`. Between two steps mails, timers, barriers and buffer timeouts get their turn, so no user function
-that returns blocks them for long.
+`step()` does one bounded piece of work: the mails that are there, then one slice of input (`rayflink.slice.target`
+long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what arrives into `mail()`. Between
+two steps mails, timers, barriers and buffer timeouts have their turn: no function that returns blocks them for long.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from rayflink.common.batches import (
@@ -136,10 +136,11 @@ class StreamTask:
         if isinstance(message, SnapshotWritten) and self._lent.wake is not None:
             self._lent.wake()
 
-    def start(self) -> None:
+    def start(self, tell: Callable[[], object] = int) -> None:
         """Set up, restore and open the operators, and ask the producers for their data.
 
         A task that was cancelled by then opens nothing, and one that is cancelled meanwhile does not begin to run.
+        `tell` is called for reports that should not wait for the restore.
 
         Raises:
             InvalidStart: it was started before.
@@ -154,6 +155,8 @@ class StreamTask:
         try:
             remove_older_spills(self.deployment)
             assign_buffers(self.deployment, self._writers, self._gate)
+            self._become(ExecutionState.INITIALIZING)
+            tell()
             reader = snapshot_reader(self.deployment, self._lent, self._writing.copies)
             self._life.open(self._context_of, restored_snapshots(self.deployment, reader))
             put_back(self.deployment.in_flight, reader.read, self._gate, self._writers)

@@ -267,7 +267,7 @@ def test_an_accepted_deployment_makes_a_task_with_all_it_speaks_through(task_mod
     thread = "Source: Collection Source -> Map -> Sink: Collect (1/1)"
     assert job.master.result.accumulators["out"] == [(value, thread, scope) for value in ("a", "b")]
     states = [item.state.value for item in told if isinstance(item, TaskStateChanged)]
-    assert states == ["DEPLOYING", "RUNNING", "FINISHED"]
+    assert states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
     [taken] = [item for item in told if isinstance(item, CheckpointAcknowledged)]
     assert taken.checkpoint_id == 7
 

@@ -428,7 +428,7 @@ def test_an_attempt_that_has_ended_is_not_listened_to(running):
     assert (running.states()[SOURCE], running.master.status) == ("FINISHED", JobStatus.RUNNING)
 
 
-@pytest.mark.parametrize("overtaken", [(), (RUNNING,)])
+@pytest.mark.parametrize("overtaken", [(), (RUNNING,), (RUNNING, ExecutionState.INITIALIZING)])
 def test_a_task_so_fast_that_its_end_overtakes_its_beginning_has_finished(job, overtaken):
     job.deploy()
     assert job.says(SOURCE, FINISHED) == []
@@ -439,11 +439,11 @@ def test_a_task_so_fast_that_its_end_overtakes_its_beginning_has_finished(job, o
 
 
 def test_a_report_that_does_not_fit_ends_its_task_and_fails_the_job(running):
-    commands = running.says(MAP_1, ExecutionState.INITIALIZING)
+    commands = running.says(MAP_1, ExecutionState.SCHEDULED)
     assert commands[0] == KillTask(running.execution(MAP_1).attempt)
     assert running.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
     (entry,) = running.master.exceptions
-    assert "execution Map (1/2) (attempt #0) cannot go from RUNNING to INITIALIZING" in entry.failure.message
+    assert "execution Map (1/2) (attempt #0) cannot go from RUNNING to SCHEDULED" in entry.failure.message
 
 
 @pytest.fixture

@@ -301,7 +301,7 @@ def test_a_task_that_cannot_go_on_closes_what_it_opened_and_tells_its_consumer(
         run()
     assert log[-2:] == ["a.close", "b.close"]
     told = [said for given in report.given for said in read_reports(given[0]) if isinstance(said, TaskStateChanged)]
-    assert [said.state.value for said in told] == ["DEPLOYING", "RUNNING", "FAILED"]
+    assert [said.state.value for said in told] == ["DEPLOYING", "INITIALIZING", "RUNNING", "FAILED"]
     assert told[-1].failure is not None
     assert told[-1].failure.kind == ("TaskLost" if lost else "KeyboardInterrupt")
     header, *bodies = consumer.given[-1]

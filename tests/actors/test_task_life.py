@@ -44,7 +44,7 @@ def test_a_task_goes_through_its_life_in_order():
         "a.finish", "b.finish", "a.close", "b.close",
     ]  # fmt: skip
     assert bench.output == ["x", Watermark(5), EndOfData(), EndOfPartition()]
-    assert bench.states == ["DEPLOYING", "RUNNING", "FINISHED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
 
 
 @pytest.mark.spec("L13", "K07")
@@ -53,7 +53,7 @@ def test_a_source_ends_with_the_last_watermark():
     bench = TaskBench([source, MapOperator(lambda n: n * 10)], channels=()).start()
     assert bench.work() is Progress.DONE
     assert bench.output == [10, 20, 30, Watermark(MAX_TIMESTAMP), EndOfData(), EndOfPartition()]
-    assert bench.states == ["DEPLOYING", "RUNNING", "FINISHED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
     assert source.closed == 1
 
 
@@ -61,11 +61,11 @@ def test_a_source_ends_with_the_last_watermark():
 def test_a_task_is_finished_when_its_output_was_fetched_and_not_before():
     bench = TaskBench([ListSource([RowBatch([1])])], channels=()).start(credit=0)
     assert bench.work() is Progress.IDLE
-    assert bench.states == ["DEPLOYING", "RUNNING"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING"]
     assert "waits until 1 partitions are fetched" in bench.task.waits_for()
     bench.give_credit(1)
     assert bench.work() is Progress.DONE
-    assert bench.states == ["DEPLOYING", "RUNNING", "FINISHED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
 
 
 @pytest.mark.spec("L05", "L11", "L08")
@@ -86,7 +86,7 @@ def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
     bench.work()
     assert log[-2:] == ["a.close", "b.close"]
     assert [line for line in log if "finish" in line or line.count("close") > 1] == []
-    assert bench.states == ["DEPLOYING", "RUNNING", "CANCELING", "CANCELED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "CANCELING", "CANCELED"]
 
 
 @pytest.mark.spec("L08", "L10", "K11")

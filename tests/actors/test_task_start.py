@@ -78,7 +78,7 @@ def test_a_cancel_wins_over_the_move_to_running():
     operator.task = bench.task
     bench.start()
     bench.work()
-    assert bench.states == ["DEPLOYING", "CANCELING", "CANCELED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "CANCELING", "CANCELED"]
     assert log == ["op.setup", "op.initialize_state", "op.open", "op.close"]
 
 
@@ -89,7 +89,7 @@ def test_a_cancel_wins_over_the_move_to_finished():
     bench.give_credit(1)
     bench.task.mail(CancelTask())
     assert bench.work() is Progress.DONE
-    assert bench.states == ["DEPLOYING", "RUNNING", "CANCELING", "CANCELED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "CANCELING", "CANCELED"]
 
 
 class Sees(Operator):
@@ -119,7 +119,8 @@ def test_what_a_function_needs_is_there_before_it_opens_and_data_is_asked_for_af
     ]
     assert operator.seen["files"] == {"airports": "/tmp/airports.csv"}
     assert operator.seen["metrics"] is not None
-    assert [r.state.value for r in task.reports() if isinstance(r, TaskStateChanged)] == ["DEPLOYING", "RUNNING"]
+    states = [report.state.value for report in task.reports() if isinstance(report, TaskStateChanged)]
+    assert states == ["DEPLOYING", "INITIALIZING", "RUNNING"]
     [request] = task.outgoing()
     assert request.receiver == "producer 0"
 
@@ -129,7 +130,7 @@ def test_a_task_whose_functions_do_not_open_asks_for_no_data():
     bench = TaskBench([Logged([], fails_in="open")]).start()
     assert bench.states == []
     bench.step()
-    assert bench.states == ["DEPLOYING", "FAILED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "FAILED"]
     assert [f for f in bench.sent if type(f).__name__ == "PartitionRequest"] == []
 
 
@@ -198,7 +199,7 @@ def test_a_function_that_ends_the_program_when_it_is_opened_fails_its_task_and_w
     log: list[str] = []
     bench = TaskBench([Exits(log, "a"), Logged(log, "b")]).start()
     assert bench.work() is Progress.DONE
-    assert bench.states == ["DEPLOYING", "FAILED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "FAILED"]
     assert (bench.failure.kind, bench.failure.operator) == ("SystemExit", "Operator 0")
     assert "no licence" in bench.failure.message + bench.failure.traceback
     assert log[2:] == ["b.initialize_state", "b.open", "a.initialize_state", "a.open", "a.close", "b.close"]
@@ -214,6 +215,6 @@ def test_a_function_that_ends_the_program_when_it_is_restored_fails_its_task():
     log: list[str] = []
     bench = TaskBench([ExitsWhileRestored(log, "a"), Logged(log, "b")]).start()
     bench.work()
-    assert bench.states == ["DEPLOYING", "FAILED"]
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "FAILED"]
     assert (bench.failure.kind, bench.failure.operator) == ("SystemExit", "Operator 0")
     assert log[-2:] == ["a.close", "b.close"]

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.commands import RescaleRequested
+from rayflink.actors.commands import RescaleRequested, SavepointRequested
+from rayflink.actors.states import JobStatus
+from rayflink.common.stop_mode import StopMode
 from rayflink.testing import KillTask
 from rayflink.testing.faults import Fault
 from rayflink.testing.simulation import SimulatedCluster
@@ -57,3 +59,35 @@ def test_a_job_without_checkpoints_takes_one_to_be_rescaled() -> None:
     assert sorted(cluster.story.collected()) == EXPECTED
     assert cluster.answers["up"].failure == ""
     assert {v.name: v.parallelism for v in cluster.job.graph.vertices}["Keyed Aggregation -> Sink: Collect"] == 4
+
+
+@dataclass(frozen=True)
+class Ask(Fault):
+    """Somebody asks for these, in this order, before move `at`."""
+
+    requests: tuple[RescaleRequested | SavepointRequested, ...]
+    at: int
+
+    def strikes(self, victim: Any, move: int) -> bool:
+        if move >= self.at:
+            for request in self.requests:
+                victim.request(request)
+        return move >= self.at
+
+
+UP = RescaleRequested("up", {"Keyed Aggregation": 3})
+STOP = SavepointRequested("stop", "/savepoints", StopMode.SUSPEND)
+
+
+@pytest.mark.parametrize("requests", [(UP, STOP), (STOP, UP)], ids=["stop after rescale", "rescale after stop"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_job_that_stops_with_a_savepoint_is_not_rescaled_with_it(
+    seed: int, requests: tuple[RescaleRequested | SavepointRequested, ...]
+) -> None:
+    cluster = SimulatedCluster(counting(execution__checkpointing__interval="1 h", **SMALL), seed, [Ask(requests, 60)])
+    result = cluster.run()
+    assert result.status is JobStatus.FINISHED
+    stopped, rescaled = cluster.answers["stop"], cluster.answers["up"]
+    assert stopped.location.startswith("/savepoints/") and not stopped.failure
+    assert rescaled.failure == ("it stops with a savepoint" if requests[0] is STOP else "the job is FINISHED")
+    assert {v.parallelism for v in cluster.job.graph.vertices if v.name.startswith("Keyed")} == {2}

@@ -164,7 +164,7 @@ def test_a_task_ends_when_every_channel_has_ended() -> None:
     for channel in (2, 0):
         bench.end(channel)
         bench.work()
-        assert bench.states == ["DEPLOYING", "RUNNING"]
+        assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING"]
     bench.feed(1, "last")
     bench.end(1)
     bench.work()
