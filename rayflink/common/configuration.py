@@ -41,8 +41,8 @@ class Configuration:
     def from_dict(cls, map: Mapping[str, Any]) -> Configuration:
         """A configuration that holds the entries of `map`."""
         config, line = cls(), _line_of_program()
-        for key, value in map.items():
-            config._put(key, value, line)
+        config._values = dict(map)
+        config._origins = {key: (value, line) for key, value in map.items()}
         return config
 
     @classmethod

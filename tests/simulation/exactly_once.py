@@ -50,7 +50,7 @@ class Tally:
     def add(self, other: Tally) -> None:
         """Sum up."""
         self.seeds += other.seeds
-        self.faults += other.faults
+        self.faults.update(other.faults)
         self.checkpoints += other.checkpoints
         self.restarts += other.restarts
         self.coordinators += other.coordinators

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.testing import random_faults, simulate
-from tests.simulation.exactly_once import run
-from tests.simulation.seeds import run_all, table
+from rayflink.testing import CommittedSink, random_faults, simulate
+from tests.simulation.exactly_once import expected, run
+from tests.simulation.seeds import Log, main, run_all, table, work
 from tests.simulation.topologies import BY_NAME, TOPOLOGIES
 
 FEW = 2
-MANY = 40
-"""Seeds of each topology here; `python -m tests.simulation.seeds` runs as many as wanted."""
+MANY = 223
+"""Seeds of each topology here, 2,000 of all; `python -m tests.simulation.seeds` runs as many as wanted."""
 
 every_topology = pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 
@@ -25,17 +25,32 @@ def test_a_few_seeds_commit_each_record_once(name, seed):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.spec("X33")
-def test_hundreds_of_seeds_commit_each_record_once():
-    check([*BY_NAME])
-
-
-def check(names: list[str]) -> None:
-    """Run the seeds of topologies."""
-    tallies = run_all(names, range(FEW, FEW + MANY), processes=2)
+def test_thousands_of_seeds_commit_each_record_once():
+    tallies = run_all([*BY_NAME], range(FEW, MANY), processes=2)
     print(table(tallies))
     failures = [failure for tally in tallies.values() for failure in tally.failures]
-    assert not failures, f"{len(failures)} seeds failed, the first:\n{failures[0]}"
-    assert all(tally.restarts and tally.checkpoints and tally.rescales for tally in tallies.values())
+    assert not failures, f"{len(failures)} seeds failed:\n" + "\n\n".join(failures)
+    assert all(t.restarts and t.checkpoints and t.coordinators and t.rescales and t.in_place for t in tallies.values())
+
+
+def test_a_seed_that_fails_is_told_with_its_story(monkeypatch):
+    expected(BY_NAME["timers"])
+    monkeypatch.setattr(CommittedSink, "records", lambda system: ["another record"])
+    name, tally = work(("timers", range(3, 5)))
+    assert (name, tally.seeds, len(tally.failures)) == ("timers", 2, 2)
+    for seed, told in zip((3, 4), tally.failures, strict=True):
+        assert f"topology 'timers', seed {seed}: " in told and "63 records are lost and 1 too many" in told
+        assert "the last moves:" in told and "run 1 at parallelism" in told
+
+
+def test_the_log_of_seeds_goes_on_behind_what_was_cut_off(tmp_path, capsys):
+    path = tmp_path / "seeds.log"
+    command = ["--topology", "timers", "--log", str(path), "--seeds"]
+    assert main([*command, "7:8"]) == 0
+    path.write_text(path.read_text() + '{"seeds": [8')
+    assert main([*command, "7:9"]) == 0
+    assert [seeds for seeds, _, _ in Log(path).parts()] == [range(7, 8), range(8, 9)]
+    assert "timers    2 " in capsys.readouterr().out
 
 
 @every_topology
