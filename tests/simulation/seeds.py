@@ -1,8 +1,8 @@
 """Many seeds of all topologies, outside the tests: `python -m tests.simulation.seeds --seeds 0:11112 --log seeds.log`.
 
 Seeds are worked in parts. Each part appends a line to the log, with the stories of those that failed. Begun again, the
-command goes on behind the last line; so it may be killed, and loses the part it was in. The exit code is 1 where a seed has
-failed. `--summary` tells what is in the log.
+command goes on behind the last line; so it may be killed, and loses the part it was in. The exit code is 1 where a seed
+has failed. `--summary` tells what is in the log.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from tests.simulation.exactly_once import Tally, run
 from tests.simulation.topologies import BY_NAME
 
-_AT_ONCE = 20
+_AT_ONCE = 5
 PART = 50
 """Seeds of each topology in a line of the log."""
 
@@ -45,14 +46,18 @@ def work(task: tuple[str, range]) -> tuple[str, Tally]:
     return name, total
 
 
-def run_all(names: Sequence[str], seeds: range, processes: int) -> dict[str, Tally]:
-    """Some seeds of several topologies, by several processes."""
-    tasks = [(name, seeds[start : start + _AT_ONCE]) for start in range(0, len(seeds), _AT_ONCE) for name in names]
+def run_all(names: Sequence[str], seeds: range, pool: Pool | None = None) -> dict[str, Tally]:
+    """Some seeds of several topologies, by the processes of a pool or by this one; the order changes nothing."""
+    tasks = [(name, seeds[start : start + _AT_ONCE]) for name in names for start in range(0, len(seeds), _AT_ONCE)]
     tallies = {name: Tally() for name in names}
-    with multiprocessing.get_context("spawn").Pool(processes, prepare) if processes > 1 else nullcontext() as pool:
-        for name, tally in map(work, tasks) if pool is None else pool.imap(work, tasks):
-            tallies[name].add(tally)
+    for name, tally in map(work, tasks) if pool is None else pool.imap(work, tasks):
+        tallies[name].add(tally)
     return tallies
+
+
+def processes(number: int) -> Pool:
+    """So many that run seeds."""
+    return multiprocessing.get_context("spawn").Pool(number, prepare)
 
 
 def table(tallies: dict[str, Tally]) -> str:
@@ -122,10 +127,11 @@ def main(arguments: Sequence[str]) -> int:
     first, last = map(int, given.seeds.split(":"))
     log = Log(given.log)
     done = max((seeds.stop for seeds, _, _ in log.parts()), default=first)
-    for start in range(max(first, done), last, PART) if not given.summary else ():
-        seeds, began = range(start, min(start + PART, last)), time.monotonic()
-        tallies = run_all(names, seeds, given.processes)
-        log.append(seeds, time.monotonic() - began, tallies)
+    with processes(given.processes) if given.processes > 1 else nullcontext() as pool:
+        for start in range(max(first, done), last, PART) if not given.summary else ():
+            seeds, began = range(start, min(start + PART, last)), time.monotonic()
+            tallies = run_all(names, seeds, pool)
+            log.append(seeds, time.monotonic() - began, tallies)
     print(log.summary())
     return 1 if any(tally.failures for *_, tallies in log.parts() for tally in tallies.values()) else 0
 

@@ -6,12 +6,14 @@ import pytest
 
 from rayflink.testing import CommittedSink, random_faults, simulate
 from tests.simulation.exactly_once import expected, run
-from tests.simulation.seeds import Log, main, run_all, table, work
+from tests.simulation.seeds import Log, main, processes, run_all, table, work
 from tests.simulation.topologies import BY_NAME, TOPOLOGIES
 
 FEW = 2
 MANY = 223
 """Seeds of each topology here, 2,000 of all; `python -m tests.simulation.seeds` runs as many as wanted."""
+PARTS = 3
+"""Tests into which those are divided."""
 
 every_topology = pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 
@@ -22,15 +24,21 @@ def test_a_few_seeds_commit_each_record_once(name, seed):
     run(name, seed)
 
 
+@pytest.fixture(scope="module")
+def two_processes():
+    with processes(2) as pool:
+        yield pool
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.spec("X33")
-def test_thousands_of_seeds_commit_each_record_once():
-    tallies = run_all([*BY_NAME], range(FEW, MANY), processes=2)
-    print(table(tallies))
-    failures = [failure for tally in tallies.values() for failure in tally.failures]
-    assert not failures, f"{len(failures)} seeds failed:\n" + "\n\n".join(failures)
-    assert all(t.restarts and t.checkpoints and t.coordinators and t.rescales and t.in_place for t in tallies.values())
+@every_topology
+@pytest.mark.parametrize("part", range(PARTS))
+def test_thousands_of_seeds_commit_each_record_once(name, part, two_processes):
+    tally = run_all([name], range(FEW + part, FEW + MANY, PARTS), two_processes)[name]
+    print(table({name: tally}))
+    assert not tally.failures, f"{len(tally.failures)} seeds failed:\n" + "\n\n".join(tally.failures)
+    assert tally.restarts and tally.checkpoints and tally.coordinators and tally.rescales and tally.in_place
 
 
 def test_a_seed_that_fails_is_told_with_its_story(monkeypatch):

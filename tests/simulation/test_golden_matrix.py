@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from rayflink.actors.commands import SavepointRequested
+from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.states import JobStatus
+from rayflink.common.stop_mode import StopMode
+from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, SimulatedDisk, StopWithSavepoint, simulate
 from tests.golden_jobs import GOLDEN_JOBS, Environment, GoldenJob
 
@@ -61,3 +66,37 @@ def test_a_job_stopped_midway_goes_on_at_another_parallelism(name, width):
         except AssertionError as error:
             raise AssertionError(story.told(str(error))) from error
     assert stopped or moves_of(name) < 300, "no savepoint came before the job's end"
+
+
+def locally(graph: object, stop_after: int | None = None, directory: str = "") -> tuple[InProcessCluster, int]:
+    """The local runner, and how many rounds it took, by a clock that only waits move on; a savepoint may stop it."""
+    clock = ManualClock(1_000_000)
+    cluster = InProcessCluster(graph, clock, lambda ms: clock.advance(max(int(ms), 1)))
+    rounds = 0
+    while cluster.result is None:
+        if rounds == stop_after:
+            cluster.request(SavepointRequested("stop", directory, StopMode.SUSPEND))
+        if not cluster.turn():
+            cluster.pause()
+        rounds += 1
+    return cluster, rounds
+
+
+LOCALLY = ("word count", "windowed count", "window of windows", "connect", "interval join", "collatz", "async lookups")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [3, 1])
+@pytest.mark.parametrize("name", LOCALLY)
+def test_a_job_stopped_midway_on_the_local_runner_goes_on_there_at_another_parallelism(name, width, tmp_path):
+    job, places = BY_NAME[name], []
+    _, whole = locally(at_parallelism(job, 2))
+    for part in (0.3, 0.5):
+        cluster, _ = locally(at_parallelism(job, 2), int(whole * part), str(tmp_path))
+        answer = cluster.answers["stop"]
+        if not answer.failure:
+            places.append(answer.location)
+            cluster, _ = locally(at_parallelism(job, width, answer.location))
+        assert cluster.result is not None
+        job.check(cluster.result)
+    assert places and all(Path(place, "_metadata").exists() for place in places)

@@ -279,9 +279,7 @@ def two_phases(env: Environment) -> None:
     pairs.key_by(lambda pair: pair[0]).sum(1).uid("sum").rebalance().sink_to(CommittedSink("two phases")).uid("sink")
 
 
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
-"""Where a file is durable at once: nothing here outlives the machine."""
-PARTS = f"{MEMORY}/rayflink-seeds-{os.getpid()}"
+PARTS = f"{tempfile.gettempdir()}/rayflink-seeds-{os.getpid()}"
 """A folder of this process: others run other seeds."""
 
 
