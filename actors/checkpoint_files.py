@@ -66,9 +66,7 @@ class CheckpointFiles:
         """
         is_all = command.folder == "" and command.base == self.base
         try:
-            if self._may_belong_to_another(command):
-                log.warning("folder %s of %s is left behind: its number is not reserved", command.folder, command.base)
-                return 1
+            self._own(command)
             if is_all and self._ledger is not None:
                 self._ledger.end()
             storage = self._open_storage(command.base)
@@ -83,10 +81,13 @@ class CheckpointFiles:
             return 1
         return failed
 
-    def _may_belong_to_another(self, command: DiscardFiles) -> bool:
+    def _own(self, command: DiscardFiles) -> None:
+        """Make sure that the folder of a checkpoint cannot be another coordinator's, or raise `Fenced`."""
         if self._ledger is None or command.base != self.base or not command.folder:
-            return False
-        return not self._ledger.owns(int(command.folder.removeprefix("chk-")))
+            return
+        number = int(command.folder.removeprefix("chk-"))
+        if not self._ledger.owns(number):
+            self._ledger.reserve(number)
 
     @staticmethod
     def _delete(storage: Storage, paths: list[str]) -> int:

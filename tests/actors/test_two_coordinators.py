@@ -103,6 +103,16 @@ def test_who_is_not_the_leader_deletes_no_checkpoint():
     assert Ledger.claim(storage, A, 1).epoch == 3
 
 
+def test_folders_of_checkpoints_that_never_became_complete_go_however_many_there_were():
+    storage = MemoryStorage()
+    files = files_of(storage, A)
+    for number in (1, NUMBERS + 1, 3 * NUMBERS):
+        storage.put_if_absent(f"chk-{number}/part", b"x")
+        assert files.discard(DiscardFiles("base", (), f"chk-{number}")) == 0
+    assert [path for path in storage.list() if path.startswith("chk-")] == []
+    assert Ledger.claim(storage, B, 1).next_number > 3 * NUMBERS, "nobody uses those numbers again"
+
+
 def test_the_last_coordinator_leaves_nothing():
     storage = MemoryStorage()
     files = files_of(storage, A)
