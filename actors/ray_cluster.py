@@ -14,6 +14,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
+from rayflink.common.python_files import packed
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
@@ -232,8 +233,9 @@ class RayJob(JobHandle):
         super().__init__(graph.id, blueprint.remote(graph.id, stored), options.ask_timeout_s)
         self._attached = options.attached
         limit = OWNER_TIMEOUT_MS if options.attached else None
+        modules = b"" if stored is None else packed(options.python_files)
         submission = Submission(
-            program, dict(cached_files or {}), options.slot_cpus, namespace, options.placement, limit
+            program, dict(cached_files or {}), options.slot_cpus, namespace, options.placement, limit, modules
         )
         try:
             self._ask("start", submission, timeout_s=START_TIMEOUT_S)

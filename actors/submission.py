@@ -26,6 +26,7 @@ from .recovery_path import storage_options
 
 FOLDER = "job"
 FORMAT = 1
+_BINARY = ("program", "modules")
 _NAME = re.compile(rf"{FOLDER}/(\d{{9}})")
 _TRIES = 10
 
@@ -41,6 +42,7 @@ class Submission:
         namespace: Ray namespace of all actors of the job.
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
+        modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
     """
 
     program: bytes
@@ -49,6 +51,7 @@ class Submission:
     namespace: str = "rayflink"
     placement: str = "PACK"
     owner_timeout_ms: int | None = None
+    modules: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +130,19 @@ def forget(storage: Storage) -> None:
 
 
 def _encoded(submission: Submission) -> bytes:
-    fields = {name: getattr(submission, name) for name in Submission.__slots__ if name != "program"}
+    fields = {name: getattr(submission, name) for name in Submission.__slots__ if name not in _BINARY}
     fields["cached_files"] = dict(submission.cached_files)
-    head = json.dumps({"format": FORMAT, "versions": versions(), "crc32": zlib.crc32(submission.program), **fields})
-    return head.encode() + b"\n" + submission.program
+    body, about = submission.program + submission.modules, {"format": FORMAT, "versions": versions()}
+    about |= {"crc32": zlib.crc32(body), "program_bytes": len(submission.program)}
+    return json.dumps(about | fields).encode() + b"\n" + body
 
 
 def _decoded(data: bytes, url: str, job_id: str) -> Submission:
-    head, _, program = data.partition(b"\n")
+    head, _, body = data.partition(b"\n")
     fields = json.loads(head)
     if fields.pop("format") != FORMAT:
         raise VersionMismatch("another format of stored jobs", f"format {FORMAT}", url, "")
-    wanted, found = fields.pop("crc32"), zlib.crc32(program)
+    wanted, found = fields.pop("crc32"), zlib.crc32(body)
     if wanted != found:
         raise DamagedFileError(url, "the bytes of the program", f"checksum {found:08x}", f"{wanted:08x}")
     written = fields.pop("versions")
@@ -147,7 +151,8 @@ def _decoded(data: bytes, url: str, job_id: str) -> Submission:
         reason = f"was stored by other versions: {'; '.join(different)}"
         remedy = "run it with those, or run its program again with -s and the path of a checkpoint or savepoint"
         raise JobExecutionError(job_id, reason, remedy)
-    return Submission(program, **fields)
+    size = fields.pop("program_bytes")
+    return Submission(body[:size], modules=body[size:], **fields)
 
 
 def _positions(storage: Storage) -> list[int]:

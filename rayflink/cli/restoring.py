@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from dataclasses import replace
 
 from rayflink.actors.ray_cluster import list_jobs
 from rayflink.actors.recovery_path import storage_options
@@ -13,6 +14,7 @@ from rayflink.actors.user_code import unpack
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError
+from rayflink.common.python_files import put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
 
 from .script import INTERRUPTED, OK, USAGE
@@ -74,8 +76,14 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
             remedy = "give it by --checkpoint-dir, or name the folder of the job's checkpoints in place of its id"
             raise ConfigError(options.CHECKPOINT_DIRECTORY.key, "nothing", "the directory of checkpoints", remedy)
         stored = Stored(f"{above.rstrip('/')}/{what}", how)
-    graph: JobGraph = unpack(kept(stored.open(), stored.url.rpartition("/")[2]).program)
-    return graph
+    submission = kept(stored.open(), stored.url.rpartition("/")[2])
+    if not submission.modules:
+        graph: JobGraph = unpack(submission.program)
+        return graph
+    folder = unpacked(submission.modules)
+    put_on_path([folder])
+    graph = unpack(submission.program)
+    return replace(graph, configuration={**graph.configuration, options.PYTHON_FILES.key: folder})
 
 
 def _must_not_run(graph: JobGraph, configuration: Configuration) -> None:

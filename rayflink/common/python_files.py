@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import io
 import os
 import shutil
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from .errors import ConfigError
 
@@ -50,6 +54,30 @@ def stage(files: Sequence[str], folder: str) -> None:
             shutil.copy(file, folder)
 
 
+def packed(files: Sequence[str]) -> bytes:
+    """A zip file of what `stage` copies, the same bytes for the same files; b"" for none."""
+    if not files:
+        return b""
+    target = io.BytesIO()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, zipfile.ZipFile(target, "w") as archive:
+        stage(files, folder)
+        for path in sorted(found for found in Path(folder).rglob("*") if found.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    return target.getvalue()
+
+
+def unpacked(archive: bytes) -> str:
+    """A folder with what `packed` has taken, which goes with this process."""
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with zipfile.ZipFile(io.BytesIO(archive)) as given:
+        given.extractall(folder)
+    return folder
+
+
+_PREFIX = "rayflink-python-"
 _NO_CACHES = shutil.ignore_patterns("__pycache__", ".git")
 
 
@@ -63,4 +91,4 @@ def _is_package(file: str) -> bool:
     return os.path.isfile(os.path.join(file, "__init__.py"))
 
 
-__all__ = ["check_python_file", "put_on_path", "stage"]
+__all__ = ["check_python_file", "packed", "put_on_path", "stage", "unpacked"]

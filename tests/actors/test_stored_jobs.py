@@ -13,7 +13,7 @@ from rayflink.state.errors import DamagedFileError
 from rayflink.state.memory_storage import MemoryStorage
 
 JOB = "0f" * 16
-GIVEN = Submission(b"program\nof two lines", {"words": "/data/words"}, 0.5, "mine", "SPREAD", 10_000)
+GIVEN = Submission(b"program\nof two lines", {"words": "/data/words"}, 0.5, "mine", "SPREAD", 10_000, b"\nPK\n")
 
 
 def test_what_is_kept_is_what_was_handed_in():

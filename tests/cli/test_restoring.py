@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +13,11 @@ import pytest
 from rayflink.actors.submission import Submission, keep
 from rayflink.actors.user_code import pack
 from rayflink.cli.main import main
+from rayflink.common.python_files import packed, put_on_path
 from rayflink.state.local_storage import LocalStorage
 
 
-def stored_job(folder: Path) -> str:
+def stored_job(folder: Path, function: Callable[[int], object], python_file: Path | None = None) -> str:
     """What a job's coordinator leaves that was lost before its first checkpoint; its id."""
     from rayflink.datastream import StreamExecutionEnvironment
 
@@ -24,9 +28,12 @@ def stored_job(folder: Path) -> str:
             "execution.checkpointing.interval": "20 ms",
         }
     )
-    env.from_sequence(1, 5).map(lambda number: print("number", number)).add_sink(lambda nothing: None)
+    env.from_sequence(1, 5).map(lambda number: print("number", function(number))).add_sink(lambda nothing: None)
+    if python_file is not None:
+        env.add_python_file(str(python_file))
     graph = env.get_job_graph("numbers")
-    keep(LocalStorage(folder / graph.id), Submission(pack(graph)))
+    modules = packed([] if python_file is None else [str(python_file)])
+    keep(LocalStorage(folder / graph.id), Submission(pack(graph), modules=modules))
     return graph.id
 
 
@@ -39,7 +46,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
 @pytest.mark.spec("S10")
 @pytest.mark.parametrize("by", ["id", "folder", "checkpoint"])
 def test_a_stored_job_runs_without_its_program(by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    job = stored_job(tmp_path)
+    job = stored_job(tmp_path, int)
     words = {
         "id": [job, "--checkpoint-dir", str(tmp_path)],
         "folder": [str(tmp_path / job)],
@@ -49,6 +56,24 @@ def test_a_stored_job_runs_without_its_program(by: str, tmp_path: Path, capsys: 
     lines, said = told(capsys)
     assert lines == [f"number {n}" for n in range(1, 6)]
     assert said.startswith(f"job 'numbers' ({job}) goes on from its newest checkpoint\n")
+
+
+@pytest.mark.slow
+@pytest.mark.spec("S10")
+def test_a_stored_job_takes_its_python_files_along(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    module = tmp_path / "here" / "stored_with_its_job.py"
+    module.parent.mkdir()
+    module.write_text("def less_one(number):\n    return number - 1\n")
+    put_on_path([str(module)])
+    job = stored_job(tmp_path, importlib.import_module("stored_with_its_job").less_one, module)
+    module.unlink()
+    sys.path.remove(str(module.parent))
+    del sys.modules["stored_with_its_job"]
+    assert main(["run", "--restore", "latest", str(tmp_path / job)]) == 0
+    assert told(capsys)[0] == [f"number {n}" for n in range(5)]
 
 
 def test_what_is_not_stored_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

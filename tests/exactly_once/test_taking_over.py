@@ -56,7 +56,7 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
     return driver.returncode, said
 
 
-@pytest.mark.spec("S11", "S12", "S13")
+@pytest.mark.spec("H73", "S11", "S12", "S13")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job):
