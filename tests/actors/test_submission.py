@@ -57,7 +57,7 @@ def test_what_is_said_by_or_to_another_attempt_of_a_subtask_changes_nothing() ->
     assert (peers.stale_messages, gate.queued) == (1, 0)
 
 
-@pytest.mark.spec("I38")
+@pytest.mark.spec("I38", "S01", "S05")
 def test_a_submitted_job_is_built_in_topological_order_then_asks_for_slots_then_is_scheduled() -> None:
     graph = three_vertices(parallelism__default="1")
     job = Job(graph)

@@ -128,6 +128,7 @@ def test_a_signal_leaves_the_job_running_otherwise():
         end(job_id)
 
 
+@pytest.mark.spec("S07")
 def test_interrupting_a_program_on_a_laptop_ends_its_job_and_its_ray():
     with driver(**laptop()) as (process, _):
         started = psutil.Process(process.pid).children(recursive=True)

@@ -75,6 +75,7 @@ def test_an_exception_of_the_user_fails_the_job_with_all_he_needs_to_know():
     assert os.path.basename(__file__) in error.call_site
 
 
+@pytest.mark.spec("S09")
 def test_a_killed_task_process_fails_the_job_and_is_named():
     client = endless(program())
     killed = process_of(client, 1, 0)
@@ -262,6 +263,7 @@ def test_a_user_who_ends_the_process_gets_an_error_of_the_operator_in_which_he_d
     assert "raise self.error" in caught.value.user_traceback
 
 
+@pytest.mark.spec("S02")
 def test_a_job_too_large_for_the_cluster_says_so_while_it_waits_and_then_fails(capsys):
     env = program(slot_request_timeout="3 s").set_parallelism(50)
     env.from_sequence(1, 100).print()

@@ -56,7 +56,7 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
     return driver.returncode, said
 
 
-@pytest.mark.spec("H73", "S11", "S12", "S13")
+@pytest.mark.spec("H73", "S01", "S11", "S12", "S13", "S14")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job):
@@ -107,7 +107,7 @@ def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_pat
     assert job.verdict()[0], job.verdict()[1]
 
 
-@pytest.mark.spec("S08", "X45")
+@pytest.mark.spec("S02", "S08", "S14", "X45")
 def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job) as nodes:

@@ -33,6 +33,7 @@ class Rescale(Fault):
         return move >= self.at
 
 
+@pytest.mark.spec("H08")
 @pytest.mark.parametrize("interval", ["5 ms", "1 h"])
 @pytest.mark.parametrize("seed", range(8))
 def test_every_record_counts_once_whatever_the_parallelism_becomes(seed: int, interval: str) -> None:
