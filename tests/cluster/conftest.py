@@ -60,4 +60,4 @@ def running_ray(request: pytest.FixtureRequest) -> str:
 def cluster(running_ray: str) -> Iterator[str]:
     """The running Ray; at the end no actor, process, placement group or shared memory of a job may be left on it."""
     yield running_ray
-    assert watching.leftovers(within_s=15) == []
+    assert watching.leftovers(within_s=30) == []

@@ -109,7 +109,7 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
                 assert other.stdout is not None
                 next(other.stdout)
                 other.terminate()
-                assert (other.communicate(timeout=20)[1], other.returncode) == ("", 143)
+                assert (other.communicate(timeout=60)[1], other.returncode) == ("", 143)
             assert said_by("stop", job[:10], "--no-savepoint") == f"detached  {job}  FINISHED\n"
             rest = follower.stdout.read()  # to its end: communicate() would lose what is buffered
         finally:
@@ -127,7 +127,7 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
     assert [job, "detached", "FINISHED"] in [line.split()[:3] for line in said_by("list", "-a").splitlines()]
     assert job not in said_by("list")
     os.kill(watching.pid_of(f"{job}/coordinator"), 9)  # it would keep the result for a minute
-    assert watching.eventually(lambda: not watching.actors(), within_s=10)
+    assert watching.eventually(lambda: not watching.actors(), within_s=30)
     assert said_by("status", job).startswith(f"detached  {job}  FINISHED\n")
     assert said_by("logs", job) == whole
 

@@ -26,7 +26,7 @@ def test_records_of_an_endless_job_are_drawn_and_closing_ends_it():
     with drawn:
         assert [next(drawn) for _ in range(100_000)] == list(range(1, 100_001))
     assert list(drawn) == []
-    assert watching.eventually(lambda: not [job for job in list_jobs() if job["state"] == "RUNNING"], within_s=20)
+    assert watching.eventually(lambda: not [job for job in list_jobs() if job["state"] == "RUNNING"], within_s=40)
 
 
 def test_records_come_before_the_failure_of_their_job():

@@ -29,7 +29,8 @@ from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
-DEATH_IS_SEEN_S = 5.0
+DEATH_IS_SEEN_S = 9.0
+"""Less than what waits for an answer would take: `pekko.ask.timeout` and `heartbeat.timeout`."""
 
 
 def program(**options: Any) -> StreamExecutionEnvironment:
@@ -112,18 +113,18 @@ def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
         client.get_job_execution_result().result()
     assert time.monotonic() - began < 2 + DEATH_IS_SEEN_S
     assert 2000 < caught.value.silent_ms
-    assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=15)
+    assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=30)
 
 
 def test_a_function_that_takes_twice_the_heartbeat_timeout_is_no_lost_task(tmp_path):
     called, gate, wait = tmp_path / "called", tmp_path / "gate", watching.waiter(str(tmp_path / "gate"))
-    env = program(heartbeat_timeout="1500 ms", heartbeat_interval="300 ms").set_parallelism(1)
+    env = program(heartbeat_timeout="3 s", heartbeat_interval="500 ms").set_parallelism(1)
     env.from_collection([1]).map(lambda value: called.touch() or wait(value)).sink_to(CollectSink("rows"))
     client = env.execute_async("slow")
     try:
         assert watching.eventually(called.exists, within_s=40)
         assert not watching.eventually(
-            lambda: client.get_job_status().result() is not JobStatus.RUNNING, within_s=2 * 1.5
+            lambda: client.get_job_status().result() is not JobStatus.RUNNING, within_s=2 * 3
         )
     finally:
         gate.touch()
@@ -138,11 +139,11 @@ def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
     with pytest.raises(TaskLost, match="coordinator"):
         client.get_job_execution_result().result()
     assert time.monotonic() - began < DEATH_IS_SEEN_S
-    assert watching.eventually(lambda: not any(map(psutil.pid_exists, tasks)), within_s=15)
+    assert watching.eventually(lambda: not any(map(psutil.pid_exists, tasks)), within_s=30)
 
 
 def test_a_coordinator_that_stalls_becomes_an_error():
-    client = endless(program(pekko_ask_timeout="1 s").set_parallelism(1))
+    client = endless(program(pekko_ask_timeout="3 s").set_parallelism(1))
     pid = watching.pid_of("/coordinator")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -223,7 +224,7 @@ def test_splits_that_do_not_reach_their_reader_fail_the_job():
     env = program(heartbeat_timeout="20 s")
     env.from_source(FarSource([1]), source_name="far").print()
     client = env.execute_async("far")
-    assert watching.eventually(lambda: client.get_job_status().result() is JobStatus.FAILED, within_s=20)
+    assert watching.eventually(lambda: client.get_job_status().result() is JobStatus.FAILED, within_s=40)
     with pytest.raises(TaskLost, match="carried AssignSplits to it failed: .*'only_at_the_coordinator'") as caught:
         client.get_job_execution_result().result()
     assert caught.value.task == "Source: far (1/1)"
