@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test local cluster fast lint spec docs wheel clean
+.PHONY: help demo setup test local cluster fast lint spec docs wheel clean
 
 help:
 	@echo "make demo   run the main job: flight delays from 336,776 real departures"
@@ -35,6 +35,8 @@ $(DOCS_READY): $(READY)
 
 demo: $(READY)
 	@"$(BIN)/python" examples/flight_delays.py
+
+setup: $(READY) $(DOCS_READY)
 
 lint: $(READY)
 	@"$(BIN)/ruff" check .
