@@ -29,6 +29,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.add_cleanup(Watch.start().close)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays, and is not searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """Fail the run when a process, a shared-memory file or a temporary folder outlives the tests that made it."""

@@ -137,7 +137,8 @@ def test_calls_become_graphs_and_what_is_submitted_becomes_executions_in_slots()
     assert [(command.deployment.name, command.slot) for command in deployed] == [
         (f"{name} ({subtask + 1}/2)", Slot("default", subtask)) for name in vertices for subtask in (0, 1)
     ]
-    assert sorted(simulate(graph, 1).collected("sums")) == [(0, 2), (0, 6), (1, 1), (1, 4)]
+    sums = simulate(graph, 1).collected("sums")  # whose first number comes first is open: two subtasks read them
+    assert [max(total for key, total in sums if key == wanted) for wanted in (0, 1)] == [6, 4] and len(sums) == 4
 
 
 class WhoAndWhere(RichFunction, MapFunction):
