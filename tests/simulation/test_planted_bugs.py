@@ -28,7 +28,7 @@ from tests.simulation.topologies import BY_NAME
 
 pytestmark = pytest.mark.slow
 
-MOST_SEEDS = 60
+MOST_SEEDS = 200
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
