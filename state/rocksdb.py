@@ -205,23 +205,24 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         self._announced = False
         if not self.store.is_open:
             return self._remembered(self._of_memory(self._tables))
-        for _, table in self._tables.values():
-            table.flush()
+        self.store.settle()
         for queue in self._timers.values():
             queue.flush()
+        caches = [table.cache for _, table in self._tables.values()]
+        taken = [(cache.column, cache.take_changed()) for cache in caches]
         far = {name: at for name, queue in self._timers.items() if (at := queue.far_from_ms) is not None}
         lists = {name: table for name, (_, table) in self._tables.items() if isinstance(table, RocksDBListTable)}
-        about = AboutDatabase(
-            self._max_parallelism,
-            {name: kind for name, (kind, _) in self._tables.items()},
-            {name: table.next_part for name, table in lists.items()},
-            far,
-            self._layout.namespaces.classes,
-        )
-        link = self.store.link()
+        kinds = {name: kind for name, (kind, _) in self._tables.items()}
+        next_parts = {name: table.next_part for name, table in lists.items()}
+        about = partial(AboutDatabase, self._max_parallelism, kinds, next_parts, far)
+        link = self.store.link({column: rows for column, rows in taken if rows is not None})
+        for cache in caches:
+            cache.written_with(link)
         increments = self._increments.begin(checkpoint_id), partial(self._increments.written, checkpoint_id)
         near = self._remembered(self._of_memory({}))
-        return DatabaseCapture(link, self.store.unlink, self._key_groups, about, near, increments)
+        return DatabaseCapture(
+            link, self.store.unlink, self._key_groups, lambda: about(self._layout.namespaces.classes), near, increments
+        )
 
     def _of_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:
         entries = {name: (kind, table.frozen()) for name, (kind, table) in tables.items()}

@@ -83,7 +83,7 @@ class DatabaseCapture:
         link: gives the folder with links to its files, when it is made.
         unlink: removes that folder.
         key_groups: those of the subtask.
-        about: what the database holds.
+        about: tells what the database holds; asked when the links are made, for rows are written before.
         near: the timers in memory, and the filters.
         base: file -> where it is stored already.
         written: told the files, once all are stored.
@@ -94,7 +94,7 @@ class DatabaseCapture:
         link: Future[Path],
         unlink: Callable[[Future[Path]], None],
         key_groups: range,
-        about: AboutDatabase,
+        about: Callable[[], AboutDatabase],
         near: GroupCapture,
         increments: tuple[Mapping[str, FileSlice], Callable[[Mapping[str, Blob]], None]],
     ) -> None:
@@ -106,12 +106,14 @@ class DatabaseCapture:
 
         Raises:
             DatabaseError: the files could not be made.
+            SerializationError: a value cannot be turned into bytes.
         """
         if writer.is_savepoint:
             return KeyedParts(self._written_groups(writer))
         groups = self._near.write(writer).groups
         files: dict[str, Blob] = {}
-        for file in sorted(self._link.result().iterdir()):
+        folder = self._link.result()
+        for file in sorted(folder.iterdir()):
             if file.name.endswith(_UNUSED):
                 continue
             known = self._base.get(file.name)
@@ -119,7 +121,7 @@ class DatabaseCapture:
         shared = frozenset(name for name in files if name.endswith(_SHARED))
         self._written({name: files[name] for name in shared})
         first, end = self._key_groups.start, self._key_groups.stop
-        return KeyedParts(groups, (DatabaseFiles(first, end, files, shared, self._about.encode()),))
+        return KeyedParts(groups, (DatabaseFiles(first, end, files, shared, self._about().encode()),))
 
     def release(self) -> None:
         """Remove the links."""
@@ -128,7 +130,8 @@ class DatabaseCapture:
 
     def _written_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
         contents, groups = self._near.contents(), {}
-        with StoredDatabase(self._link.result(), self._about) as stored:
+        folder = self._link.result()
+        with StoredDatabase(folder, self._about()) as stored:
             for group in self._key_groups:
                 content = contents.pop(group, None) or {"tables": {}, "timers": {}}
                 stored.add_group(group, content, self._near.kept)

@@ -117,6 +117,20 @@ class Column:
         if held.bytes > self._store.most_held_bytes:
             until.exception()  # wait: what is written faster than the disk takes it does not fill the memory
 
+    def open(self) -> None:
+        """Make the column, if it is not there: rows are to be written by another thread."""
+        if self._rows is None:
+            try:
+                self._rows, self._handle = self._store.open_column(self._name)
+            except DatabaseError:
+                raise
+            except Exception as error:
+                raise self._refused("make a column", error) from error
+
+    def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
+        """Set rows before those that wait, in an open column; by the thread for which they wait."""
+        self._write(puts, (), None)
+
     # rows
 
     def read(self, row: bytes) -> bytes | None:
@@ -153,10 +167,18 @@ class Column:
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
         """Delete rows, then set rows; what `puts` raises is passed on."""
-        held, batch = self._held, None
+        held = self._held
         if held is not None and self._holds():
             self._write_later(puts, deletes)
             return
+        self._write(puts, deletes, held)
+        if held is not None:
+            self.write_held()
+
+    def _write(
+        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], held: HeldWrites | None
+    ) -> None:
+        batch = None
         try:
             for row in deletes:
                 if held is not None and row in held:
@@ -178,8 +200,6 @@ class Column:
             raise  # of a value or a key, not of the disk
         except Exception as error:
             raise self._refused("write", error) from error
-        if held is not None:
-            self.write_held()
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all rows from `start` on and before `stop`."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,29 +227,39 @@ class RocksDBStore:
         for column in self._columns.values():
             column.settle()
 
-    def link(self) -> Future[Path]:
+    def link(self, unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]]) -> Future[Path]:
         """Begin to make a folder with hard links to files that hold all rows as they are now; give it to `unlink`.
 
-        Other threads do it: what is in memtables has to be written first, which waits for the disk, and for
+        Another thread does it: it writes the unwritten rows, and waits for memtables to be on disk, and so for
         compactions. Rows that are written until it is done are held back, for they would be in the files.
         """
         self.settle()
-        memory, earlier = self._memory(), list(self._flushing.values())
-        unflushed = [column for column in self._columns.values() if column.unflushed_bytes]
-        self._flushing = {}
-        flushing = [*earlier, *(memory.flushers.submit(column.flush) for column in unflushed)]
+        flushing, self._flushing = list(self._flushing.values()), {}
+        for column in unwritten:
+            column.open()
         self._links_made += 1
         folder = self.folder / f"links-{self._links_made}"
-        self._linking = memory.linkers.submit(self._make_links, flushing, folder)
+        columns = list(self._columns.values())
+        self._linking = self._memory().linkers.submit(self._make_links, unwritten, columns, flushing, folder)
         for column in self._columns.values():
             column.hold(self._linking)
         return self._linking
 
-    def _make_links(self, flushing: Sequence[Future[None]], folder: Path) -> Path:
-        """The folder, when all is flushed: else it would be done now, and under the interpreter's lock."""
+    def _make_links(
+        self,
+        unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]],
+        columns: Sequence[Column],
+        flushing: Sequence[Future[None]],
+        folder: Path,
+    ) -> Path:
+        """The folder, when all is flushed: making it would do so too, but under the interpreter's lock."""
         import rocksdict
 
-        for flushed in flushing:
+        for column, rows in unwritten.items():
+            column.write_now(rows)
+        flushers = self._memory().flushers
+        unflushed = [flushers.submit(column.flush) for column in columns if column.unflushed_bytes]
+        for flushed in (*flushing, *unflushed):
             flushed.result()
         try:
             checkpoint = rocksdict.Checkpoint(self.database)

@@ -24,8 +24,9 @@ from .rocksdb_rows import (
     named_value,
     value_of,
 )
-from .row_cache import LIST_PART, RowCache, is_hashable
+from .row_cache import RowCache, is_hashable
 from .row_layout import RowLayout, is_kept, prefixes
+from .unwritten_rows import LIST_PART, UnwrittenRows
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
@@ -137,6 +138,12 @@ class RocksDBTable(RowCache, _Table):
         """Write back all that changed."""
         super().flush()
         self.recount()
+
+    def take_changed(self) -> UnwrittenRows | None:
+        """As in `RowCache`."""
+        taken = super().take_changed()
+        self.recount()
+        return taken
 
     def __len__(self) -> int:
         if self._column.is_empty:

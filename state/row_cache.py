@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from .cache_budget import CacheBudget
-from .errors import InvalidKeyError, SerializationError
+from .errors import InvalidKeyError
 from .key_encoding import canonical_key
 from .rocksdb_column import Column
+from .unwritten_rows import Rows, UnwrittenRows, encoded
 from .weighing import weigh
 
 _ABSENT: Any = object()
@@ -27,11 +29,7 @@ ENTRY_BYTES = 110
 """Memory of an entry beside its name and value: places in dicts and sets. Measured: 84 bytes, with whole numbers."""
 SPACE_BYTES = 400
 _LARGE_BYTES = 4096
-MAX_VALUE_BYTES = 2**31 - 1
-"""Most bytes of one row."""
-LIST_PART = 256
-"""Elements of a list in one row."""
-_GONE_ROWS = 16384
+_GONE_ROWS = 4096
 _EVICTED = 4096
 _PLAIN = frozenset({str, int, bytes})
 """Types of names that are canonical as they are."""
@@ -40,24 +38,6 @@ MAX_STORED_SPACES = 100_000
 
 Names = dict[Any, set[Any]]
 """Space -> names in it."""
-
-
-class Rows(Protocol):
-    """Where the entries of a cache lie on disk, and their bytes."""
-
-    def row(self, space: Any, name: Any) -> bytes: ...
-
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]: ...
-
-    def encode(self, space: Any, name: Any, value: Any) -> bytes: ...
-
-    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]: ...
-
-    def decode(self, data: bytes) -> Any: ...
-
-    def decode_all(self, found: list[bytes | None]) -> list[Any]: ...
-
-    def key_of(self, space: Any, name: Any) -> Any: ...
 
 
 class RowCache:
@@ -76,6 +56,8 @@ class RowCache:
         self._cold: dict[Any, dict[Any, Any]] = {}
         self._changed: Names = {}
         self._cold_changed: Names = {}
+        self._unwritten: Names = {}  # of the newest capture: another thread writes them
+        self._until: Future[Any] | None = None
         self._absent: Names = {}
         self._gone: Names = {}
         self._gone_count = 0
@@ -237,7 +219,7 @@ class RowCache:
             dropped = generation.pop(space, None)
             if dropped is not None and generation is self._hot:
                 self._count -= len(dropped)
-        for names in (self._changed, self._cold_changed, self._absent):
+        for names in (self._changed, self._cold_changed, self._unwritten, self._absent):
             names.pop(space, None)
         self._gone_count -= len(self._gone.pop(space, ()))
         if stored:
@@ -308,6 +290,7 @@ class RowCache:
 
     def write_some(self, most: int) -> None:
         """Write back so many of the entries that changed, at most, and delete what was deleted."""
+        self._forget_written()
         self._delete_gone()
         for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
             chosen: list[tuple[Any, set[Any]]] = []
@@ -336,6 +319,7 @@ class RowCache:
 
     def flush(self) -> None:
         """Write back all that changed; nothing is dropped."""
+        self._change_unwritten(list(self._unwritten))
         self._delete_gone()
         for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
             self.column.write(
@@ -343,20 +327,46 @@ class RowCache:
             )
             changed.clear()
 
+    def take_changed(self) -> UnwrittenRows | None:
+        """All that changed, as it is now, for another thread to write; None: nothing. What was deleted is written here.
+
+        Until `written_with` it counts as changed only where it is evicted, or all of a space is read.
+        """
+        self._forget_written()
+        self._delete_gone()
+        entries: list[tuple[Any, list[Any], list[Any]]] = []
+        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
+            for space, names in changed.items():
+                held = generation.get(space, {})
+                there = [name for name in names if name in held]
+                if there:
+                    self._will_be_stored(space, there)
+                    self._unwritten.setdefault(space, set()).update(there)
+                    entries.append((space, there, [held[name] for name in there]))
+            changed.clear()
+        return UnwrittenRows(self._rows, self._state, entries) if entries else None
+
+    def written_with(self, until: Future[Any]) -> None:
+        """What was taken is written when that is done, unless it failed."""
+        self._until = until
+
     def flush_space(self, space: Any) -> None:
         """Write back what changed of one space, and delete what was deleted of it."""
         gone = self._gone.pop(space, None)
         if gone is not None:
             self._gone_count -= len(gone)
             self.column.write((), self._rows.rows(space, list(gone)))
+        self._change_unwritten([space])
         for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
             if space in changed:
                 self.column.write(self._encoded(space, generation.get(space, {}), changed.pop(space)))
 
     def clear_all(self) -> None:
         """Forget everything, also on disk."""
-        for kept in (self._hot, self._cold, self._changed, self._cold_changed, self._absent, self._gone):
+        for kept in (self._hot, self._cold, self._absent, self._gone):
             kept.clear()
+        for names in (self._changed, self._cold_changed, self._unwritten):
+            names.clear()
         self._count = self._grown_from = self._gone_count = 0
         self._stored = set()
         self.complete.clear()
@@ -446,6 +456,7 @@ class RowCache:
 
     def _evict(self, most: int) -> int:
         """Write back and drop entries of the cold generation; how many those were."""
+        self._forget_written()
         dropped = 0
         while most > 0 and self._cold:
             chosen: list[tuple[Any, list[Any]]] = []
@@ -463,8 +474,8 @@ class RowCache:
 
     def _evicted(self, chosen: list[tuple[Any, list[Any]]]) -> Iterator[tuple[bytes, bytes]]:
         for space, names in chosen:
-            entries, changed = self._cold[space], self._cold_changed.get(space)
-            if changed:
+            entries = self._cold[space]
+            for changed in filter(None, (self._cold_changed.get(space), self._unwritten.get(space))):
                 dirty = changed.intersection(names)
                 yield from self._encoded(space, entries, dirty)
                 changed -= dirty
@@ -477,8 +488,11 @@ class RowCache:
     def _encoded(self, space: Any, entries: dict[Any, Any], names: set[Any]) -> Iterator[tuple[bytes, bytes]]:
         """The rows of those names that there are."""
         there = [name for name in names if name in entries]
-        if not there:
-            return
+        if there:
+            self._will_be_stored(space, there)
+            yield from encoded(self._rows, self._state, space, there, [entries[name] for name in there])
+
+    def _will_be_stored(self, space: Any, there: list[Any]) -> None:
         if self._stored is not None:
             self._stored.add(space)
             if len(self._stored) > MAX_STORED_SPACES:
@@ -486,31 +500,25 @@ class RowCache:
         absent = self._absent.get(space)
         if absent:
             absent.difference_update(there)
-        for at in range(0, len(there), _EVICTED):
-            some = there[at : at + _EVICTED]
-            yield from zip(self._rows.rows(space, some), self._bytes(space, some, entries), strict=True)
 
-    def _bytes(self, space: Any, names: list[Any], entries: dict[Any, Any]) -> list[bytes]:
-        values = [entries[name] for name in names]
-        try:
-            encoded = self._rows.encode_all(space, names, values)
-        except Exception as error:  # a user's class may raise anything while it is pickled
-            for name, value in zip(names, values, strict=True):
-                try:
-                    self._rows.encode(space, name, value)
-                except Exception as failure:  # this one
-                    where = f"a value of state {self._state!r} of key {self._rows.key_of(space, name)!r:.100}"
-                    found = f"{where} ({type(failure).__name__}: {failure})"
-                    remedy = "keep in state only values that can be pickled"
-                    raise SerializationError("the RocksDB backend", found, remedy) from failure
-            raise error
-        if max(map(len, encoded)) > MAX_VALUE_BYTES:
-            at = next(at for at, data in enumerate(encoded) if len(data) > MAX_VALUE_BYTES)
-            key = self._rows.key_of(space, names[at])
-            found = f"{len(encoded[at])} bytes of state {self._state!r} of key {key!r:.100}"
-            remedy = f"keep at most {MAX_VALUE_BYTES} bytes in one value, one map entry or {LIST_PART} list elements"
-            raise SerializationError("the RocksDB backend", found, remedy)
-        return encoded
+    def _forget_written(self) -> None:
+        """What another thread has written has not changed any more."""
+        until = self._until
+        if until is not None and until.done():
+            self._until = None
+            if until.exception() is not None:
+                self._change_unwritten(list(self._unwritten))
+            self._unwritten = {}
+
+    def _change_unwritten(self, spaces: list[Any]) -> None:
+        """What another thread is to write counts as changed: it is written twice."""
+        self._forget_written()
+        for space in spaces:
+            names = self._unwritten.pop(space, ())
+            for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
+                there = generation.get(space, {}).keys() & names
+                if there:
+                    changed.setdefault(space, set()).update(there)
 
     def _delete_gone(self) -> None:
         if not self._gone_count:
@@ -556,4 +564,4 @@ def is_hashable(name: Any) -> bool:
     return True
 
 
-__all__ = ["RowCache", "Rows", "is_hashable"]
+__all__ = ["RowCache", "is_hashable"]

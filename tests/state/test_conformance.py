@@ -12,6 +12,7 @@ import pytest
 
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.snapshots import KeyedCapture
 from rayflink.testing import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from rayflink.testing.backend_laws.subject import MakeBackend
 from tests.operators.write_back import WriteBackBackend
@@ -26,12 +27,25 @@ def _rocksdb(memory: int, lent: Callable[[StateMemory], StateMemory] = lambda me
     return make
 
 
+class _AlwaysFiles(RocksDBBackend):
+    """Has a database by its first capture, whatever fits the memory; its files are made late."""
+
+    def __init__(self, key_groups: range, max_parallelism: int, operator_uid: str) -> None:
+        folder = Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
+        super().__init__(key_groups, max_parallelism, operator_uid, folder, late(StateMemory(64 << 20)))
+
+    def capture(self, checkpoint_id: int) -> KeyedCapture:
+        assert self.store.database is not None
+        return super().capture(checkpoint_id)
+
+
 BACKENDS = pytest.mark.parametrize(
     "make",
     [
         pytest.param(_rocksdb(64 << 20), id="rocksdb"),
         pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
         pytest.param(_rocksdb(20_000, late), id="rocksdb whose writes wait"),
+        pytest.param(_AlwaysFiles, id="rocksdb whose writes wait in a large cache"),
         pytest.param(HashMapBackend, id="hashmap"),
         pytest.param(WriteBackBackend, id="write back"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.state import row_cache
+from rayflink.state import unwritten_rows
 from rayflink.state.backend import KeyContext
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import SerializationError
@@ -78,7 +78,7 @@ def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
 def test_a_value_beyond_two_gigabytes_is_refused_by_name_and_a_list_may_be_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_cache, "MAX_VALUE_BYTES", 5000)
+    monkeypatch.setattr(unwritten_rows, "MAX_VALUE_BYTES", 5000)
     state = backend(tmp_path, 1)
     elements = state.table(ListStateDescriptor("elements"))
     for number in range(20_000):

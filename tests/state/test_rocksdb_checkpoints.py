@@ -14,7 +14,7 @@ from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
-from rayflink.state.rocksdb_column import DatabaseError
+from rayflink.state.rocksdb_column import DatabaseError, scanned
 from rayflink.state.rocksdb_store import RocksDBMemory
 from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts, StoredSnapshot, loaded, stored
 from rayflink.testing import OperatorHarness
@@ -269,13 +269,48 @@ def test_a_capture_does_not_wait_for_the_disk_and_what_is_written_behind_it_is_n
     state.close()
 
 
-def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("all_are_read", [True, False])
+def test_a_capture_writes_no_rows_itself_and_none_is_lost_before_another_thread_has(
+    tmp_path: Path, all_are_read: bool
 ) -> None:
-    state, checkpoints = backend(tmp_path), Checkpoints()
+    state = RocksDBBackend(range(128), 128, "uid", tmp_path / "a", late(StateMemory(64 << 20)))
+    checkpoints = Checkpoints()
     put(state, range(3_000), "first")
+    values = state.table(VALUES)
+    values.flush()
+    put(state, range(2_000, 6_000), "second")
+    capture = state.capture(1)
+    on_disk = dict(scanned(state.store.column("state/v")._rows, b""))
+    assert len(on_disk) == 3_000 and b"second" not in b"".join(on_disk.values())
+    assert not all_are_read or len(values) == 6_000
+    for _ in range(2):
+        values.rotate()
+        assert values.get(1) == "first1" * 10 and values.get(5_000) == "second5000" * 10
+    put(state, range(5_000, 5_010), "third")
+    values.remove_all(range(10))
+    assert values.get(5_000) == "third5000" * 10 and values.get(5) is None and len(values) == 5_990
+    parts = checkpoints.write(1, capture)
+    assert len(values) == 5_990
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [parts])
+    found = {key: value for key, _, value in again.table(VALUES).entries(range(128))}
+    assert found == {n: f"{'first' if n < 2_000 else 'second'}{n}" * 10 for n in range(6_000)}
+    again.close()
+    state.close()
+
+
+@pytest.mark.parametrize("broken", ["rocksdict.Checkpoint", "rayflink.state.rocksdb_column.Column.write_now"])
+def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def refuse(*given: Any) -> None:
+        raise DatabaseError("make links to its files", "a", "the disk is gone")
+
+    state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
+    put(state, range(100), "first")
+    state.table(VALUES).flush()
+    put(state, range(100, 3_000), "first")
     with monkeypatch.context() as patched:
-        patched.setattr("rocksdict.Checkpoint", None)
+        patched.setattr(broken, refuse)
         capture = state.capture(1)
         with pytest.raises(DatabaseError, match="could not make links to its files"):
             checkpoints.write(1, capture)
