@@ -8,7 +8,7 @@ from .subject import Law, Subject
 def a_history_gives_what_dicts_would_give(subject: Subject) -> None:
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=30, steps=40)
+    check_histories(subject.make_backend, histories=15, steps=40)
 
 
 def many_long_histories_give_what_dicts_would_give(subject: Subject) -> None:
@@ -21,7 +21,7 @@ def a_history_of_state_that_expires_loses_nothing_fresh(subject: Subject) -> Non
     from .expiry_model import ExpiringHistory
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=30, steps=30, of=ExpiringHistory)
+    check_histories(subject.make_backend, histories=15, steps=30, of=ExpiringHistory)
 
 
 def many_long_histories_of_state_that_expires_lose_nothing_fresh(subject: Subject) -> None:
