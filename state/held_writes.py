@@ -43,9 +43,6 @@ class HeldWrites:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __contains__(self, row: bytes) -> bool:
-        return row in self._rows
-
     def put(self, row: bytes, value: bytes | None) -> None:
         """Set a row; None: delete it."""
         old = self._rows.get(row, ELSEWHERE)
@@ -58,6 +55,13 @@ class HeldWrites:
         if value is not None:
             self.bytes += len(value)
         self._rows[row] = value
+
+    def replaced(self, row: bytes, value: bytes | None) -> bool:
+        """Set a row if it is here; whether it is."""
+        is_here = row in self._rows
+        if is_here:
+            self.put(row, value)
+        return is_here
 
     def get(self, row: bytes) -> bytes | None:
         """What the row holds, None where it is deleted, or ELSEWHERE."""

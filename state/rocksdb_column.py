@@ -129,7 +129,7 @@ class Column:
 
     def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
         """Set rows before those that wait, in an open column; by the thread for which they wait."""
-        self._write(puts, (), None)
+        self._write(puts, ())
 
     # rows
 
@@ -171,26 +171,21 @@ class Column:
         if held is not None and self._holds():
             self._write_later(puts, deletes)
             return
-        self._write(puts, deletes, held)
-        if held is not None:
-            self.write_held()
+        if held is None:
+            self._write(puts, deletes)
+            return
+        deletes = [row for row in deletes if not held.replaced(row, None)]
+        self._write((pair for pair in puts if not held.replaced(*pair)), deletes)
+        self.write_held()
 
-    def _write(
-        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], held: HeldWrites | None
-    ) -> None:
+    def _write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         batch = None
         try:
             for row in deletes:
-                if held is not None and row in held:
-                    held.put(row, None)
-                    continue
                 batch = self._batch() if batch is None else batch
                 batch.delete(row)
                 batch = self._written(batch)
             for row, value in puts:
-                if held is not None and row in held:
-                    held.put(row, value)
-                    continue
                 batch = self._batch() if batch is None else batch
                 batch[row] = value
                 batch = self._written(batch)

@@ -485,12 +485,13 @@ class RowCache:
                 del self._cold[space]
                 self._cold_changed.pop(space, None)
 
-    def _encoded(self, space: Any, entries: dict[Any, Any], names: set[Any]) -> Iterator[tuple[bytes, bytes]]:
+    def _encoded(self, space: Any, entries: dict[Any, Any], names: set[Any]) -> Iterable[tuple[bytes, bytes]]:
         """The rows of those names that there are."""
         there = [name for name in names if name in entries]
-        if there:
-            self._will_be_stored(space, there)
-            yield from encoded(self._rows, self._state, space, there, [entries[name] for name in there])
+        if not there:
+            return ()
+        self._will_be_stored(space, there)
+        return encoded(self._rows, self._state, space, there, [entries[name] for name in there])
 
     def _will_be_stored(self, space: Any, there: list[Any]) -> None:
         if self._stored is not None:

@@ -5,8 +5,8 @@ They are taken as they are at the barrier, as the hashmap backend's capture take
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from .errors import SerializationError
@@ -65,15 +65,16 @@ class UnwrittenRows:
 
 def encoded(
     rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]
-) -> Iterator[tuple[bytes, bytes]]:
+) -> Iterable[tuple[bytes, bytes]]:
     """(row, its bytes) of some entries of a space.
 
     Raises:
         SerializationError: a value cannot be turned into bytes.
     """
-    for at in range(0, len(names), ENCODED_AT_ONCE):
-        some, theirs = names[at : at + ENCODED_AT_ONCE], values[at : at + ENCODED_AT_ONCE]
-        yield from zip(rows.rows(space, some), _bytes(rows, state, space, some, theirs), strict=True)
+    if len(names) <= ENCODED_AT_ONCE:
+        return zip(rows.rows(space, names), _bytes(rows, state, space, names, values), strict=True)
+    parts = (slice(at, at + ENCODED_AT_ONCE) for at in range(0, len(names), ENCODED_AT_ONCE))
+    return chain.from_iterable(encoded(rows, state, space, names[part], values[part]) for part in parts)
 
 
 def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
