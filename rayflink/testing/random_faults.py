@@ -77,7 +77,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
     ]
     if config.get(options.CHECKPOINT_DIRECTORY):
         maybe += [
-            (0.5, KillCoordinator(min(draw.randrange(moves), draw.randrange(moves)), draw.choice((0, 30, 100)))),
+            (0.5, KillCoordinator(min(draw.randrange(moves), draw.randrange(moves)), draw.choice((0, 100, 1_000)))),
             (0.15, CrashBeforeNotify(draw.randrange(5))),
             (0.1, TakeSavepoint("/savepoints", draw.randrange(moves))),
             (0.3, _rescale(graph, draw, draw.randrange(moves))),

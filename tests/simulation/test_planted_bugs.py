@@ -28,7 +28,7 @@ from tests.simulation.topologies import BY_NAME
 
 pytestmark = pytest.mark.slow
 
-MOST_SEEDS = 200
+MOST_SEEDS = 60
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
