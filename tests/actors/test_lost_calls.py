@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -190,8 +190,8 @@ class Idle:
         self._steps = steps
         self._says: list[Any] = [SplitRequest(ME, "0" * 32)]
 
-    def start(self) -> None:
-        pass
+    def start(self, tell: Callable[[], None]) -> None:
+        tell()
 
     def step(self) -> Progress:
         self._steps -= 1
