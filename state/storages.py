@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from .local_storage import LocalStorage
@@ -32,4 +33,14 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
     raise StorageNotSupported("be opened", url, f"{wanted}; or mount it as a folder on every node")
 
 
-__all__ = ["open_storage"]
+def from_root(address: str) -> str:
+    """The address, a path as it is from the root: other processes of a job have another working directory.
+
+    >>> from_root("s3://bucket/checkpoints"), from_root("/data/checkpoints/")
+    ('s3://bucket/checkpoints', '/data/checkpoints/')
+    """
+    is_path = "://" not in address and not address.startswith("file:")
+    return os.path.abspath(address) if is_path and not os.path.isabs(address) else address
+
+
+__all__ = ["from_root", "open_storage"]

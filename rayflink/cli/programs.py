@@ -8,6 +8,7 @@ import sys
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.state.storages import from_root
 
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK, USAGE, module_file, run_script
@@ -95,8 +96,7 @@ def _script_options(chosen: argparse.Namespace) -> dict[str, str]:
     if chosen.detached:
         configuration.set(options.ATTACHED, False)
     if getattr(chosen, "from_savepoint", None) is not None:  # `explain` has none
-        path = chosen.from_savepoint
-        configuration.set(options.RESTORE_PATH, path if "://" in path else os.path.abspath(path))
+        configuration.set(options.RESTORE_PATH, from_root(chosen.from_savepoint))
     if getattr(chosen, "allow_non_restored_state", False):
         configuration.set(options.IGNORE_UNCLAIMED_STATE, True)
     return configuration.to_dict()

@@ -16,6 +16,8 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError
 from rayflink.common.python_files import put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state import ledger
+from rayflink.state.storages import from_root
 
 from .script import INTERRUPTED, OK, USAGE
 
@@ -37,8 +39,14 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         problem = "--restore latest takes one word: the id of a job, or the folder of its checkpoints"
         print(f"rayflink: {problem}; the program is stored there", file=sys.stderr)
         return USAGE
+    idle = {"-p": chosen.parallelism, "-s": chosen.from_savepoint}
+    for flag in (flag for flag, value in idle.items() if value is not None):
+        problem = f"{flag} does not go with --restore latest: the job goes on with what it had"
+        print(f"rayflink: {problem}; `rayflink rescale` and a run of the program with -s do otherwise", file=sys.stderr)
+        return USAGE
     graph = stored_graph(words[0], chosen.checkpoint_dir, around)
-    configuration = Configuration.from_dict({**graph.configuration, **given.to_dict()})
+    graph = replace(graph, configuration={**graph.configuration, **given.to_dict()})
+    configuration = Configuration.from_dict(graph.configuration)
     _must_not_run(graph, configuration)
     print(f"job {graph.name!r} ({graph.id}) goes on from its newest checkpoint", file=sys.stderr)
     job = launch.submit(graph, configuration)
@@ -63,27 +71,31 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
 
     Raises:
         ConfigError: nobody says where it is stored.
-        JobExecutionError: it is not stored there, or by another Python.
+        JobExecutionError: it is not stored there, or by another Python, or in a folder that does not bear its id.
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
     """
     how = storage_options(configuration.to_dict())
     if not _ID.fullmatch(what):
-        url = re.sub(r"/chk-\d+(/_metadata)?$", "", what.rstrip("/"))
-        stored = Stored(url, how)
+        stored = Stored(from_root(re.sub(r"/chk-\d+(/_metadata)?$", "", what.rstrip("/"))), how)
     else:
         above = folder or configuration.get(options.HA_STORAGE_DIR) or configuration.get(options.CHECKPOINT_DIRECTORY)
         if not above:
             remedy = "give it by --checkpoint-dir, or name the folder of the job's checkpoints in place of its id"
             raise ConfigError(options.CHECKPOINT_DIRECTORY.key, "nothing", "the directory of checkpoints", remedy)
-        stored = Stored(f"{above.rstrip('/')}/{what}", how)
-    submission = kept(stored.open(), stored.url.rpartition("/")[2])
-    if not submission.modules:
-        graph: JobGraph = unpack(submission.program)
-        return graph
-    folder = unpacked(submission.modules)
-    put_on_path([folder])
-    graph = unpack(submission.program)
-    return replace(graph, configuration={**graph.configuration, options.PYTHON_FILES.key: folder})
+        stored = Stored(f"{from_root(above).rstrip('/')}/{what}", how)
+    storage = stored.open()
+    directory, _, name = stored.url.rpartition("/")
+    submission = kept(storage, name)
+    modules = unpacked(submission.modules) if submission.modules else ""
+    if modules:
+        put_on_path([modules])
+    graph: JobGraph = unpack(submission.program)
+    found = {options.PYTHON_FILES.key: modules} if modules else {}
+    if storage.list(ledger.FOLDER):  # also where the folder was moved since
+        if name != graph.id:
+            raise JobExecutionError(graph.id, f"is stored in {stored.url}", "give that folder the job's id as its name")
+        found[options.CHECKPOINT_DIRECTORY.key] = directory
+    return replace(graph, configuration={**graph.configuration, **found})
 
 
 def _must_not_run(graph: JobGraph, configuration: Configuration) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import Any
 
@@ -38,7 +37,7 @@ def savepoint(chosen: argparse.Namespace) -> int:
         return FAILED
     from rayflink import launch
 
-    directory = _place(words[1] if len(words) > 1 else None)
+    directory = words[1] if len(words) > 1 else None
     path = launch.attach(found["jid"], configuration_of(chosen)).trigger_savepoint(directory).result()
     print(_completed(path))
     return OK
@@ -53,7 +52,7 @@ def stop(chosen: argparse.Namespace) -> int:
         return end_job(chosen, lambda job: job.stop())
 
     def ask(job: Any) -> None:
-        print(_completed(job.stop_with_savepoint(chosen.drain, _place(chosen.savepoint_path)).result()))
+        print(_completed(job.stop_with_savepoint(chosen.drain, chosen.savepoint_path).result()))
 
     return end_job(chosen, ask)
 
@@ -115,11 +114,6 @@ def _dispose(chosen: argparse.Namespace) -> int:
     files = dispose_savepoint(chosen.dispose, storage_options(chosen))
     print(f"Savepoint {chosen.dispose} disposed of: {files} {'file' if files == 1 else 'files'} deleted")
     return OK
-
-
-def _place(directory: str | None) -> str | None:
-    """A folder as its path from the root: the job has another working directory."""
-    return directory if directory is None or "://" in directory else os.path.abspath(directory)
 
 
 def _completed(path: str) -> str:

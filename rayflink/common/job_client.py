@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from rayflink.state.storages import from_root
+
 from .completable_future import CompletableFuture
 from .errors import JobExecutionError
 from .job_execution_result import JobExecutionResult
@@ -148,8 +150,8 @@ class JobClient(ABC):
         """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
 
     def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
-        request_id = uuid.uuid4().hex
-        return self._future(partial(self._ask_savepoint, request_id, directory or "", stop), "has no savepoint")
+        request_id, place = uuid.uuid4().hex, from_root(directory) if directory else ""
+        return self._future(partial(self._ask_savepoint, request_id, place, stop), "has no savepoint")
 
     def _future(self, ask: Callable[[float | None], tuple[T, str] | None], failed: str) -> CompletableFuture[T]:
         """What a request will give, made now; its number makes sure that it is made once."""

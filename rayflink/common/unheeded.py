@@ -60,7 +60,27 @@ def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
         key = _key_set(configuration, option) if option.unheeded else ""
         if key and configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
             found.setdefault(option.unheeded, []).append(_named(configuration, key))
-    if configuration.get(options.EXIT_ON_OUT_OF_MEMORY) and configuration.get(options.TARGET) is options.Target.LOCAL:
-        what = "fails the task alone on MemoryError where execution.target is local"
-        found.setdefault(what, []).append(_named(configuration, options.EXIT_ON_OUT_OF_MEMORY.key))
+    for option, is_idle, what in _idle_beside_others(configuration):
+        key = _key_set(configuration, option) if is_idle else ""
+        if key:
+            found.setdefault(what, []).append(_named(configuration, key))
     return found
+
+
+def _idle_beside_others(configuration: Configuration) -> tuple[tuple[ConfigOption[Any], bool, str], ...]:
+    """Options that other options make idle: whether they do now, and what this version does instead."""
+    get = configuration.get
+    in_process = get(options.EXIT_ON_OUT_OF_MEMORY) and get(options.TARGET) is options.Target.LOCAL
+    in_batches = get(options.RUNTIME_MODE).name == "BATCH"
+    counts_twice = (
+        get(options.CHECKPOINT_UNALIGNED) and get(options.CHECKPOINT_MODE) is options.CheckpointingMode.AT_LEAST_ONCE
+    )
+    return (
+        (
+            options.EXIT_ON_OUT_OF_MEMORY,
+            in_process,
+            "fails the task alone on MemoryError where execution.target is local",
+        ),
+        (options.CHECKPOINT_INTERVAL, in_batches, "takes no checkpoints in batch mode"),
+        (options.CHECKPOINT_UNALIGNED, counts_twice, "lets barriers overtake records with EXACTLY_ONCE alone"),
+    )

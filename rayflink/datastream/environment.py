@@ -33,6 +33,7 @@ from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.graph.uids import refuse_missing_uids
 from rayflink.operators.factory import SourceFactory
+from rayflink.state.storages import from_root
 
 from .closeable_iterator import CloseableIterator
 from .fault_tolerance import FaultTolerance
@@ -413,7 +414,7 @@ class StreamExecutionEnvironment(FaultTolerance):
             buffer_timeout_ms=self.get_buffer_timeout(),
             chaining=self.is_chaining_enabled(),
             batch=mode is RuntimeExecutionMode.BATCH,
-            configuration={**self._configuration.to_dict(), **self._chosen(mode)},
+            configuration={**self._configuration.to_dict(), **self._places(), **self._chosen(mode)},
             user_artifacts=tuple(self._cached_files),
             slot_resources=tuple(sorted(self._slot_resources.items())),
             master_hooks=tuple(self._master_hooks),
@@ -432,6 +433,14 @@ class StreamExecutionEnvironment(FaultTolerance):
         if wanted is RuntimeExecutionMode.AUTOMATIC:
             return RuntimeExecutionMode.STREAMING if endless is not None else RuntimeExecutionMode.BATCH
         return wanted
+
+    def _places(self) -> dict[str, str]:
+        """Where checkpoints and savepoints are, as paths that mean the same in every process of the job."""
+        wanted = (
+            options.CHECKPOINT_DIRECTORY, options.SAVEPOINT_DIRECTORY, options.HA_STORAGE_DIR, options.RESTORE_PATH,
+        )  # fmt: skip
+        given = ((option.key, self._configuration.get(option)) for option in wanted)
+        return {key: from_root(path) for key, path in given if path}
 
     def _chosen(self, mode: RuntimeExecutionMode) -> dict[str, str]:
         """What the tasks are told of the mode where it was left to us."""

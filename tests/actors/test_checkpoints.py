@@ -57,6 +57,21 @@ def test_the_newest_ones_are_kept_and_the_folder_of_an_older_one_goes() -> None:
     assert [kept.checkpoint_id for kept in job.it.completed] == [2]
 
 
+@pytest.mark.spec("H25")
+def test_so_many_are_kept_as_the_option_says_and_their_shared_files_with_them() -> None:
+    job = Checkpoints(retained=3).run()
+    for number in (1, 2, 3):
+        job.at(number * 100)
+        assert job.complete(number, f"shared/{number}", "shared/of-all") == told(CheckpointComplete(number))
+    job.at(400)
+    assert job.complete(4, "shared/4", "shared/of-all") == [
+        *told(CheckpointComplete(4)),
+        DiscardFiles(BASE, (), "chk-1"),
+        DiscardFiles(BASE, ("shared/1",)),
+    ]
+    assert [kept.checkpoint_id for kept in job.it.completed] == [2, 3, 4]
+
+
 def test_a_second_acknowledgement_changes_nothing_and_costs_no_file() -> None:
     job = Checkpoints().run()
     job.at(100)

@@ -148,7 +148,7 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     assert (said(coordinator), coordinator._slots.calls.waiting()) == ([], [])
 
 
-@pytest.mark.spec("J05")
+@pytest.mark.spec("J05", "J14")
 def test_an_execution_that_could_not_be_deployed_names_itself_and_the_cause(shell: Any) -> None:
     job = Job(three_vertices())
     processes = Processes(lambda *given: None, refused="default/1")

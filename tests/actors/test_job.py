@@ -57,7 +57,7 @@ def running(job: Job) -> Job:
 # slots and deployment
 
 
-@pytest.mark.spec("J02", "J03")
+@pytest.mark.spec("J02", "J03", "J14")
 def test_all_slots_are_asked_for_at_once_and_nothing_is_deployed_before_they_are_there(job):
     assert job.start() == [RequestSlots((Slot("default", 0), Slot("default", 1)))]
     assert job.on(Tick(), 1_000) == []
@@ -341,6 +341,7 @@ def test_a_job_that_is_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_
     assert [entry.failure.message for entry in running.master.exceptions] == ["root"]
 
 
+@pytest.mark.spec("K11")
 def test_a_task_that_fails_while_it_is_cancelled_counts_as_cancelled_and_its_failure_is_history(running):
     running.on(CancelRequested())
     running.says(MAP_1, FAILED, failure=failure("of the last moment"))

@@ -54,7 +54,7 @@ def test_a_job_has_exactly_the_legal_moves_over_every_pair():
     assert {s.value for s in JobStatus if s.is_terminal} == {"FINISHED", "CANCELED", "FAILED"}
 
 
-@pytest.mark.spec("K14", "X64")
+@pytest.mark.spec("K14", "X64", "J14")
 @pytest.mark.parametrize("old", list(ExecutionState))
 @pytest.mark.parametrize("new", list(ExecutionState))
 def test_an_execution_refuses_every_other_move_and_names_both_states(old, new):

@@ -101,7 +101,7 @@ def test_a_channel_that_has_ended_is_not_waited_for():
     assert bench.output == [1, BARRIER, 2]
 
 
-@pytest.mark.spec("H39")
+@pytest.mark.spec("H39", "H36")
 def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
     bench = TaskBench([Gathers()], (0, 0)).start()
     bench.feed(B, BARRIER, 6)

@@ -68,7 +68,7 @@ def test_a_task_is_finished_when_its_output_was_fetched_and_not_before():
     assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
 
 
-@pytest.mark.spec("L05", "L11", "L08")
+@pytest.mark.spec("L05", "L11", "L08", "K11")
 @pytest.mark.parametrize("moment", ["created", "started", "after a record"])
 def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
     bench, log = two()

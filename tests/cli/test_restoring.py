@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from rayflink import launch
 from rayflink.actors.submission import Submission, keep
 from rayflink.actors.user_code import pack
 from rayflink.cli.main import main
+from rayflink.common.errors import JobCancelled
 from rayflink.common.python_files import packed, put_on_path
+from rayflink.graph.job_graph import JobGraph
 from rayflink.state.local_storage import LocalStorage
 
 
@@ -34,6 +37,33 @@ def stored_job(folder: Path, function: Callable[[int], object], python_file: Pat
     graph = env.get_job_graph("numbers")
     modules = packed([] if python_file is None else [str(python_file)])
     keep(LocalStorage(folder / graph.id), Submission(pack(graph), modules=modules))
+    return graph.id
+
+
+def retained_job(folder: Path) -> str:
+    """What a job leaves that was cancelled and keeps its checkpoints, as its coordinator on Ray stores it; its id."""
+    from rayflink.connectors.generator import DataGeneratorSource
+    from rayflink.datastream import StreamExecutionEnvironment
+
+    env = StreamExecutionEnvironment(
+        {
+            "execution.target": "local",
+            "execution.checkpointing.dir": str(folder),
+            "execution.checkpointing.interval": "10 ms",
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        }
+    )
+    source = DataGeneratorSource(lambda n: n, 400, records_per_second=1_000)
+    numbers = env.from_source(source, None, "numbers").map(lambda n: ("all", 1)).key_by(lambda pair: pair[0]).sum(1)
+    numbers.map(lambda pair: print("number", pair[1])).add_sink(lambda nothing: None)
+    graph = env.get_job_graph("numbers")
+    client = launch.submit(graph, env.get_configuration())
+    while not list(folder.glob("*/chk-*/_metadata")):
+        assert not client.get_job_status().result().is_terminal
+    client.cancel()
+    with pytest.raises(JobCancelled):
+        client.get_job_execution_result().result()
+    keep(LocalStorage(folder / graph.id), Submission(pack(graph)))
     return graph.id
 
 
@@ -74,6 +104,40 @@ def test_a_stored_job_takes_its_python_files_along(
     del sys.modules["stored_with_its_job"]
     assert main(["run", "--restore", "latest", str(tmp_path / job)]) == 0
     assert told(capsys)[0] == [f"number {n}" for n in range(5)]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("S10", "H52")
+def test_a_stored_job_goes_on_from_its_newest_checkpoint_where_its_folder_is_now_and_heeds_the_options_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    job = retained_job(tmp_path / "there")
+    (tmp_path / "there").rename(tmp_path / "here")
+    capsys.readouterr()
+    submitted: list[JobGraph] = []
+    submit = launch.submit
+    monkeypatch.setattr(launch, "submit", lambda graph, given: submitted.append(graph) or submit(graph, given))
+    monkeypatch.chdir(tmp_path)
+    options = ["-D", "execution.checkpointing.interval=1 h", "-D", "restart-strategy.type=none"]
+    assert main(["run", "--restore", "latest", *options, f"here/{job}"]) == 0
+    counts = [int(count) for count in re.findall(r"number (\d+)", capsys.readouterr().out)]
+    assert counts[0] > 1 and counts == list(range(counts[0], 401)), "it goes on behind the checkpoint"
+    (graph,) = submitted
+    assert graph.configuration["execution.checkpointing.interval"] == "1 h"
+    assert graph.configuration["restart-strategy.type"] == "none"
+    assert not (tmp_path / "there").exists()
+
+
+def test_what_does_not_go_with_a_stored_job_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for given in (["-p", "2"], ["-s", "savepoint"]):
+        assert main(["run", "--restore", "latest", *given, str(tmp_path)]) == 2
+        assert f"{given[0]} does not go with --restore latest" in capsys.readouterr().err
+    stored_job(tmp_path, int)
+    (folder,) = tmp_path.iterdir()
+    (folder / "ledger").mkdir()
+    (folder / "ledger" / "000000001").touch()
+    assert main(["run", "--restore", "latest", str(folder.rename(tmp_path / "copy"))]) == 1
+    assert "give that folder the job's id as its name" in capsys.readouterr().err
 
 
 def test_what_is_not_stored_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

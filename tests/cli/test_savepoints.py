@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +161,7 @@ def test_a_savepoint_of_a_job_is_taken(job: list[Any], capsys: Any) -> None:
     said_by(capsys, "savepoint", "abab", "/elsewhere")
     said_by(capsys, "savepoint", "abab", "here")
     said_by(capsys, "savepoint", "abab", "s3://bucket/here")
-    assert job == [None, "/elsewhere", os.path.abspath("here"), "s3://bucket/here"]
+    assert job == [None, "/elsewhere", "here", "s3://bucket/here"]
     assert main(["savepoint"]) == 2 and main(["savepoint", "a", "b", "c"]) == 2
 
 

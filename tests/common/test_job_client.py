@@ -92,6 +92,17 @@ def test_a_job_that_is_submitted_is_asked_by_futures():
     assert "Accumulator Results: \n- calls (int): 3\n" in str(result)
 
 
+@pytest.mark.spec("S17")
+def test_each_submission_of_a_program_is_a_job_of_its_own():
+    env = program()
+    first = env.execute_async("again")
+    env.from_collection([1]).add_sink(lambda value: None)
+    second, third = env.execute_async("again"), program().execute_async("again")
+    assert len({client.get_job_id() for client in (first, second, third)}) == 3
+    for client in (first, second, third):
+        client.get_job_execution_result().result()
+
+
 def test_a_local_job_moves_on_while_a_program_asks_how_it_stands():
     client = program().execute_async()
     for _ in range(1_000):

@@ -31,6 +31,14 @@ def run(**given: Any) -> list[int]:
             {"execution_checkpointing_snapshot__compression": True},
             "'execution.checkpointing.snapshot-compression' .*has no effect: .*does not compress",
         ),
+        (
+            {"execution_runtime__mode": "BATCH", "execution_checkpointing_interval": "1 s"},
+            "'execution.checkpointing.interval' .*has no effect: .*takes no checkpoints in batch mode",
+        ),
+        (
+            {"execution_checkpointing_unaligned": True, "execution_checkpointing_mode": "AT_LEAST_ONCE"},
+            "'execution.checkpointing.unaligned' .*has no effect: .*with EXACTLY_ONCE alone",
+        ),
         ({"pipeline_force__kryo": True}, "'pipeline.force-kryo' .*has no effect: .*has no Kryo"),
         (
             {
@@ -52,6 +60,7 @@ def test_options_with_effect_give_no_warning() -> None:
         warnings.simplefilter("error")
         assert run(restart__strategy_type="none", parallelism_default=2, state_backend_type="hashmap") == [1]
         assert run(execution_attached=True, execution_checkpointing_incremental=False) == [1]
+        assert run(execution_runtime__mode="BATCH", execution_checkpointing_mode="AT_LEAST_ONCE") == [1]
 
 
 def test_a_snapshot_to_start_from_that_is_not_there_is_refused() -> None:

@@ -237,3 +237,33 @@ def test_a_program_that_enables_checkpoints_takes_the_last_one_at_its_end_withou
     env.enable_checkpointing(3_600_000)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(1, 10))
     assert list(env.from_collection([1, 2]).map(lambda n: n + 1).execute_and_collect()) == [2, 3]
+
+
+def test_places_are_paths_from_the_root_in_every_process_of_the_job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = {
+        "state.checkpoints.dir": "checkpoints",
+        "execution.checkpointing.savepoint-dir": "/savepoints",
+        "high-availability.storageDir": "s3://bucket/jobs",
+        "execution.state-recovery.path": "../savepoint-1",
+    }
+    env = StreamExecutionEnvironment(given)
+    env.from_collection([1]).print()
+    found = env.get_job_graph().configuration
+    assert found["execution.checkpointing.dir"] == f"{tmp_path}/checkpoints"
+    assert found["execution.checkpointing.savepoint-dir"] == "/savepoints"
+    assert found["high-availability.storageDir"] == "s3://bucket/jobs"
+    assert found["execution.state-recovery.path"] == f"{tmp_path.parent}/savepoint-1"
+
+
+def test_a_savepoint_is_in_the_folder_that_its_path_means_where_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    env = StreamExecutionEnvironment({"execution.target": "local"})
+    env.from_sequence(1, 1_000_000_000).map(str).add_sink(lambda text: None)
+    client = env.execute_async()
+    while client.get_job_status().result().value != "RUNNING":
+        pass
+    future = client.stop_with_savepoint(False, "savepoints")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert future.result().startswith(f"{tmp_path}/savepoints/savepoint-")

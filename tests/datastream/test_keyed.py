@@ -97,6 +97,7 @@ class _Counts:
         return self.count.value()
 
 
+@pytest.mark.spec("G01")
 def test_map_flat_map_and_filter_functions_use_the_state_of_the_key():
     class Numbered(_Counts, MapFunction):
         def map(self, value):

@@ -167,7 +167,7 @@ def test_one_process_runs_subtasks_of_one_operator_different_operators_and_diffe
     }
 
 
-@pytest.mark.spec("C27")
+@pytest.mark.spec("C27", "S16")
 def test_an_environment_is_made_by_options_or_for_this_process(tmp_path, monkeypatch):
     file = tmp_path / "conf.yaml"
     file.write_text("parallelism.default: 3\nexecution.target: ray\npipeline.name: of file\n", encoding="utf-8")

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import (
     CrashBeforeNotify,
@@ -20,6 +22,7 @@ from rayflink.testing import (
     StopWithSavepoint,
     rec,
     simulate,
+    wm,
 )
 
 KEYS = 30
@@ -57,6 +60,29 @@ def test_no_timer_fires_between_the_savepoint_and_the_end(seed: int) -> None:
     assert stopped.stopped_with
     simulate(_job(stopped.stopped_with), seed, disk=disk)
     assert sorted(given) == list(range(KEYS))
+
+
+def _windows(start: str = "") -> JobGraph:
+    """Two records of a window of ten seconds; after a while the third, and then its end."""
+    env = StreamExecutionEnvironment.get_execution_environment({"execution.state-recovery.path": start} if start else {})
+    begin, end = [rec(("a", 1), 1_000), rec(("a", 1), 2_000), wm(2_000)], [rec(("a", 1), 3_000), wm(20_000)]
+    source = env.from_source(ScriptedSource([*begin, *[Pause(100)] * 40, *end]), WatermarkStrategy.no_watermarks(), "script")
+    windows = source.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Duration.of_seconds(10)))
+    windows.sum(1).sink_to(CollectSink())
+    return env.get_job_graph()
+
+
+@pytest.mark.spec("E33")
+@pytest.mark.parametrize(("drain", "first", "then"), [(True, [("a", 2)], [("a", 1)]), (False, [], [("a", 3)])])
+def test_open_windows_fire_where_the_job_is_drained_and_are_in_the_savepoint_where_it_is_suspended(
+    drain: bool, first: list[Any], then: list[Any]
+) -> None:
+    disk = SimulatedDisk()
+    stopped = simulate(_windows(), 3, [StopWithSavepoint(at=100, drain=drain)], disk)
+    assert stopped.stopped_with and stopped.status.value == "FINISHED"
+    assert stopped.collected() == first
+    again = simulate(_windows(stopped.stopped_with), 3, disk=disk)
+    assert again.collected() == first + then, "what the sink had gathered is in its state"
 
 
 def _two_regions(start: str = "") -> JobGraph:

@@ -25,6 +25,7 @@ from rayflink.state.memory import HashMapBackend
 from rayflink.state.operator_state import OperatorStateStore
 
 
+@pytest.mark.spec("G01")
 def test_without_a_current_key_the_error_names_the_state() -> None:
     states = StateStore(HashMapBackend(range(128), 128), KeyContext())
     for handle in (states.get_state(ValueStateDescriptor("v")), states.get_list_state(ListStateDescriptor("l"))):

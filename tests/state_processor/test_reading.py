@@ -27,7 +27,7 @@ def sorted_rows(savepoint: Savepoint, operator: str, state: str) -> list[dict[st
     return sorted(savepoint.state(operator, state).to_arrow().to_pylist(), key=repr)
 
 
-@pytest.mark.spec("H58", "X30")
+@pytest.mark.spec("H58", "X30", "G02")
 def test_a_savepoint_maps_operators_and_names_to_states(savepoint: Savepoint) -> None:
     found = {op.uid: {state.name: state.kind for state in op.states} for op in savepoint.operators if op.uid}
     assert found == {
