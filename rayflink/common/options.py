@@ -360,7 +360,8 @@ CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOL
 SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
                                "Compress snapshots of keyed state.", unheeded="does not compress snapshots")
 CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints, a path or "
-                               "URL every node reaches. A path without `/` in front begins where the program runs.", ("state.checkpoints.dir",))
+                               "URL every node reaches. A path without `/` in front begins where the program runs.",
+                               ("state.checkpoints.dir",))
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None, "Directory of savepoints that "
                               "name none.", ("state.savepoints.dir",))
 HA_STORAGE_DIR = _option(_K, "high-availability.storageDir", STRING, None, "Directory in which a job with checkpoints "
@@ -425,9 +426,8 @@ CHECKPOINT_INLINE_THRESHOLD = _option(_K, "execution.checkpointing.data-inline-t
 CHECKPOINT_HISTORY = _option(_K, "web.checkpoints.history", INT, 10, "Checkpoints the statistics remember; at least 0.",
                              test=_NOT_NEGATIVE)
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
-                           "Most bytes of one task's snapshot that the coordinator keeps in memory where no directory is "
-                           "set.",
-                           test=_NOT_EMPTY)
+                           "Most bytes of one task's snapshot that the coordinator keeps in memory where no directory "
+                           "is set.", test=_NOT_EMPTY)
 
 COMMITTER_RETRIES = _option(_K, "sink.committer.retries", INT, 10,
                             "How often a sink tries again to commit what cannot be committed, after pauses of 0.1 to "
