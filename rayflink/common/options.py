@@ -326,15 +326,13 @@ CHECKPOINT_MODE = _option(_K, "execution.checkpointing.mode", enum_type(Checkpoi
                           CheckpointingMode.EXACTLY_ONCE, "What a restore guarantees about state.")
 CHECKPOINT_TIMEOUT = _option(_K, "execution.checkpointing.timeout", DURATION, _ms(600_000),
                              "Time after which a checkpoint that is not complete is given up.", test=_LONGER_THAN_ZERO)
-CHECKPOINT_MIN_PAUSE = _option(_K, "execution.checkpointing.min-pause", DURATION, _ms(0),
-                               "Least time from the end of one checkpoint to the start of the next.",
-                               test=_NO_NEGATIVE_TIME)
+CHECKPOINT_MIN_PAUSE = _option(_K, "execution.checkpointing.min-pause", DURATION, _ms(0), "Least time from the end of "
+                               "one checkpoint to the start of the next.", test=_NO_NEGATIVE_TIME)
 CHECKPOINT_MAX_CONCURRENT = _option(_K, "execution.checkpointing.max-concurrent-checkpoints", INT, 1,
                                     "Checkpoints under way at the same time; at least 1, and not more where barriers "
                                     "overtake data.", test=_POSITIVE)
 CHECKPOINT_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.enabled", BOOLEAN, False,
-                               "Barriers overtake data, and the data becomes part of the checkpoint; with EXACTLY_ONCE "
-                               "alone.",
+                               "Barriers overtake data, which becomes part of the checkpoint; with EXACTLY_ONCE alone.",
                                ("execution.checkpointing.unaligned",))
 CHECKPOINT_FORCE_UNALIGNED = _option(_K, "execution.checkpointing.unaligned.forced", BOOLEAN, False,
                                      "With unaligned.enabled: in a job with iterations too, where they wait else.")
@@ -359,9 +357,8 @@ CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOL
                                  unheeded="writes what suits the state backend")
 SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
                                "Compress snapshots of keyed state.", unheeded="does not compress snapshots")
-CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints, a path or "
-                               "URL every node reaches. A path without `/` in front begins where the program runs.",
-                               ("state.checkpoints.dir",))
+CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints that "
+                               "every node reaches: URL, or path from where the program runs.", ("state.checkpoints.dir",))
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None, "Directory of savepoints that "
                               "name none.", ("state.savepoints.dir",))
 HA_STORAGE_DIR = _option(_K, "high-availability.storageDir", STRING, None, "Directory in which a job with checkpoints "
@@ -426,8 +423,8 @@ CHECKPOINT_INLINE_THRESHOLD = _option(_K, "execution.checkpointing.data-inline-t
 CHECKPOINT_HISTORY = _option(_K, "web.checkpoints.history", INT, 10, "Checkpoints the statistics remember; at least 0.",
                              test=_NOT_NEGATIVE)
 MAX_INLINE_STATE = _option(_K, "rayflink.checkpointing.max-inline-state-size", MEMORY, _kb(5 * 1024),
-                           "Most bytes of one task's snapshot that the coordinator keeps in memory where no directory "
-                           "is set.", test=_NOT_EMPTY)
+                           "Most bytes of a task's snapshot the coordinator keeps in memory where no directory is set.",
+                           test=_NOT_EMPTY)
 
 COMMITTER_RETRIES = _option(_K, "sink.committer.retries", INT, 10,
                             "How often a sink tries again to commit what cannot be committed, after pauses of 0.1 to "

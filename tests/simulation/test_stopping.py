@@ -64,10 +64,12 @@ def test_no_timer_fires_between_the_savepoint_and_the_end(seed: int) -> None:
 
 def _windows(start: str = "") -> JobGraph:
     """Two records of a window of ten seconds; after a while the third, and then its end."""
-    env = StreamExecutionEnvironment.get_execution_environment({"execution.state-recovery.path": start} if start else {})
+    options = {"execution.state-recovery.path": start} if start else {}
+    env = StreamExecutionEnvironment.get_execution_environment(options)
     begin, end = [rec(("a", 1), 1_000), rec(("a", 1), 2_000), wm(2_000)], [rec(("a", 1), 3_000), wm(20_000)]
-    source = env.from_source(ScriptedSource([*begin, *[Pause(100)] * 40, *end]), WatermarkStrategy.no_watermarks(), "script")
-    windows = source.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Duration.of_seconds(10)))
+    source = ScriptedSource([*begin, *[Pause(100)] * 40, *end])
+    records = env.from_source(source, WatermarkStrategy.no_watermarks(), "script")
+    windows = records.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(Duration.of_seconds(10)))
     windows.sum(1).sink_to(CollectSink())
     return env.get_job_graph()
 
