@@ -357,8 +357,8 @@ CHECKPOINT_INCREMENTAL = _option(_K, "execution.checkpointing.incremental", BOOL
                                  unheeded="writes what suits the state backend")
 SNAPSHOT_COMPRESSION = _option(_K, "execution.checkpointing.snapshot-compression", BOOLEAN, False,
                                "Compress snapshots of keyed state.", unheeded="does not compress snapshots")
-CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints that "
-                               "every node reaches: URL, or path from where the program runs.", ("state.checkpoints.dir",))
+CHECKPOINT_DIRECTORY = _option(_K, "execution.checkpointing.dir", STRING, None, "Directory of checkpoints, a path or "
+                               "URL every node reaches.", ("state.checkpoints.dir",))
 SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRING, None, "Directory of savepoints that "
                               "name none.", ("state.savepoints.dir",))
 HA_STORAGE_DIR = _option(_K, "high-availability.storageDir", STRING, None, "Directory in which a job with checkpoints "
