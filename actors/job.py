@@ -222,7 +222,7 @@ class JobMaster:
         refusal = refused(self.status, self.checkpoints)
         if self._rescale is not None:
             refusal = "its parallelism is being changed already"
-        if refusal:
+        if refusal or graph == self.graph:  # what it has already, it has without a pause
             return [AnswerRescale(event.request_id, failure=refusal)]
         coordinator = self.checkpoints.coordinator
         self._rescale = Rescale(event.request_id, graph, now_ms, coordinator.next_id)

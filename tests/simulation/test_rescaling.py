@@ -62,6 +62,14 @@ def test_a_job_without_checkpoints_takes_one_to_be_rescaled() -> None:
     assert {v.name: v.parallelism for v in cluster.job.graph.vertices}["Keyed Aggregation -> Sink: Collect"] == 4
 
 
+def test_a_job_that_has_the_wanted_parallelism_runs_on() -> None:
+    same = (("Keyed Aggregation", 2), ("Map", 2))
+    cluster = SimulatedCluster(counting(**SMALL), 3, [Rescale("same", same, 60)])
+    cluster.run()
+    assert (cluster.answers["same"].pause_ms, cluster.answers["same"].failure) == (0, "")
+    assert cluster.job.restarts.count == 0 and sorted(cluster.story.collected()) == EXPECTED
+
+
 @dataclass(frozen=True)
 class Ask(Fault):
     """Somebody asks for these, in this order, before move `at`."""
