@@ -293,6 +293,20 @@ class CheckpointHistory:
         record = self._remembered(checkpoint_id)
         return None if record is None else record.details()
 
+    def told(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """All that is known of one, each vertex with its subtasks; None when it is not remembered.
+
+        Args:
+            checkpoint_id: its number; None: the overview of all.
+        """
+        if checkpoint_id is None:
+            return self.overview()
+        record = self._remembered(checkpoint_id)
+        if record is None:
+            return None
+        details = record.details()
+        return details | {"tasks": {name: one | record.of_vertex(name) for name, one in details["tasks"].items()}}
+
     def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
         """What `.../details/:checkpointid/subtasks/:vertexid` answers; None when there is no such."""
         record = self._remembered(checkpoint_id)

@@ -80,9 +80,9 @@ class CoordinatorActor:
         return self._coordinator.status()
 
     @ray.method(concurrency_group="control")
-    def checkpoints(self) -> dict[str, Any]:
-        """Statistics of the job's checkpoints."""
-        return self._coordinator.checkpoints()
+    def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """Statistics of the job's checkpoints, or of one."""
+        return self._coordinator.checkpoints(checkpoint_id)
 
     @ray.method(concurrency_group="wait")
     def result(self, timeout_s: float) -> bytes | None:

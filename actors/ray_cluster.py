@@ -93,9 +93,10 @@ class JobHandle:
         answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.pause_ms, answer.failure)
 
-    def checkpoints(self) -> dict[str, Any]:
-        """Statistics of the job's checkpoints."""
-        return dict(self._ask("checkpoints"))
+    def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        told: dict[str, Any] | None = self._ask("checkpoints", checkpoint_id)
+        return told
 
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""

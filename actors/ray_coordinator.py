@@ -179,9 +179,9 @@ class Coordinator:
             described["fault"] = self._fault
         return described
 
-    def checkpoints(self) -> dict[str, Any]:
-        """Statistics of the job's checkpoints."""
-        return self._job.checkpoints.coordinator.history.overview()
+    def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        return self._job.checkpoints.coordinator.history.told(checkpoint_id)
 
     def result(self, timeout_s: float) -> bytes | None:
         """The result, or None when the job has not ended within `timeout_s`."""

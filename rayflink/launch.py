@@ -225,8 +225,8 @@ class LocalJobClient(SubmittedJob):
                     cluster.pause()
         return cluster.answers[request.request_id]
 
-    def checkpoints(self) -> dict[str, Any]:
-        return self._cluster.job.checkpoints.coordinator.history.overview()
+    def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        return self._cluster.job.checkpoints.coordinator.history.told(checkpoint_id)
 
     def _accumulators(self) -> dict[str, Any]:
         return self._cluster.job.accumulators()
@@ -278,8 +278,8 @@ class _JobOnRay(SubmittedJob):
                 return None
         return answer
 
-    def checkpoints(self) -> dict[str, Any]:
-        return self._job.checkpoints()
+    def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        return self._job.checkpoints(checkpoint_id)
 
     def _accumulators(self) -> dict[str, Any]:
         return self._job.accumulators()

@@ -33,8 +33,7 @@ class PlannedJob(JobClient):
         """FINISHED, without vertices."""
         return {"jid": self.job.id, "name": self.job.name, "state": JobStatus.FINISHED.value, "vertices": []}
 
-    def checkpoints(self) -> dict[str, Any]:
-        """There are none."""
+    def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any]:
         return {}
 
     def draw(self) -> None:

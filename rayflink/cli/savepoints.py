@@ -64,9 +64,40 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     found = one_job(chosen)
     if found is None:
         return FAILED
-    told = launch.attach(found["jid"], configuration_of(chosen)).checkpoints()
-    print(json.dumps(told, indent=2) if chosen.json else checkpoint_tables(told))
+    told = launch.attach(found["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
+    if chosen.json:
+        print(json.dumps(told, indent=2))
+    elif chosen.checkpoint is not None:
+        print(one_checkpoint(told, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}))
+    else:
+        print(checkpoint_tables(told))
     return OK
+
+
+def one_checkpoint(told: dict[str, Any], names: dict[str, str]) -> str:
+    """What one checkpoint took in each vertex: times of the slowest subtask, sizes of all together.
+
+    Args:
+        names: of the vertices, by id.
+    """
+    head = f"{told['checkpoint_type'].lower()} {told['id']}  {told['status'].lower()}  "
+    head += f"triggered {moment(told['trigger_timestamp'])}, {told['end_to_end_duration']:,} ms"
+    where = told.get("failure_message") or told.get("external_path") or ""
+    rows = []
+    for vertex, task in told["tasks"].items():
+        spread = task["summary"]
+        times = (
+            task["end_to_end_duration"], spread["start_delay"]["max"], spread["alignment"]["duration"]["max"],
+            spread["checkpoint_duration"]["sync"]["max"], spread["checkpoint_duration"]["async"]["max"],
+        )  # fmt: skip
+        sizes = (task["state_size"], task["checkpointed_size"], task["persisted_data"])
+        done = f"{task['num_acknowledged_subtasks']}/{task['num_subtasks']}"
+        rows.append((names.get(vertex, vertex), done, *(int(amount) for amount in (*times, *sizes))))
+    columns = (
+        "vertex", "acknowledged", "ms", "delay ms", "alignment ms", "sync ms", "async ms", "state bytes", "new bytes",
+        "in-flight bytes",
+    )  # fmt: skip
+    return f"{head}\n{where}\n\n{table(columns, rows)}" if where else f"{head}\n\n{table(columns, rows)}"
 
 
 def checkpoint_tables(told: dict[str, Any]) -> str:
@@ -126,4 +157,4 @@ def _too_many(words: list[str], most: int) -> bool:
     return len(words) > most
 
 
-__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "savepoint", "stop", "storage_options"]
+__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "one_checkpoint", "savepoint", "stop", "storage_options"]

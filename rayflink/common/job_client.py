@@ -16,6 +16,7 @@ from .job_execution_result import JobExecutionResult
 from .job_id import JobID
 from .job_report import html_table
 from .job_status import JobStatus
+from .options import CHECKPOINT_HISTORY
 from .stop_mode import StopMode
 
 T = TypeVar("T")
@@ -93,9 +94,21 @@ class JobClient(ABC):
         request_id, wanted = uuid.uuid4().hex, dict(parallelism)
         return self._future(partial(self._ask_rescale, request_id, wanted), "cannot be rescaled")
 
-    @abstractmethod
-    def checkpoints(self) -> dict[str, Any]:
-        """Statistics of the job's checkpoints and savepoints, as Flink's `/jobs/:jobid/checkpoints` gives them."""
+    def checkpoints(self, checkpoint_id: int | None = None) -> dict[str, Any]:
+        """Statistics of the job's checkpoints and savepoints, as Flink's `/jobs/:jobid/checkpoints` gives them.
+
+        Args:
+            checkpoint_id: of this one alone, with each vertex and each subtask.
+
+        Raises:
+            JobExecutionError: the job does not remember that one.
+        """
+        told = self._checkpoints(checkpoint_id)
+        if told is None:
+            known = ", ".join(str(one["id"]) for one in (self._checkpoints(None) or {})["history"]) or "none"
+            remedy = f"ask for one that it remembers ({known}), or raise {CHECKPOINT_HISTORY.key}"
+            raise JobExecutionError(self._job_id, f"remembers no checkpoint {checkpoint_id}", remedy)
+        return told
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Name -> value, merged over the subtasks that have finished so far."""
@@ -121,6 +134,10 @@ class JobClient(ABC):
     @abstractmethod
     def status(self) -> dict[str, Any]:
         """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""
+
+    @abstractmethod
+    def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """Statistics of one checkpoint, of all where it is None; None where that one is not remembered."""
 
     @abstractmethod
     def _cancel(self) -> None: ...

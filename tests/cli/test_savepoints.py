@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from rayflink import launch
 from rayflink.actors.checkpoint_history import CheckpointHistory, CheckpointRecord
+from rayflink.actors.checkpoint_statistics import CheckpointMetrics
 from rayflink.cli.main import main
 from rayflink.cli.savepoints import checkpoint_tables
 from tests.state_processor.programs import EVENTS, shop
@@ -106,13 +107,21 @@ def test_a_savepoint_is_disposed_of(other: str, capsys: Any) -> None:
     assert "there is no checkpoint or savepoint at" in capsys.readouterr().err
 
 
-def test_checkpoints_are_shown_in_tables() -> None:
+def history() -> CheckpointHistory:
+    """Of one checkpoint that was completed and one that failed."""
     history = CheckpointHistory(10)
-    history.triggered(CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 1}))
+    first = CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 2})
+    history.triggered(first)
+    first.acknowledged("a" * 32, 0, CheckpointMetrics(3, 4, 5, 60, 2_000, 100, 7), 1_200)
+    first.acknowledged("a" * 32, 1, CheckpointMetrics(30, 2, 6, 50, 1_000, 100, 0), 1_210)
     history.completed(1, "/checkpoints/chk-1", 1_250)
-    history.triggered(CheckpointRecord(2, 2_000, "CHECKPOINT", False, {"a" * 32: 1}))
+    history.triggered(CheckpointRecord(2, 2_000, "CHECKPOINT", False, {"a" * 32: 2}))
     history.failed(2, "the storage is full", 2_100)
-    shown = checkpoint_tables(history.overview()).splitlines()
+    return history
+
+
+def test_checkpoints_are_shown_in_tables() -> None:
+    shown = checkpoint_tables(history().overview()).splitlines()
     assert shown[0] == "1 completed, 1 failed, 0 in progress, 0 restored"
     assert shown[4].split() == ["duration", "ms", *["250"] * 5]
     newest, oldest = (line.split() for line in shown[-2:])
@@ -141,8 +150,8 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             asked.append((drain, directory))
             return Answer("/savepoints/savepoint-1")
 
-        def checkpoints(self) -> dict[str, Any]:
-            return CheckpointHistory(1).overview()
+        def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+            return history().told(checkpoint_id)
 
         def wait(self) -> Any:
             from rayflink.actors.commands import JobResult
@@ -150,7 +159,8 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
             return JobResult(self.job_id, "counts", JobStatus.FINISHED, 10)
 
-    running = {"jid": "ab" * 16, "name": "counts", "state": "RUNNING", "timestamps": {}, "vertices": []}
+    running = {"jid": "ab" * 16, "name": "counts", "state": "RUNNING", "timestamps": {}}
+    running["vertices"] = [{"id": "a" * 32, "name": "Count"}]
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: [running])
     monkeypatch.setattr(launch, "attach", Attached)
     return asked
@@ -174,5 +184,15 @@ def test_stop_takes_a_savepoint(job: list[Any], capsys: Any) -> None:
 
 
 def test_checkpoints_of_a_job_are_shown(job: list[Any], capsys: Any) -> None:
-    assert said_by(capsys, "checkpoints", "counts") == "0 completed, 0 failed, 0 in progress, 0 restored\n"
-    assert json.loads(said_by(capsys, "checkpoints", "counts", "--json"))["counts"]["total"] == 0
+    assert said_by(capsys, "checkpoints", "counts").startswith("1 completed, 1 failed, 0 in progress, 0 restored\n")
+    assert json.loads(said_by(capsys, "checkpoints", "counts", "--json"))["counts"]["total"] == 2
+
+
+def test_one_checkpoint_is_shown_by_vertex_with_the_times_of_its_slowest_subtask(job: list[Any], capsys: Any) -> None:
+    head, path, _, names, _, row = said_by(capsys, "checkpoints", "counts", "1").splitlines()
+    assert head == "checkpoint 1  completed  triggered 1970-01-01 00:00:01, 250 ms" and path == "/checkpoints/chk-1"
+    assert names.split("  ")[0] == "vertex" and names.endswith("in-flight bytes")
+    assert row.split() == ["Count", "2/2", "210", "30", "4", "6", "60", "3,000", "200", "7"]
+    assert said_by(capsys, "checkpoints", "counts", "2").splitlines()[1] == "the storage is full"
+    told = json.loads(said_by(capsys, "checkpoints", "counts", "1", "--json"))
+    assert [one["checkpoint"]["sync"] for one in told["tasks"]["a" * 32]["subtasks"]] == [5, 6]
