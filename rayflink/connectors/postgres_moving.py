@@ -20,6 +20,8 @@ log = get_logger(__name__)
 
 KEPT_S = 86_400
 """Seconds for which the ledger keeps what was committed."""
+LOCK_S = 10
+"""Seconds that a move waits for what somebody has locked, where the server sets none; then the task does other work."""
 _PRUNED_EVERY = 1_000
 _AT_ONCE = (0.0,)
 """A lost connection is opened again once; if that fails, the task does other work before the next try."""
@@ -100,6 +102,8 @@ def _moved(cursor: psycopg.Cursor[Any], chunk: Chunk) -> bool | None:
         PostgresError: not all of its rows are there.
     """
     tables = chunk.tables
+    patience = "SELECT set_config('lock_timeout', %s, true) WHERE current_setting('lock_timeout') = '0'"
+    cursor.execute(patience, (f"{LOCK_S}s",))
     text = "UPDATE {ledger} SET committed_at = now() WHERE chunk = %s AND committed_at IS NULL RETURNING 1"
     if cursor.execute(tables.statement(text), (chunk.id,)).fetchone() is None:
         known = tables.statement("SELECT 1 FROM {ledger} WHERE chunk = %s")

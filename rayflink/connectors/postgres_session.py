@@ -18,7 +18,11 @@ log = get_logger(__name__)
 
 PAUSES_S = (0.1, 0.4, 1.6)
 """Seconds before each further try after a connection was lost."""
-CONNECT_TIMEOUT_S = 10
+DEADLINES = {
+    "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}  # fmt: skip
+"""Where the connection string says nothing of them: one to a server that is gone without a word is lost in 30 s."""
 
 
 class PostgresError(RayflinkError):
@@ -125,8 +129,8 @@ class Session:
             psycopg = driver()
             from psycopg.types.json import JsonbDumper
 
-            timeout = {} if "connect_timeout" in self._dsn else {"connect_timeout": CONNECT_TIMEOUT_S}
-            self._connection = psycopg.connect(self._dsn, autocommit=True, **timeout)
+            given = psycopg.conninfo.conninfo_to_dict(self._dsn)
+            self._connection = psycopg.connect(**{**DEADLINES, **given}, autocommit=True)
             self._connection.adapters.register_dumper(dict, JsonbDumper)
             if self._was_connected:
                 self.reconnects.inc()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from .postgres_session import Session
-from .postgres_tables import LEDGER, delete_staged
+from .postgres_tables import LEDGER, delete_staged, is_there
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,20 @@ def staged_rows(dsn: str, schema: str = "public") -> list[StagedRows]:
     Raises:
         PostgresError: there is no connection.
     """
-    from psycopg import sql
+    from psycopg import Cursor, sql
 
     session = Session(dsn)
     text = "SELECT chunk::text, job_id, subtask, target, row_count, staged_at FROM {} "
     text += "WHERE committed_at IS NULL ORDER BY staged_at"
-    there = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
-    try:
-        if session.run(lambda cursor: cursor.execute(there, (schema, LEDGER)).fetchone()) is None:
+
+    def work(cursor: Cursor[tuple[Any, ...]]) -> list[StagedRows]:
+        if not is_there(cursor, schema, LEDGER):
             return []
         query = sql.SQL(text).format(sql.Identifier(schema, LEDGER))
-        return [StagedRows(*row) for row in session.run(lambda cursor: cursor.execute(query).fetchall())]
+        return [StagedRows(*row) for row in cursor.execute(query).fetchall()]
+
+    try:
+        return session.run(work)
     finally:
         session.close()
 
@@ -59,6 +63,8 @@ def discard_staged_rows(dsn: str, job_id: str, schema: str = "public") -> int:
     text = "DELETE FROM {} WHERE job_id = %s AND committed_at IS NULL RETURNING chunk, staging, row_count"
 
     def work(cursor: Cursor[tuple[object, str, int]]) -> int:
+        if not is_there(cursor, schema, LEDGER):
+            return 0
         gone = cursor.execute(sql.SQL(text).format(sql.Identifier(schema, LEDGER)), (job_id,)).fetchall()
         delete_staged(cursor, schema, [(chunk, staging) for chunk, staging, _ in gone])
         return sum(rows for _, _, rows in gone)

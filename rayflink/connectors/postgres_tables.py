@@ -1,8 +1,9 @@
 """The tables of a PostgreSQL sink: its target, the staging table beside it, and the ledger of what was staged.
 
 Rows that wait for their checkpoint lie in the staging table, in chunks. The ledger has a row for each chunk, which says
-how many rows it has and when it was committed. One transaction moves a chunk to the target and writes that down, so
-a chunk is committed once, however often and by whomever that is tried.
+how many rows it has and when it was committed, and one for each subtask, which says which attempt stages. One
+transaction moves a chunk to the target and writes that down, so a chunk is committed once, however often and by
+whomever that is tried.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ CHUNK, ROW = "rayflink_chunk", "rayflink_row"
 
 _COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-       a.attgenerated <> '' OR a.attidentity = 'a'
+       a.attgenerated <> '' OR a.attidentity = 'a', a.attnotnull
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.oid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _UNIQUE = """
 SELECT array_agg(a.attname::text)
-FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
-WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL GROUP BY i.indexrelid
+FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey[0:i.indnkeyatts - 1])
+WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
+      AND i.indexprs IS NULL GROUP BY i.indexrelid
 """
+_CHECKS = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = to_regclass(%s) AND contype = 'c'"
 _LEDGER_DDL = (
     """
     CREATE TABLE {ledger} (
@@ -125,7 +128,7 @@ def tables_of(
         there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
         names = ", ".join(sorted(row[0] for row in there if not row[0].startswith("rayflink_"))[:20]) or "no table"
         raise PostgresError(f"table {table!r} is not there, found {names}", "create it, or correct the name")
-    target, types = found[0][:2], {row[2]: row[3] for row in found}
+    target, types = found[0][:2], {row[2]: (row[3], row[5]) for row in found}
     chosen = tuple(columns or (row[2] for row in found if not row[4]))
     if missing := [column for column in (*chosen, *keys) if column not in types]:
         names = ", ".join(types)
@@ -134,8 +137,10 @@ def tables_of(
         raise PostgresError(f"key {missing[0]!r} is not among the columns {', '.join(chosen)}", "name it in columns=")
     if keys and sorted(keys) not in (sorted(row[0]) for row in cursor.execute(_UNIQUE, (name,))):
         remedy = f"CREATE UNIQUE INDEX ON {name} ({', '.join(keys)})"
-        raise PostgresError(f"table {table!r} has no unique index on exactly ({', '.join(keys)})", remedy)
-    kind = repr((target, [(column, types[column]) for column in chosen]))
+        problem = f"table {table!r} has no unique index on exactly ({', '.join(keys)}) that is valid and not deferrable"
+        raise PostgresError(problem, remedy)
+    checks = sorted(cursor.execute(_CHECKS, (name,)).fetchall())
+    kind = repr((target, [(column, types[column]) for column in chosen], checks))
     staging = "rayflink_staged_" + hashlib.sha256(kind.encode()).hexdigest()[:16]
     return Tables(tuple(target), chosen, tuple(keys), schema or target[0], staging)
 
@@ -144,7 +149,7 @@ def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
     """Make ledger and staging table where they are missing.
 
     The staging table has the types, checks and NOT NULLs of the target, so that a row that does not fit is refused
-    when it is staged.
+    when it is staged; where those change it is another table.
 
     Raises:
         PostgresError: they cannot be made.
@@ -153,16 +158,16 @@ def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
 
     try:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"rayflink {tables.schema}",))
-        if not _is_there(cursor, tables.schema, LEDGER):
+        if not is_there(cursor, tables.schema, LEDGER):
             indexes = {kind: sql.Identifier(f"{LEDGER}_{kind}") for kind in ("waiting", "done")}
             for text in _LEDGER_DDL:
                 cursor.execute(tables.statement(text, **indexes))
-        if _is_there(cursor, tables.schema, tables.staging):
+        if is_there(cursor, tables.schema, tables.staging):
             return
         own = "{chunk} uuid NOT NULL, {row} bigint NOT NULL"
         cursor.execute(tables.statement(f"CREATE TABLE {{staging}} (LIKE {{target}} INCLUDING CONSTRAINTS, {own})"))
         name = tables.statement("{target}").as_string(cursor)
-        for _, _, column, _, _ in cursor.execute(_COLUMNS, (name,)).fetchall():
+        for _, _, column, *_ in cursor.execute(_COLUMNS, (name,)).fetchall():
             if column not in tables.columns:
                 unused = sql.Identifier(column)
                 cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {unused}", unused=unused))
@@ -182,9 +187,10 @@ def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tup
         cursor.execute(text.format(sql.Identifier(schema, staging), sql.Identifier(CHUNK)), (ids,))
 
 
-def _is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
+def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
+    """Whether a schema has a table of that name."""
     query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
     return cursor.execute(query, (schema, name)).fetchone() is not None
 
 
-__all__ = ["CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "tables_of"]
+__all__ = ["CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "is_there", "tables_of"]

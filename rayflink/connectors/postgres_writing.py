@@ -24,7 +24,10 @@ BATCH_ROWS = 5_000
 """Rows that are written in one go, and most that a writer holds."""
 CHUNK_ROWS = 100_000
 """Most rows that are committed in one transaction."""
-_LINE = re.compile(r"line (\d+)(?:, column (\w+))?")
+HELD_MS = 1_000
+"""How long a row that is written to its table at once waits for others."""
+_LINE = re.compile(r"^COPY .*?, line (\d+)(?:, column ([^:\n]+))?", re.MULTILINE)
+"""Where the server stood; lines above it are of functions that a trigger or a check has called."""
 _NOT_NULL = "SELECT attname FROM pg_attribute WHERE attrelid = 'rayflink_rows'::regclass AND attnotnull AND attnum > 0"
 
 
@@ -57,6 +60,7 @@ class Rows:
 
     def __init__(self, tables: Tables, values: Callable[[Any], Sequence[Any]] | None) -> None:
         self.tables, self._values, self._columns = tables, values, tables.columns
+        self._keys = [(tables.columns.index(key), key) for key in tables.keys]
 
     def of(self, record: Any) -> tuple[Any, ...]:
         """The values of a record.
@@ -72,6 +76,11 @@ class Rows:
             wanted = f"{len(self._columns)} for columns {', '.join(self._columns)}"
             told = PostgresError(f"found {len(found)} values, wanted {wanted}", "give columns=, values= or a map()")
             raise UnwritableRecord(shorten(record)) from told
+        for at, key in self._keys:
+            if found[at] is None:
+                problem = f"key {key!r} is NULL, which equals nothing, so the row would replace none and be added again"
+                told = PostgresError(problem, "filter such records out, or give them a value there")
+                raise UnwritableRecord(shorten(record)) from told
         return found
 
     def _of(self, record: Any) -> tuple[Any, ...]:
@@ -130,11 +139,14 @@ def _primary(error: Exception) -> str:
 
 
 class DirectWriter(SinkWriter):
-    """Writes rows to their table at once."""
+    """Writes rows to their table at once, or soon."""
+
+    held_ms: int | None = HELD_MS
 
     def __init__(self, ctx: WriterContext, session: Session, rows: Rows) -> None:
         self._ctx, self._session, self._rows = ctx, session, rows
         self._held: list[tuple[Any, ...]] = []
+        self._due_ms: int | None = None
         self._sent = (ctx.metrics or MetricGroup()).counter("numRecordsSend")
 
     def write(self, batch: Batch) -> None:
@@ -142,6 +154,14 @@ class DirectWriter(SinkWriter):
             self._held.append(self._rows.of(record))
             if len(self._held) >= BATCH_ROWS:
                 self._send()
+        if self._held and self._due_ms is None and self.held_ms is not None:
+            self._due_ms = self._ctx.now_ms() + self.held_ms
+
+    def next_time_ms(self) -> int | None:
+        return self._due_ms
+
+    def on_time(self, now_ms: int) -> None:
+        self.flush(end_of_input=False)
 
     def flush(self, end_of_input: bool) -> None:
         if self._held:
@@ -153,7 +173,7 @@ class DirectWriter(SinkWriter):
     def _send(self) -> None:
         held = self._held
         self._session.run(lambda cursor: self._insert(cursor, held))
-        self._held = []
+        self._held, self._due_ms = [], None
         self._sent.inc(len(held))
 
     def _insert(self, cursor: psycopg.Cursor[Any], rows: list[tuple[Any, ...]]) -> None:
@@ -177,16 +197,22 @@ class DirectWriter(SinkWriter):
 
 
 class Stager(DirectWriter):
-    """Writes rows to the staging table, in chunks; its state is the number of the next chunk."""
+    """Writes rows to the staging table, in chunks; its state is the number of the next chunk.
+
+    In the ledger stands which attempt stages for a subtask, for as long as what is committed: a later one takes that
+    over, and one that is believed to be dead, and is not, then begins no chunk any more.
+    """
 
     state_mode = "union"
+    held_ms = None
 
     def __init__(self, ctx: WriterContext, session: Session, rows: Rows) -> None:
         super().__init__(ctx, session, rows)
         self._number = max((number for _, number in ctx.restored), default=0)
         self._chunk: Chunk | None = None
         self._whole: list[Chunk] = []
-        session.run(self._delete_leftovers)
+        self._turn = (ctx.epoch << 32) + ctx.attempt
+        session.run(self._take_over)
 
     def flush(self, end_of_input: bool) -> None:
         super().flush(end_of_input)
@@ -220,6 +246,10 @@ class Stager(DirectWriter):
         assert chunk is not None
         staged = chunk.rows + len(rows)
         if chunk.rows == 0:
+            newest = tables.statement("SELECT number FROM {ledger} WHERE chunk = %s FOR SHARE")
+            for (turn,) in cursor.execute(newest, (self._place_of(chunk.subtask),)).fetchall():
+                if turn > self._turn:
+                    raise _overtaken(chunk.subtask)
             text = "INSERT INTO {ledger} (chunk, job_id, operator_id, subtask, number, staging, target) VALUES "
             own = (chunk.id, chunk.job_id, chunk.operator_id, chunk.subtask, chunk.number, tables.staging)
             text += "(%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
@@ -236,20 +266,40 @@ class Stager(DirectWriter):
         count = tables.statement("UPDATE {ledger} SET row_count = %s WHERE chunk = %s")
         cursor.execute(count, (staged, chunk.id))
 
-    def _delete_leftovers(self, cursor: psycopg.Cursor[Any]) -> None:
-        """Delete what earlier attempts of this subtask, or of one that is no more, staged and no checkpoint knows."""
+    def _take_over(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Stage in the place of earlier attempts of this subtask, and of those subtasks that are no more.
+
+        What they have staged and no checkpoint knows is deleted.
+
+        Raises:
+            PostgresError: a later attempt has done so.
+        """
         ctx, tables = self._ctx, self._rows.tables
-        firsts = {ctx.subtask: 0}
+        firsts = {ctx.subtask: None if ctx.restored else 0}
         for subtask, number in ctx.restored:
             if subtask == ctx.subtask or (subtask >= ctx.parallelism and subtask % ctx.parallelism == ctx.subtask):
                 firsts[subtask] = number
-        if ctx.restored and ctx.subtask not in {subtask for subtask, _ in ctx.restored}:
-            del firsts[ctx.subtask]
+        take = "INSERT INTO {ledger} AS known (chunk, job_id, operator_id, subtask, number, staging, target, "
+        take += "committed_at) VALUES (%s, %s, %s, %s, %s, '', '', now()) ON CONFLICT (chunk) DO UPDATE SET "
+        take += "number = excluded.number, committed_at = now() WHERE known.number <= excluded.number RETURNING 1"
         text = "DELETE FROM {ledger} WHERE job_id = %s AND operator_id = %s AND subtask = %s AND number >= %s "
         text += "AND committed_at IS NULL RETURNING chunk, staging"
         for subtask, first in firsts.items():
-            gone = cursor.execute(tables.statement(text), (ctx.job_id, ctx.operator_id, subtask, first)).fetchall()
-            delete_staged(cursor, tables.schema, gone)
+            own = (ctx.job_id, ctx.operator_id, subtask)
+            if not cursor.execute(tables.statement(take), (self._place_of(subtask), *own, self._turn)).fetchall():
+                raise _overtaken(subtask)
+            if first is not None:
+                gone = cursor.execute(tables.statement(text), (*own, first)).fetchall()
+                delete_staged(cursor, tables.schema, gone)
+
+    def _place_of(self, subtask: int) -> uuid.UUID:
+        """Under which the ledger has who stages for a subtask."""
+        return uuid.uuid5(uuid.NAMESPACE_OID, f"{self._ctx.job_id} {self._ctx.operator_id} {subtask}")
+
+
+def _overtaken(subtask: int) -> PostgresError:
+    problem = f"a later attempt of the job stages the rows of subtask {subtask}"
+    return PostgresError(problem, "this one was believed to be dead, and ends here; nothing is to be done")
 
 
 __all__ = ["Chunk", "DirectWriter", "Rows", "Stager"]
