@@ -34,7 +34,8 @@ def rows_to_arrow(
         names: column names for records without any; None: those of the first record, else f0, f1, ...
 
     Raises:
-        ValueError: records differ in their number of fields, or a value would lose a part in a column of the schema.
+        ValueError: records differ in their number of fields, or a value would lose a part in a column of the schema, or
+            is None in one that is not nullable.
     """
     import pyarrow
 
@@ -62,7 +63,12 @@ def rows_to_arrow(
         for name, column, kind in zip(names, columns, types, strict=True):
             refuse_losses(column, kind, name)
     arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
-    return pyarrow.RecordBatch.from_arrays(arrays, names=names)
+    if schema is None:
+        return pyarrow.RecordBatch.from_arrays(arrays, names=names)
+    for field, array in zip(schema, arrays, strict=True):
+        if array.null_count and not field.nullable:
+            raise ValueError(f"{field.name}: found None, wanted {field.type} that is not null")
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _names_of(record: Any) -> Sequence[str] | None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch
+from ..common.errors import shorten
 from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from ..common.sink import UnwritableRecord
 from ..common.types import Row
 from .buckets import BucketAssigner
 from .file_sink import FileSink, FileSinkSettings, OutputFileConfig
@@ -23,7 +25,7 @@ class CsvLines(BulkWriterFactory):
 
     Args:
         header: column names for the first line of each file; None: the names of the first record's fields, no header
-            if those have none. It renames columns; their order is that of the first record.
+            if those have none. It renames columns; they are the fields of the first record, in its order.
         delimiter: one character between values.
     """
 
@@ -46,13 +48,16 @@ class _LinesWriter(BulkWriter):
     def add_batch(self, batch: Batch) -> None:
         if not len(batch):
             return
+        records: Sequence[Any] = _columns_of(batch) if isinstance(batch, ArrowBatch) else batch.values
         if self._names is None:
-            self._names = _names_of(batch)
+            self._names = _names_of(records[0])
+        if self._names:
+            _ensure_known(records, self._names)
         header = self._form.header or self._names
-        records: list[Sequence[Any]] = [header] if self._fresh and header else []
+        lines: list[Sequence[Any]] = [header] if self._fresh and header else []
         self._fresh = False
-        records += _fields_of(batch, self._names)
-        self._file.write(_lines_of(records, self._form.delimiter).encode("utf-8"))
+        lines += _fields_of(batch, self._names)
+        self._file.write(_lines_of(lines, self._form.delimiter).encode("utf-8"))
 
     def finish(self) -> None:
         pass  # every batch is in the file already
@@ -75,15 +80,33 @@ class _LineFeeds(io.StringIO):
         return super().write(line.removesuffix("\r\n") + "\n")
 
 
-def _names_of(batch: Batch) -> list[str] | None:
-    """The field names of the first record, if it has any."""
-    if isinstance(batch, ArrowBatch):
-        return list(batch.data.schema.names)
-    first = batch.values[0]
-    if isinstance(first, dict):
-        return list(first)
-    names = first._names if isinstance(first, Row) else getattr(first, "_fields", None)
+def _columns_of(batch: ArrowBatch) -> Sequence[dict[str, Any]]:
+    """In place of records: the columns and their types."""
+    return [dict(zip(batch.data.schema.names, batch.data.schema.types, strict=True))]
+
+
+def _names_of(record: Any) -> list[str] | None:
+    """The names of a record's fields, if it has any."""
+    names: Any = record if isinstance(record, dict) else getattr(record, "_fields", None)
+    if isinstance(record, Row):
+        names = record._names
     return None if names is None else list(names)
+
+
+def _ensure_known(records: Sequence[Any], names: Sequence[str]) -> None:
+    """Check that no field is left out for want of a column.
+
+    Raises:
+        UnwritableRecord: one is.
+    """
+    known = set(names)
+    for record in records:
+        own: Any = record._names if isinstance(record, Row) else record if isinstance(record, dict) else None
+        if own and not known.issuperset(own):
+            unknown = next(name for name in own if name not in known)
+            found = f"field {unknown!r} has no column, the file's are {', '.join(map(str, names))}"
+            remedy = "give the first record all fields, or leave the field out in a map() before the sink"
+            raise UnwritableRecord(shorten(record)) from ValueError(f"{found}; {remedy}")
 
 
 def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[Any]]:

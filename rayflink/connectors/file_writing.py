@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
+from ..common.errors import shorten
 from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
-from ..common.sink import SinkWriter, WriterContext, all_or_named
+from ..common.sink import SinkWriter, UnwritableRecord, WriterContext, all_or_named
 from .buckets import BucketContext
 from .part_files import (
     PartFile,
@@ -99,7 +100,14 @@ class FileWriter(SinkWriter):
         places: dict[str, list[int]] = {}
         for at, value in enumerate(rows_of(batch)):
             stamp = None if stamps is None else int(stamps[at])
-            places.setdefault(self._buckets.get_bucket_id(value, BucketContext(now_ms, stamp)), []).append(at)
+            try:
+                bucket = self._buckets.get_bucket_id(value, BucketContext(now_ms, stamp))
+                if not isinstance(bucket, str):
+                    found = f"found {type(bucket).__name__} {shorten(bucket, 80)}"
+                    raise TypeError(f"a bucket is a path below the folder, {found}; let get_bucket_id give a str")
+            except Exception as error:
+                raise UnwritableRecord(shorten(value)) from error
+            places.setdefault(bucket, []).append(at)
         for bucket, indices in places.items():
             if isinstance(batch, ArrowBatch):
                 yield bucket, ArrowBatch(batch.data.take(indices))
@@ -160,8 +168,7 @@ class FileWriter(SinkWriter):
                 return PartFile(folder, name, self._attempt, now_ms)
 
     def _path_of(self, bucket: str) -> str:
-        parts = bucket.split("/")
-        if not isinstance(bucket, str) or os.path.isabs(bucket) or ".." in parts:
+        if os.path.isabs(bucket) or ".." in bucket.split("/"):
             raise ValueError(f"bucket {bucket!r} leads out of {self._folder!r}; give a path below the sink's folder")
         return os.path.join(self._folder, bucket) if bucket else self._folder
 
@@ -217,14 +224,13 @@ class FileWriter(SinkWriter):
 
     def close(self) -> None:
         opened, self._open = self._open, {}
-        for one in opened.values():
-            if one.bulk is not None:
-                one.bulk.abandon()
-            if one.part.hidden in self._in_checkpoints:
-                one.part.leave()
-            else:
-                one.part.discard()
-        for pending in self._whole:
-            if pending.hidden not in self._in_checkpoints:
-                discard(pending.hidden)
-        self._whole = []
+        whole, self._whole = self._whole, []
+        with ExitStack() as closing:  # all of them, whatever one raises
+            for pending in whole:
+                if pending.hidden not in self._in_checkpoints:
+                    closing.callback(discard, pending.hidden)
+            for one in opened.values():
+                kept = one.part.hidden in self._in_checkpoints
+                closing.callback(one.part.leave if kept else one.part.discard)
+                if one.bulk is not None:
+                    closing.callback(one.bulk.abandon)

@@ -89,14 +89,47 @@ class _OrcWriter(ColumnWriter):
     def __init__(self, file: IO[bytes], schema: pyarrow.Schema, codec: str) -> None:
         from pyarrow import orc
 
-        super().__init__(schema, orc.ORCWriter(file, compression=codec))
+        self._file = _Calm(file)
+        super().__init__(schema, orc.ORCWriter(self._file, compression=codec))
         self._empty = True
 
     def write_block(self, table: pyarrow.Table) -> None:
         self._writer.write(table)
         self._empty = False
+        self._file.tell_error()
+
+    def finish(self) -> None:
+        super().finish()
+        self._file.tell_error()
 
     def abandon(self) -> None:
         if self._empty:
             self._writer.write(self._schema.empty_table())
         super().abandon()
+
+
+class _Calm:
+    """A file that takes everything and tells afterwards what went wrong: Arrow's ORC ends the process at an error."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        """Write, unless something went wrong before."""
+        if self._error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self._error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """The sink flushes."""
+
+    def tell_error(self) -> None:
+        """Raise what went wrong."""
+        if self._error is not None:
+            raise self._error

@@ -101,8 +101,8 @@ class SinkOperator(Operator):
                 metrics = ctx.metrics or MetricGroup()
                 self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
                 self._commits.restore(self._restored_committables)
+        self._finished = ctx.finished
         if self._commits is not None:
-            self._finished = ctx.finished
             with UserCode(ctx, "commit"):  # what is restored comes before all that is new
                 if ctx.finished:
                     self._commits.run_to_the_end()
@@ -131,7 +131,8 @@ class SinkOperator(Operator):
         self._commit()
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
-        self._flush(end_of_input=False)
+        if not self._finished:
+            self._flush(end_of_input=False)
         return ()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:

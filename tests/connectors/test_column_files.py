@@ -137,6 +137,18 @@ def test_a_record_that_does_not_fit_is_named_and_the_file_is_taken_away(tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_none_is_refused_where_a_column_is_not_nullable(tmp_path: Path, kind: str) -> None:
+    import pyarrow
+
+    schema = pyarrow.schema([pyarrow.field("n", pyarrow.int32(), nullable=False)])
+    factory = type(KINDS[kind][0])(schema, *(["ZSTD"] if kind == "orc" else []))
+    path = _write(tmp_path / "fits", factory, RowBatch([Row(n=1)]), ArrowBatch(rows_to_arrow([Row(n=2)], schema)))
+    assert [row.n for row in read(_source(KINDS[kind][1](rows=True), path))] == [1, 2]
+    with pytest.raises(UserCodeError, match=r"record Row\(n=None\) .*\(n: found None, wanted int32 that is not null\)"):
+        _write(tmp_path / "not", factory, RowBatch([Row(n=2), Row(n=None)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("record", [(15.1, "t", None, []), Row(n=15.1, t="t", day=None, many=[])], ids=["tuple", "Row"])
 def test_a_number_with_a_fraction_is_refused_where_a_whole_one_is_declared(
     tmp_path: Path, kind: str, record: Any

@@ -124,6 +124,19 @@ def test_a_bucket_outside_the_folder_is_refused(tmp_path: Path, bucket: str) -> 
     operator.close()
 
 
+@pytest.mark.parametrize("bucket", [None, 5, b"x", ["a"]])
+def test_a_bucket_that_is_no_text_is_refused_with_the_record(tmp_path: Path, bucket: Any) -> None:
+    class Wrong(BucketAssigner):
+        def get_bucket_id(self, element: Any, context: BucketContext) -> Any:
+            return bucket if element == "b" else ""
+
+    operator = opened(SinkOperator(FileSink.for_row_format(str(tmp_path), TEXT).with_bucket_assigner(Wrong()).build()))
+    told = rf"failed in write on record 'b': .*found {type(bucket).__name__} .*; let get_bucket_id give a str"
+    with pytest.raises(UserCodeError, match=told):
+        operator.process(RowBatch(["a", "b"]), 0)
+    operator.close()
+
+
 @settings(max_examples=20)
 @given(st.lists(st.text("ab", max_size=6), max_size=4), st.integers(1, 12))
 def test_files_end_above_the_size_whatever_the_batches(tmp_path_factory: Any, records: list[str], size: int) -> None:

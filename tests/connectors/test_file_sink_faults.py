@@ -11,6 +11,7 @@ import builtins
 import errno
 import json
 import os
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -415,3 +416,47 @@ def test_readers_of_a_folder_see_nothing_of_what_is_written_there(tmp_path: Path
         with pytest.raises(FileNotFoundError):
             find_files([str(tmp_path / "part-*")])
         assert find_files([str(tmp_path)]) == []
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_full_disk_is_an_error_that_names_the_folder_and_everything_is_closed(tmp_path: Path, kind: str) -> None:
+    """The disk takes nothing any more from some moment on; Arrow's ORC would end the process."""
+    make, _ = FORMATS[kind]
+    harness = OperatorHarness(lambda: SinkOperator(make(str(tmp_path))))
+    harness.process(Row(n=1))
+    writer: Any = harness.operators[0]._writer  # type: ignore[attr-defined]
+    (opened,) = writer._open.values()
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, opened.part.file.fileno())
+    os.close(full)
+    numbers = random.Random(1)
+    with pytest.raises(UserCodeError, match=f"cannot write below .*{tmp_path.name}.* No space left.*; free space"):
+        harness.process_batch(RowBatch([Row(n=numbers.getrandbits(31)) for _ in range(5_000)]))
+        harness.end_input()
+    harness.close()
+    assert opened.part.file.closed and not list(tmp_path.iterdir())
+
+
+def test_a_writer_that_raises_as_it_is_given_up_keeps_no_other_file_open(tmp_path: Path) -> None:
+    class Stubborn(CsvLines):
+        def create(self, file: Any) -> Any:
+            writer = super().create(file)
+            writer.abandon = _raise  # type: ignore[method-assign]
+            return writer
+
+    class EachItsOwn(BucketAssigner):
+        def get_bucket_id(self, element: Any, context: Any) -> str:
+            return str(element.n)
+
+    sink = FileSink.for_bulk_format(str(tmp_path), Stubborn()).with_bucket_assigner(EachItsOwn()).build()
+    harness = OperatorHarness(lambda: SinkOperator(sink))
+    harness.process_batch(RowBatch([Row(n=1), Row(n=2)]))
+    opened = list(harness.operators[0]._writer._open.values())  # type: ignore[attr-defined]
+    with pytest.raises(UserCodeError, match="failed in close: OSError: stubborn"):
+        harness.close()
+    assert [one.part.file.closed for one in opened] == [True, True]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def _raise() -> None:
+    raise OSError("stubborn")

@@ -318,6 +318,16 @@ def test_csv_files_give_back_every_text_whatever_line_ends_it_holds(
     assert content.startswith("n,t\n") and content.endswith("\n") and not content.endswith("\r\n")
 
 
+@pytest.mark.parametrize("late", [{"a": 3, "c": 4}, Row(a=3, b=4, c=5)])
+def test_a_field_that_csv_files_have_no_column_for_is_an_error_and_not_left_out(tmp_path: Path, late: Any) -> None:
+    operator = opened(SinkOperator(csv_file_sink(tmp_path)))
+    operator.process(RowBatch([{"a": 1, "b": 2}, {"a": 1}]), 0)
+    told = r"on record .*=?4.*: ValueError: field 'c' has no column, the file's are a, b; give the first record all"
+    with pytest.raises(UserCodeError, match=told):
+        operator.process(RowBatch([late]), 0)
+    operator.close()
+
+
 def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_what_a_dead_one_left(tmp_path: Path) -> None:
     operator = opened(SinkOperator(text_file_sink(tmp_path, roll_bytes=2)))
     list(operator.process(RowBatch(["whole"]), 0))

@@ -166,6 +166,36 @@ def test_the_end_of_input_commits_where_no_checkpoints_are_and_waits_for_the_las
     operator.close()
 
 
+def test_a_writer_is_not_flushed_again_after_the_end_of_its_input() -> None:
+    class Counted(_Packer):
+        def flush(self, end_of_input: bool) -> None:
+            flushes.append(end_of_input)
+
+    class Counting(Shelf):
+        def create_writer(self, ctx: WriterContext) -> SinkWriter:
+            return Counted(ctx)
+
+    flushes: list[bool] = []
+    for finished in (False, True):
+        operator = SinkOperator(shelf := Counting())
+        operator.setup(context(checkpointing=True, finished=finished))
+        operator.initialize_state(())
+        operator.open()
+        if not finished:
+            list(operator.process(RowBatch(["a"]), 0))
+            list(operator.prepare_snapshot(6))
+            operator.snapshot_state(6)
+            list(operator.process(RowBatch(["b"]), 0))
+            list(operator.finish())
+        list(operator.prepare_snapshot(7))
+        operator.snapshot_state(7)
+        operator.notify_checkpoint_complete(7)
+        operator.close()
+        assert flushes == ([] if finished else [False, True])
+        assert shelf.values == ([] if finished else ["a", "b"])
+        flushes.clear()
+
+
 def test_a_commit_is_tried_again_after_longer_and_longer_pauses_while_records_go_on() -> None:
     with _harness(shelf := Shelf(_retry, _broken, _retry)) as harness:
         _checkpoint(harness, 1, "a")
