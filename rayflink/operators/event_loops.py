@@ -135,13 +135,14 @@ class LoopThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        except BaseException as error:  # sys.exit() in a task of the user's own: nobody may wait for answers in vain
-            self.answers.append((None, RuntimeError(f"the event loop was ended by {described(error)}")))
-            self._wake()
-        finally:
-            self._loop.close()
+        while True:
+            try:
+                self._loop.run_forever()
+                break
+            except BaseException as error:  # sys.exit() in a task of the user's own: nobody may wait in vain
+                self.answers.append((None, RuntimeError(f"the event loop was ended by {described(error)}")))
+                self._wake()  # the job fails; the loop runs on, for its coroutines shall end as they would else
+        self._loop.close()
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):

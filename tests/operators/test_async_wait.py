@@ -371,13 +371,17 @@ def test_nothing_is_closed_before_the_calls_are_cancelled_and_a_close_that_raise
 
 
 def test_a_task_of_the_users_own_that_ends_the_loop_fails_the_job():
+    ended = []
+
     async def exits():
         raise SystemExit("bye")
 
     async def spawns(value):
         self_made = asyncio.ensure_future(exits())
-        await asyncio.sleep(3600)
-        return [self_made]
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(self_made.exception())
 
     woken, operator = threading.Event(), AsyncWaitOperator(spawns, 0, 5, True)
     operator.setup(OperatorContext("0" * 32, "ask", clock=SystemClock(), metrics=MetricGroup(), wake=woken.set))
@@ -385,12 +389,14 @@ def test_a_task_of_the_users_own_that_ends_the_loop_fails_the_job():
     operator.open()
     operator.process(RowBatch([1]), 0)
     assert woken.wait(10)
+    thread = operator._runner._thread
     with pytest.raises(
         UserCodeError, match="'ask' failed in the event loop: RuntimeError: .* ended by SystemExit: bye"
     ):
         operator.completed()
-    operator._runner._thread.join(10)
     operator.close()
+    assert not thread.is_alive()
+    assert [str(error) for error in ended] == ["bye"]
 
 
 def test_a_harness_works_in_a_notebook_too():
