@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common import options
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import reading
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import CheckpointingMode, ExternalizedCheckpointRetention
 
@@ -55,7 +55,7 @@ class CheckpointSettings:
         Raises:
             ConfigError: a value does not parse, or unaligned checkpoints should run at the same time.
         """
-        get = Configuration.from_dict(config).get
+        get = reading(config).get
         interval, min_pause = get(options.CHECKPOINT_INTERVAL), get(options.CHECKPOINT_MIN_PAUSE).to_millis()
         mode, concurrent = get(options.CHECKPOINT_MODE), get(options.CHECKPOINT_MAX_CONCURRENT)
         unaligned = get(options.CHECKPOINT_UNALIGNED) and mode is CheckpointingMode.EXACTLY_ONCE

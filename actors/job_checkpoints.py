@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rayflink.common import options
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import reading
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError
@@ -56,7 +56,7 @@ def takes_checkpoints(graph: JobGraph) -> bool:
 
 def _refused(graph: JobGraph) -> str:
     """Why a job can have no checkpoints; "" where it can."""
-    in_batches = Configuration.from_dict(graph.configuration).get(options.RUNTIME_MODE).name == "BATCH"
+    in_batches = reading(graph.configuration).get(options.RUNTIME_MODE).name == "BATCH"
     return "a job in batch mode has none" if in_batches else ""
 
 
@@ -80,7 +80,7 @@ class JobCheckpoints:
         new_id: Callable[[], str],
     ) -> None:
         self._graph, self._attempts, self._enumerators = graph, attempts, enumerators
-        config = Configuration.from_dict(graph.configuration)
+        config = reading(graph.configuration)
         settings = CheckpointSettings.of(graph.configuration)
         self._refused = _refused(graph)
         loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)

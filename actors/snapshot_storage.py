@@ -9,7 +9,7 @@ from typing import Any
 
 from rayflink.common import options
 from rayflink.common.batches import CheckpointBarrier
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import reading
 from rayflink.common.errors import ConfigError
 from rayflink.state.local_copies import LocalCopies
 from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
@@ -75,7 +75,7 @@ def snapshot_writing(
 
 def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
     """What stays on this node of the task's checkpoints; None where nothing shall."""
-    if not deployment.checkpoint_base or not Configuration.from_dict(deployment.config).get(options.LOCAL_RECOVERY):
+    if not deployment.checkpoint_base or not reading(deployment.config).get(options.LOCAL_RECOVERY):
         return None
     return LocalCopies(copies_folder(deployment) / f"{deployment.vertex_id}-{deployment.subtask}")
 
@@ -84,7 +84,7 @@ def snapshot_writer(
     deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None, barrier: CheckpointBarrier
 ) -> FinishedWriter:
     """Of the parts of a checkpoint or savepoint."""
-    get, number = Configuration.from_dict(deployment.config).get, barrier.checkpoint_id
+    get, number = reading(deployment.config).get, barrier.checkpoint_id
     base = barrier.savepoint or deployment.checkpoint_base
     if not base:
         return InMessages(number, get(options.MAX_INLINE_STATE).bytes)

@@ -242,7 +242,7 @@ class StreamTask:
         return min((due for due in times if due is not None), default=None)
 
     def waits_for(self) -> str:
-        """What keeps the task from going on, for people."""
+        """What keeps the task from going on, besides time (`deadline_ms`), for people."""
         if self.state is not ExecutionState.RUNNING:
             return f"is {self.state.value}"
         reasons = reasons_to_wait(self._outputs_full(), self._chain, self._gate, self._checkpoints.last)
@@ -251,8 +251,7 @@ class StreamTask:
             reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
         elif self._source is not None:
             reasons.append("waits for its source to give records")
-        due = self.deadline_ms()
-        return "; ".join(reasons) + (f"; has something to do at {due}" if due is not None else "")
+        return "; ".join(reasons)
 
     @property
     def buffers_held(self) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rayflink.common import options
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import reading
 from rayflink.common.logs import get_logger
 
 from .messages import TaskDeployment
@@ -55,7 +55,7 @@ def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, with
         copies: also those of its checkpoints.
         within_s: seconds to try; a process that is about to die may still write.
     """
-    get = Configuration.from_dict(config).get
+    get = reading(config).get
     disks = {*(get(options.ROCKSDB_DIRS) or ()), *(get(options.TMP_DIRS) or (tempfile.gettempdir(),))}
     deadline = time.monotonic() + within_s
     while True:
@@ -67,7 +67,7 @@ def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, with
 
 
 def _disk(deployment: TaskDeployment) -> Path:
-    get = Configuration.from_dict(deployment.config).get
+    get = reading(deployment.config).get
     in_batches = get(options.RUNTIME_MODE).name == "BATCH" or any(spec.blocking for spec in deployment.outputs)
     of_state = None if in_batches else get(options.ROCKSDB_DIRS)
     disks = of_state or get(options.TMP_DIRS) or [tempfile.gettempdir()]

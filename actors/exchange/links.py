@@ -66,7 +66,7 @@ class Outgoing:
         Raises:
             SpillError: data cannot be read again; no message that needs no credit is lost by that.
         """
-        if self.in_flight >= self._max_in_flight:
+        if self.in_flight >= self._max_in_flight or not (self._frames or self._subpartitions):
             return None
         frames = list(self._frames)
         self._gather(frames)

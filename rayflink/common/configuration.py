@@ -248,6 +248,13 @@ class Configuration:
         return f"Configuration({self})"
 
 
+def reading(values: Mapping[str, Any]) -> Configuration:
+    """Options as a job carries them, to read them from; quick, for nobody asks where they were set."""
+    config = Configuration()
+    config._values = dict(values)
+    return config
+
+
 def shown_value(key: str, value: str) -> str:
     """The value of an option as people may see it: not where its key says that it is a secret.
 

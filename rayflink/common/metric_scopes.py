@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from . import options
 from .config_options import ConfigOption
-from .configuration import Configuration
+from .configuration import Configuration, reading
 
 _PARENT = "*"
 
@@ -50,7 +50,7 @@ class ScopeFormats:
         Raises:
             ConfigError: a format names a variable that is not there.
         """
-        configuration = config if isinstance(config, Configuration) else Configuration.from_dict(dict(config))
+        configuration = config if isinstance(config, Configuration) else reading(config)
         jm = _format(configuration, options.SCOPE_JM, "")
         tm = _format(configuration, options.SCOPE_TM, "")
         tm_job = _format(configuration, options.SCOPE_TM_JOB, tm)

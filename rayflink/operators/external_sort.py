@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..common import options
-from ..common.configuration import Configuration
+from ..common.configuration import reading
 from ..common.managed_memory import Allowance
 from ..common.value_bytes import to_bytes
 from .base import OperatorContext
@@ -40,7 +40,7 @@ def input_sort(ctx: OperatorContext) -> ExternalSort:
     """A sort for one input of an operator, which keeps in memory what the options grant an input."""
     memory = ctx.managed_memory
     if memory is not None:
-        memory = memory.limited(Configuration.from_dict(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
+        memory = memory.limited(reading(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
     return ExternalSort(memory, Path(ctx.spill_folder))
 
 

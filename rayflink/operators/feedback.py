@@ -41,7 +41,7 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from ..common.configuration import Configuration
+from ..common.configuration import reading
 from ..common.value_bytes import from_bytes, to_bytes
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from .user_code import list_of, timestamps_of
@@ -175,7 +175,7 @@ def feedback_queue(
     job_id: str, iteration: int, subtask: int, attempt: tuple[int, int], config: Mapping[str, Any]
 ) -> FeedbackQueue:
     """The queue between tail and head of that index in this process."""
-    get = Configuration.from_dict(config).get
+    get = reading(config).get
     folders = get(options.TMP_DIRS) or (None,)
     made = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
     return _queues.setdefault((job_id, iteration, subtask, attempt), made)

@@ -14,7 +14,7 @@ from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_store import RocksDBOptions
 
 from ..common import options
-from ..common.configuration import Configuration
+from ..common.configuration import Configuration, reading
 from ..common.errors import ConfigError
 from ..common.logs import get_logger
 from ..common.managed_memory import MemoryManager
@@ -29,7 +29,7 @@ _OWNER = "keyed state"
 
 def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
     """The backend of one subtask."""
-    config = Configuration.from_dict(ctx.config)
+    config = reading(ctx.config)
     in_batches = config.get(options.RUNTIME_MODE) is options.RuntimeMode.BATCH
     if in_batches or config.get(options.STATE_BACKEND) is options.StateBackendType.HASHMAP:
         return hashmap_backend(ctx)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..common import options
 from ..common.batches import LatencyMarker
-from ..common.configuration import Configuration
+from ..common.configuration import reading
 
 if TYPE_CHECKING:
     from .base import OperatorContext
@@ -20,7 +20,7 @@ class LatencyMarks:
 
     def __init__(self, ctx: OperatorContext) -> None:
         self._ctx = ctx
-        self._interval_ms = Configuration.from_dict(ctx.config).get(options.LATENCY_INTERVAL).to_millis()
+        self._interval_ms = reading(ctx.config).get(options.LATENCY_INTERVAL).to_millis()
         self.next_ms: int | None = ctx.clock.now_ms() if self._interval_ms > 0 else None
 
     def due(self, now_ms: int) -> tuple[LatencyMarker, ...]:
@@ -36,6 +36,6 @@ def record_latency(ctx: OperatorContext, marker: LatencyMarker) -> None:
 
     It is reported as ``latency.source_id.<operator id>.latency``. Clocks of two machines may make an age negative.
     """
-    remembered = Configuration.from_dict(ctx.config).get(options.LATENCY_HISTORY)
+    remembered = reading(ctx.config).get(options.LATENCY_HISTORY)
     group = ctx.metrics.add_group("latency").add_group("source_id", marker.operator_id)
     group.histogram("latency", remembered).update(ctx.clock.now_ms() - marker.marked_time)

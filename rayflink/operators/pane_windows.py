@@ -21,7 +21,7 @@ from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.isolation import isolated
 
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
-from ..common.configuration import Configuration
+from ..common.configuration import reading
 from ..common.options import SHARE_PANES
 from .base import OperatorContext, OperatorSnapshot, UserCodeError
 from .emission import Emission
@@ -42,7 +42,7 @@ class PaneWindowOperator(WindowOperator):
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
-        self._shares: bool = Configuration.from_dict(ctx.config).get(SHARE_PANES)
+        self._shares: bool = reading(ctx.config).get(SHARE_PANES)
         self._panes = Panes(self._assigner)
         self._arrivals = Arrivals()
         self._gathering = pane_contents(self._contents, self._arrivals)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..common.batches import Batch, Element
-from ..common.configuration import Configuration
+from ..common.configuration import reading
 from ..common.functions import as_sink
 from ..common.metrics import MetricGroup
 from ..common.options import COMMITTER_RETRIES
@@ -97,7 +97,7 @@ class SinkOperator(Operator):
         with UserCode(ctx, "open"):
             self._committer = self._sink.create_committer()
             if self._committer is not None:
-                retries = Configuration.from_dict(dict(ctx.config)).get(COMMITTER_RETRIES)
+                retries = reading(ctx.config).get(COMMITTER_RETRIES)
                 metrics = ctx.metrics or MetricGroup()
                 self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
                 self._commits.restore(self._restored_committables)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.common import options
-from rayflink.common.configuration import Configuration
+from rayflink.common.configuration import reading
 from rayflink.common.errors import PlanError
 from rayflink.graph.job_graph import JobGraph
 
@@ -55,7 +55,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
     """
     graph = program if isinstance(program, JobGraph) else program.get_job_graph()
     draw = random.Random(f"faults {seed}")
-    config = Configuration.from_dict(graph.configuration)
+    config = reading(graph.configuration)
     silence = 2 * config.get(options.HEARTBEAT_TIMEOUT).to_millis()
     names = [
         f"{vertex.name} ({subtask + 1}/{vertex.parallelism})"

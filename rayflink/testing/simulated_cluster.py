@@ -170,11 +170,16 @@ class SimulatedCluster(InProcessCluster):
                 continue
             elif stepped.is_awake or stepped.mailbox or stepped.due_ms <= now:
                 moves.append((self._step, (attempt, stepped)))
-        moves += [(self._arrive, (call,)) for call in self._deliverable(now)]
-        moves += [(self._return, pair) for pair in self._returns]
-        moves += [(self._command, (to,)) for to, sent in self._commands.items() if sent[0][0] <= now]
-        moves += [(self._event, (source,)) for source in self._mailroom]
-        moves += [(self._write, (write,)) for write in self._writes if write[0] <= now]
+        if self._calls:  # most are empty most of the time, and this is called before each move
+            moves += [(self._arrive, (call,)) for call in self._deliverable(now)]
+        if self._returns:
+            moves += [(self._return, pair) for pair in self._returns]
+        if self._commands:
+            moves += [(self._command, (to,)) for to, sent in self._commands.items() if sent[0][0] <= now]
+        if self._mailroom:
+            moves += [(self._event, (source,)) for source in self._mailroom]
+        if self._writes:
+            moves += [(self._write, (write,)) for write in self._writes if write[0] <= now]
         moves += [(self._work_on_files, (of,)) for of, work in self._file_work.items() if work and work[0][0] <= now]
         if self._epoch not in self._masters:
             moves.append((self._take_over, ()))
@@ -205,11 +210,8 @@ class SimulatedCluster(InProcessCluster):
 
     def _step(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
         name, task = self._names[attempt], self.tasks[attempt]
-        if not self.step(attempt, task):
-            stepped.slept(task)
-        else:
-            stepped.is_awake = True
-        self._tell_story("step", name, "busy" if stepped.is_awake else task.waits_for())
+        stepped.is_awake = self.step(attempt, task)
+        self._tell_story("step", name, "busy" if stepped.is_awake else stepped.slept(task))
         self.story.most_held[name] = max(self.story.most_held.get(name, 0), task.buffers_held)
         if self._slow_steps:
             extra = sum(fault.step_ms(name) for _, fault in self._slow_steps)

@@ -36,10 +36,11 @@ class SteppedTask:
     frozen_until_ms: int = 0
     dies_at_ms: int | None = None
 
-    def slept(self, task: StreamTask) -> None:
-        """It has nothing to do now."""
+    def slept(self, task: StreamTask) -> str:
+        """It has nothing to do now; why, for people."""
         due = task.deadline_ms()
         self.is_awake, self.due_ms = False, FOR_EVER if due is None else due
+        return task.waits_for() + (f"; has something to do at {due}" if due is not None else "")
 
     def next_ms(self) -> int:
         """When it may step: a moment that may be over, or `FOR_EVER`."""
