@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from . import machine, report
-from .contestants import FLINK_CHECKPOINTS, W1_PEERS, Contestant, checkpoint_cost, flink_state_large, ours
+from .contestants import (
+    FLINK_CHECKPOINTS,
+    W1_PEERS,
+    Contestant,
+    checkpoint_cost,
+    flink_large_state,
+    flink_state_large,
+    ours,
+)
 from .environments import cache_directory
 from .rounds import Record, measure
 from .state_large import KEYS
@@ -127,6 +135,12 @@ def _state_large(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _large_state(asked: argparse.Namespace) -> list[Record]:
+    params = _params(asked)
+    ways = [ours(asked.name, params), *(flink_large_state(asked.name, params) if "flink" in asked.peers else [])]
+    return measure([(way, None, None) for way in ways], asked.runs, cache_directory(), _say)
+
+
 def _ours_alone(asked: argparse.Namespace) -> list[Record]:
     return measure([(ours(asked.name, _params(asked)), None, None)], asked.runs, cache_directory(), _say)
 
@@ -136,12 +150,17 @@ def _params(asked: argparse.Namespace) -> dict[str, Any]:
     return (_SMALL.get(asked.name, {}) if asked.small else {}) | given
 
 
-_MEASURED = {"w1": _w1, "checkpoint_cost": _checkpoint_cost, "state_large": _state_large}
+_MEASURED = {
+    "w1": _w1,
+    "checkpoint_cost": _checkpoint_cost,
+    "state_large": _state_large,
+    **dict.fromkeys(_SIZED, _large_state),
+}
 """Benchmarks that have peers; the others are ours alone."""
 _SHOWN = {
     "w1": report.rates_table,
     "checkpoint_cost": report.cost_table,
-    "state_large": report.side_by_side,
+    **dict.fromkeys(("state_large", *_SIZED), report.side_by_side),
 }
 
 

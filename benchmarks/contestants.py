@@ -16,6 +16,7 @@ from typing import Protocol
 
 from . import state_large
 from .environments import Environment, Unavailable
+from .large_job import PROMPT
 
 ROOT = Path(__file__).parent.parent
 _FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)
@@ -25,6 +26,13 @@ _PATHWAY = Environment("pathway", ("pathway==0.33.0",))
 _STATE_HEAP_MB = 1024
 FLINK_CHECKPOINTS = "flink-checkpoints"
 """The folder under the cache into which Flink's checkpoints go."""
+_LESS_WAITING: dict[str, tuple[str, Mapping[str, str]]] = {
+    "recovery": ("restarts and heartbeats as ours", PROMPT),
+    "rescale_pause": (
+        "no cool-down between rescales",
+        {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "0 s"},
+    ),
+}
 _OPENED = ("lang", "net", "io", "nio", "text", "time", "util", "util.concurrent")
 
 
@@ -82,24 +90,54 @@ class FlinkJvm:
     folder: str | None = None
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
-        java, javac = _jdk_tool("java"), _jdk_tool("javac")
-        jars = f"{_FLINK.site_packages(cache) / 'pyflink' / 'lib'}/*"
-        program = Path(__file__).parent / "flink" / f"{self.program}.java"
-        classes = cache / f"classes-{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}"
-        if not (classes / f"{self.program}.class").exists():
-            compiled = subprocess.run(
-                [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(program)], capture_output=True, text=True
-            )
-            if compiled.returncode:
-                raise Unavailable(f"javac refused {program.name}: {compiled.stderr.strip()[-400:]}")
-        opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
         heap = [] if self.heap_mb is None else [f"-Xmx{self.heap_mb}m"]
         arguments = [*([str(data)] if data else []), *self.arguments]
         arguments += [str(cache / self.folder)] if self.folder else []
-        run = [java, *heap, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}", self.program, *arguments]
+        run = [*_flink_java(self.program, cache), *heap, self.program, *arguments]
         if self.page_cache_bytes is None:
             return run
         return [sys.executable, "-m", "benchmarks.page_cache", str(self.page_cache_bytes), *run]
+
+
+@dataclass(frozen=True)
+class FlinkCluster:
+    """`peers/large_state_flink.py`: a JobManager and TaskManagers on loopback, each a JVM of its own.
+
+    Args:
+        benchmark: the one of ours beside which it runs.
+        options: of Flink, where they are not its defaults.
+        params: of the benchmark.
+    """
+
+    name: str
+    about: str
+    benchmark: str
+    options: Mapping[str, str]
+    params: Mapping[str, object]
+    divisor: int = 1
+
+    def command(self, cache: Path, data: Path | None) -> list[str]:
+        given = {"benchmark": self.benchmark, "java": _flink_java("LargeState", cache), "options": dict(self.options)}
+        module = "benchmarks.peers.large_state_flink"
+        return PythonModule(self.name, self.about, module, params={**given, **self.params}).command(cache, data)
+
+
+def _flink_java(program: str, cache: Path) -> list[str]:
+    """Java with Flink's jars and `flink/<program>.java`, which is compiled the first time; a class is to follow.
+
+    Raises: Unavailable: there is no JDK, or it refuses the program.
+    """
+    java, javac = _jdk_tool("java"), _jdk_tool("javac")
+    jars = f"{_FLINK.site_packages(cache) / 'pyflink' / 'lib'}/*"
+    source = Path(__file__).parent / "flink" / f"{program}.java"
+    classes = cache / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
+    if not (classes / f"{program}.class").exists():
+        compile_it = [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(source)]
+        compiled = subprocess.run(compile_it, capture_output=True, text=True)
+        if compiled.returncode:
+            raise Unavailable(f"javac refused {source.name}: {compiled.stderr.strip()[-400:]}")
+    opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
+    return [java, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}"]
 
 
 def _jdk_tool(tool: str) -> str:
@@ -135,6 +173,15 @@ def flink_state_large(
         page_cache_bytes=state_large.PAGE_CACHE_MB << 20,
         folder="flink-state",
     )
+
+
+def flink_large_state(benchmark: str, params: Mapping[str, object]) -> list[Contestant]:
+    """The peers of `recovery`, `rescale_pause` and `checkpoint_sync`: Flink as it comes, then with less waiting."""
+    ways: list[Contestant] = [FlinkCluster("flink", "Flink 2.3, its defaults", benchmark, {}, params)]
+    if benchmark in _LESS_WAITING:
+        about, options = _LESS_WAITING[benchmark]
+        ways.append(FlinkCluster("flink-prompt", f"Flink 2.3, {about}", benchmark, options, params))
+    return ways
 
 
 def checkpoint_cost(engine: str, interval_ms: int) -> tuple[Contestant, Contestant]:

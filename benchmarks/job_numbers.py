@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 Vertex = Mapping[str, Any]
@@ -41,6 +42,15 @@ def shuffle_numbers(vertices: Sequence[Vertex], began: float) -> dict[str, float
         "seconds_busy_sink": sink["busyTimeMs"] / 1000,
         "seconds_back_pressured_source": source["backPressuredTimeMs"] / 1000,
     }
+
+
+def medians(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Of each number of the first one, over those that have it.
+
+    >>> medians([{"x": 1, "y": 2}, {"x": 3}])
+    {'x': 2.0, 'y': 2}
+    """
+    return {name: median(one[name] for one in measured if name in one) for name in measured[0]}
 
 
 def flat(nested: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

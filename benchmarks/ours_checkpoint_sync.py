@@ -14,6 +14,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter
 from rayflink.state.snapshots import KeyedCapture, KeyedParts, size_of
 
 from .job_numbers import flat
-from .large_state import VALUE_BYTES, Reached, Size, Updates, job_folder, options_of, write
+from .large_job import VALUE_BYTES, Size, job_folder
+from .large_state import Reached, Updates, options_of, write
 
 STATE_MB = 1024
 UPDATES_A_SECOND = 20_000
@@ -205,7 +207,18 @@ def in_a_job(size: Size, checkpoints: int) -> dict[str, float]:
     newest = complete[1 : checkpoints + 1]  # the very last one is that of the end
     if len(newest) < checkpoints // 2:
         raise RuntimeError(f"{len(newest)} checkpoints were complete, wanted {checkpoints} or nearly so many")
-    details = [history.of_vertex(one["id"], vertices[-1]["id"]) for one in newest]
+    return numbers_of(size, newest, [history.of_vertex(one["id"], vertices[-1]["id"]) for one in newest])
+
+
+def numbers_of(
+    size: Size, newest: Sequence[Mapping[str, Any]], details: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """What checkpoints of one job cost.
+
+    Args:
+        newest: what the history says of each, the newest one first.
+        details: of each, what it says of the vertex with the state.
+    """
     sync = sorted(one["summary"]["checkpoint_duration"]["sync"]["max"] for one in details)
     stored_mb = sum(one["checkpointed_size"] for one in newest[:-1]) / (1 << 20)
     seconds = (newest[0]["trigger_timestamp"] - newest[-1]["trigger_timestamp"]) / 1000

@@ -12,14 +12,14 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from statistics import median
 from typing import Any
 
 import psutil
 
 from .contestants import ROOT
-from .job_numbers import flat
-from .large_state import KEYED, LargeJob, Size, await_true, job_folder
+from .job_numbers import flat, medians
+from .large_job import KEYED, LargeJob, Size, await_true, job_folder
+from .large_state import RayJob
 
 TARGETS_S = {"process": 10.0, "node": 15.0}
 _NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
@@ -87,16 +87,16 @@ def run(data_path: str | None, rounds: int = 3, **size: int) -> dict[str, Any]:
     began = time.time()
     losses: dict[str, list[dict[str, float]]] = {"process": [], "node": []}
     with job_folder() as folder, nodes() as cluster:
-        job = LargeJob(Size(**size), folder, 2, {"rayflink.ray.placement-strategy": "SPREAD"})
+        job = RayJob(Size(**size), folder, 2, {"rayflink.ray.placement-strategy": "SPREAD"})
         try:
             await_true(lambda: bool(job.tasks()), _WITHIN_S, "coordinator")  # which is on the head so
             cluster.add()
             job.await_filled(_WITHIN_S)
             ready = time.time()
             for _ in range(rounds):
-                losses["process"].append(_lost_process(job))
+                losses["process"].append(lost_process(job))
                 losses["node"].append(_lost_node(job, cluster))
-            state_mb = job.client.checkpoints()["latest"]["completed"]["state_size"] / (1 << 20)
+            state_mb = job.state_mb()
             rows = job.output.reached
         finally:
             job.close()
@@ -106,24 +106,21 @@ def run(data_path: str | None, rounds: int = 3, **size: int) -> dict[str, Any]:
         "seconds_startup": ready - began,
         "rounds": rounds,
         "state_mb": state_mb,
-        **flat({loss: _medians(measured) for loss, measured in losses.items()}),
+        **flat({loss: medians(measured) for loss, measured in losses.items()}),
         **{f"target_{loss}_s_at_most": most for loss, most in TARGETS_S.items()},
     }
 
 
-def _medians(measured: list[dict[str, float]]) -> dict[str, float]:
-    return {name: median(one[name] for one in measured if name in one) for name in measured[0]}
-
-
 def _away_from_source(job: LargeJob) -> Mapping[str, Any]:
     """What is known of the process of a task whose slot has no source."""
-    source, keyed = job.client.status()["vertices"]
+    source, keyed = job.status()["vertices"]
     away = [task for task in keyed["subtasks"] if task["metrics"]["pid"] != source["subtasks"][0]["metrics"]["pid"]]
     found: Mapping[str, Any] = away[0]["metrics"]
     return found
 
 
-def _lost_process(job: LargeJob) -> dict[str, float]:
+def lost_process(job: LargeJob) -> dict[str, float]:
+    """Kill a process that has no source; seconds from then on."""
     pid = _away_from_source(job)["pid"]
     before = _Before(job)
     os.kill(pid, signal.SIGKILL)
@@ -165,11 +162,11 @@ class _Before:
         return numbers
 
     def _restarted(self) -> float:
-        return float(self._job.client.status()["timestamps"]["RUNNING"]) / 1000
+        return float(self._job.status()["timestamps"]["RUNNING"]) / 1000
 
     def _steps(self) -> dict[str, float]:
         """When the loss was noticed, and when the last keyed task reached each state; seconds from the kill."""
-        status = self._job.client.status()
+        status = self._job.status()
         steps: dict[str, float] = {}
         failures = [failure["timestamp"] / 1000 - self._killed for failure in status["exceptions"]]
         steps["detected_s"] = min((after for after in failures if after > 0), default=0.0)

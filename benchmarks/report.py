@@ -98,9 +98,12 @@ def cost_table(records: Sequence[Record]) -> str:
 def numbers_table(records: Sequence[Record]) -> str:
     """Markdown: a line a number that the runs of the one contestant reported."""
     record = records[0]
-    names = [name for name, value in record.results[0].items() if isinstance(value, (int, float))]
-    rows = [(name, Spread.of([result[name] for result in record.results]).show(3)) for name in names]
+    rows = [(name, Spread.of([result[name] for result in record.results]).show(3)) for name in _numbers_in(record)]
     return table(("number", "median (min to max)"), rows)
+
+
+def _numbers_in(record: Record) -> list[str]:
+    return [name for name, value in record.results[0].items() if isinstance(value, (int, float))]
 
 
 def side_by_side(records: Sequence[Record]) -> str:
@@ -113,7 +116,7 @@ def side_by_side(records: Sequence[Record]) -> str:
     head = ["number", *(record.contestant.about for record in ran)]
     head += [f"{base.contestant.name} / {record.contestant.name}" for record in others]
     rows = []
-    for name in dict.fromkeys(name for record in ran for name in record.results[0]):
+    for name in dict.fromkeys(name for record in ran for name in _numbers_in(record)):
         cells = [_spread_of([result[name] for result in record.results if name in result]) for record in ran]
         for other in others:
             pairs = zip(base.results, other.results, strict=False)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .environments import Unavailable
 from .run_one import SPAWNED
 
 _RUN_LIMIT_SECONDS = 900
+_STOP_SECONDS = 20
 
 
 class RunFailed(Exception):
@@ -68,7 +70,7 @@ def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> di
     """The JSON object on the last line that `command` prints.
 
     Raises: RunFailed: it exits otherwise than with 0, prints no such line, or is not done within the limit, when it
-        is killed with all its children.
+        is stopped with all its children.
     """
     search = os.pathsep.join((str(Path(command[0]).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": search, "PYTHONPATH": str(ROOT), SPAWNED: repr(time.time())}
@@ -85,8 +87,7 @@ def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> di
         try:
             output, errors = process.communicate(timeout=limit_seconds)
         except BaseException as stopped:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            _stop(process)
             if isinstance(stopped, subprocess.TimeoutExpired):
                 raise RunFailed(f"not done within {limit_seconds:g} s") from stopped
             raise
@@ -100,6 +101,18 @@ def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> di
     if not isinstance(result, dict):
         raise RunFailed(f"the last line is {last[:200]!r}, wanted a JSON object")
     return result
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Let it end what it has started and clear its files away; then kill it with all its children."""
+    process.send_signal(signal.SIGINT)
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_STOP_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def _checked(result: dict[str, Any], words: int | None) -> dict[str, Any]:

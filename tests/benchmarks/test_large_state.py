@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import shutil
 import struct
+import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
-from benchmarks.contestants import PythonModule
-from benchmarks.large_state import VALUE_BYTES, Output, Size, Updates, await_true
+import benchmarks.__main__ as program
+from benchmarks.contestants import PythonModule, flink_large_state
+from benchmarks.environments import cache_directory
+from benchmarks.large_job import VALUE_BYTES, Output, Size, await_true
+from benchmarks.large_state import Updates
+from benchmarks.peers import large_state_flink
 from benchmarks.report import cost_table
 from benchmarks.rounds import Record
 from rayflink.common.batches import RowBatch
@@ -76,3 +87,57 @@ def test_the_cost_of_checkpoints_is_taken_round_by_round() -> None:
 def test_what_does_not_come_true_is_named() -> None:
     with pytest.raises(RuntimeError, match="no miracle within 0 s"):
         await_true(lambda: False, 0.01, "miracle")
+
+
+def test_flink_takes_part_with_its_defaults_and_where_they_decide_with_less_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(program, "measure", lambda contestants, *rest: asked.extend(contestants))
+    common = {"peers": ["flink"], "runs": 1, "small": True, "state_mb": 5, "rounds": None}
+    program._large_state(argparse.Namespace(name="recovery", **common))
+    (ours, _, _), *peers = asked
+    assert ours.params == {"state_mb": 5, "updates": 2_000, "rounds": 1}
+    assert [peer for peer, _, _ in peers] == flink_large_state("recovery", ours.params)
+    assert [bool(peer.options) for peer, _, _ in peers] == [False, True]
+
+
+def test_a_cluster_that_does_not_start_says_why_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    java = [sys.executable, "-S", "-c", "import sys; sys.exit('It failed.\\nCaused by: bad luck')"]
+    with pytest.raises(RuntimeError, match=r"^the jobmanager ended: bad luck$"):
+        large_state_flink.run(None, "checkpoint_sync", java, {})
+    assert not list(tmp_path.iterdir()) and not _javas(java)
+
+
+def _javas(java: list[str]) -> list[psutil.Process]:
+    return [child for child in psutil.Process().children(recursive=True) if child.name() == Path(java[0]).name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", ["recovery", "rescale_pause", "checkpoint_sync"])
+def test_flink_goes_through_the_same_where_it_is_installed(benchmark: str) -> None:
+    cache = cache_directory()
+    if not list(cache.glob("flink-py*/requirements.txt")) or not shutil.which("javac"):
+        pytest.skip("needs a JDK, and the Flink that python -m benchmarks installs")
+    count = {"checkpoints": 3} if benchmark == "checkpoint_sync" else {"rounds": 1}
+    way = flink_large_state(benchmark, {"state_mb": 2, "updates": 500, **count})[-1]
+    params = json.loads(way.command(cache, None)[-1])
+    numbers = large_state_flink.run(None, **params)
+    assert not _javas(params["java"])
+    assert numbers["rows"] > Size(state_mb=2).keys
+    match benchmark:
+        case "recovery":
+            lost = {name.removeprefix("process."): value for name, value in numbers.items()}
+            assert 0 < lost["detected_s"] <= lost["restarted_s"] <= lost["last_running_s"]
+            assert lost["restarts"] >= 1 and lost["new_output_s"] >= lost["restarted_s"]
+            assert numbers["state_mb"] > 2
+        case "rescale_pause":
+            for change in ("up_1_to_2", "down_2_to_1"):
+                assert numbers[f"{change}.output_silent_s"] > 0 < numbers[f"{change}.first_output_s"]
+            assert numbers["state_mb"] > 2
+        case _:
+            assert numbers["job.checkpoints"] == 3 and numbers["job.state_mb"] > 2
+            assert numbers["job.stored_mb"] > 0 and numbers["job.sync_ms_p99"] >= numbers["job.sync_ms_p50"] >= 0

@@ -72,7 +72,9 @@ def test_every_number_a_run_reports_has_its_line() -> None:
 
 
 def test_numbers_stand_side_by_side_with_the_ratios_of_each_round() -> None:
-    ours = Record(PythonModule("ours", "rayflink", "nowhere"), None, [{"x": 6, "own": 1}, {"x": 8, "own": 3}])
+    ours = Record(
+        PythonModule("ours", "rayflink", "nowhere"), None, [{"x": 6, "own": 1, "cases": {}}, {"x": 8, "own": 3}]
+    )
     peer = Record(PythonModule("peer", "Peer", "nowhere"), None, [{"x": 2, "zero": 0}, {"x": 4, "zero": 0}])
     assert side_by_side([ours, peer]).splitlines()[0].split("|")[1:-1] == [
         " number ", " rayflink            ", " Peer                ", " ours / peer         "

@@ -56,6 +56,18 @@ def test_a_run_over_its_limit_is_killed() -> None:
         run([sys.executable, "-S", "-c", "import threading; threading.Event().wait()"], limit_seconds=0.05)
 
 
+@pytest.mark.slow
+def test_a_run_over_its_limit_can_clear_away_what_it_has_made(tmp_path: Path) -> None:
+    code = """
+import sys, tempfile, threading
+with tempfile.TemporaryDirectory(dir=sys.argv[1]):
+    threading.Event().wait()
+"""
+    with pytest.raises(RunFailed, match=r"not done within 2 s"):
+        run([sys.executable, "-S", "-c", code, str(tmp_path)], limit_seconds=2)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_missing_jdk_is_said_and_not_raised_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     (record,) = measure(
