@@ -121,12 +121,12 @@ class LocalJobClient(SubmittedJob):
 
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
-        self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
         from rayflink.actors.in_process import InProcessCluster
 
         woken = threading.Event()
         files = dict(graph.user_artifacts)
         self._cluster = InProcessCluster(graph, SystemClock(), partial(_sleep, woken), files, wake=woken.set)
+        self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
         self._rows, self._once = _LocalRows(), DrawnOnce(graph.id)
         self._turning = threading.RLock()
         """Held by the thread that lets the job run."""

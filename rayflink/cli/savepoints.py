@@ -15,7 +15,7 @@ from .jobs import end_job, one_job
 from .script import FAILED, OK, USAGE
 
 CHECK = "check"
-"""The word behind `savepoint` that is no job."""
+"""The word behind `savepoint` that is no job; a job of that name is meant by its id."""
 
 
 def savepoint(chosen: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def savepoint(chosen: argparse.Namespace) -> int:
     words = list(chosen.words)
     if chosen.dispose is not None:
         return USAGE if _too_many(words, 0) else _dispose(chosen)
-    if words[:1] == [CHECK] and len(words) > 1:
+    if words[:1] == [CHECK]:
         from .compatibility import check
 
         return check(chosen, words[1:])

@@ -22,6 +22,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch import submit
 from rayflink.state.clock import ManualClock
+from rayflink.state.stored_checkpoints import NoCheckpointError
 from tests.actors.job_events import Job, ids, names, three_vertices
 
 LOCAL = {"execution.target": "local"}
@@ -135,3 +136,12 @@ def test_a_local_job_that_nobody_waited_for_says_at_its_end_that_it_never_ran(as
     del client
     gc.collect()
     assert ("job 'forgotten' did not run to its end" in capfd.readouterr().err) is not asked
+
+
+def test_a_local_job_that_cannot_begin_says_only_why(capfd: Any) -> None:
+    env = StreamExecutionEnvironment({**LOCAL, "execution.state-recovery.path": "/no/such"})
+    env.from_collection([1]).add_sink(lambda value: None)
+    with pytest.raises(NoCheckpointError):
+        env.execute("not begun")
+    gc.collect()
+    assert "did not run to its end" not in capfd.readouterr().err

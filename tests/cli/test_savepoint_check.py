@@ -131,4 +131,7 @@ def test_functions_that_cannot_be_opened_are_told_of(savepoint: str, tmp_path: P
 def test_a_program_without_a_job_or_a_savepoint_is_an_error(savepoint: str, tmp_path: Path, capsys: Any) -> None:
     code, _, told = checked(tmp_path, capsys, savepoint, "x = 1\n")
     assert code == 1 and "called no execute()" in told
-    assert main(["savepoint", "check", "new.py"]) == 2
+    capsys.readouterr()
+    for words in (["check"], ["check", "new.py"]):
+        assert main(["savepoint", *words]) == 2
+        assert "give the program and the savepoint: check JOB.py SAVEPOINT" in capsys.readouterr().err
