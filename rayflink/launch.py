@@ -29,7 +29,7 @@ from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import DrawnOnce, RowBlock, rows_go_to
-from rayflink.graph.dead_ends import warn_without_sink
+from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
@@ -452,6 +452,7 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     """
     warn_of_unheeded(configuration)
     warn_without_sink(graph)
+    warn_without_checkpoints(graph)
     put_on_path(_python_files(configuration))
     target = configuration.get(options.TARGET)
     client: SubmittedJob

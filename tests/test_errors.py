@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common import Duration, Row, errors
+from rayflink.common import Duration, Row, WatermarkStrategy, errors
 from rayflink.common.errors import (
     ConfigError,
     ControlPlaneTimeout,
@@ -33,9 +33,13 @@ from rayflink.common.errors import (
     shorten,
 )
 from rayflink.common.serialization import Encoder
+from rayflink.connectors.collected import DrawnSink
+from rayflink.connectors.csv_writing import text_file_sink
 from rayflink.connectors.file_sink import FileSink
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.graph.dead_ends import warn_without_checkpoints
 from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
 from tests.datastream.programs import environment, timed
 
@@ -221,3 +225,22 @@ def test_a_job_without_a_sink_runs_and_says_that_nobody_gets_its_results():
     assert "job 'no sink' has no sink: nobody gets the results of 'besides' (created at " in str(warning.message)
     assert "end the stream with print(), sink_to() or execute_and_collect()" in str(warning.message)
     assert Path(warning.filename) == Path(__file__)
+
+
+def test_a_job_whose_results_would_never_be_seen_says_so(tmp_path):
+    def said(count, **options):
+        env = environment(**options)
+        source = DataGeneratorSource(lambda n: n, count)
+        numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+        numbers.sink_to(text_file_sink(tmp_path / "files")).name("files")
+        numbers.add_sink(DrawnSink())
+        numbers.print()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn_without_checkpoints(env.get_job_graph("hidden"))
+        return [str(warning.message) for warning in caught]
+
+    (told,) = said(None)
+    assert "job 'hidden' takes no checkpoints and has no end, and what 'Sink: files' (created at " in told
+    assert told.endswith("writes is seen when a checkpoint is complete; set execution.checkpointing.interval")
+    assert said(10) == [] and said(None, **{"execution.checkpointing.interval": "1 s"}) == []

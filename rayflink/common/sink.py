@@ -152,6 +152,16 @@ class Sink(ABC):
     name = "Sink"
     """The operator's name where the user gave none."""
 
+    @property
+    def writes_alone_to(self) -> str:
+        """What no other sink of its job may write to, for one would replace what the other wrote; "": nothing."""
+        return ""
+
+    @property
+    def shows_with_checkpoints(self) -> bool:
+        """Whether records are seen when a checkpoint is complete, or at the end of a job that takes none."""
+        return type(self).create_committer is not Sink.create_committer
+
     def for_type(self, type_info: TypeInformation | None) -> Sink:
         """The sink for a stream of this declared type; None: none was declared."""
         return self

@@ -76,6 +76,7 @@ class DrawnSink(Sink):
     """
 
     name = "Sink: Collect"
+    shows_with_checkpoints = False
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         return _Withheld(ctx) if ctx.checkpointing else _AtOnce(ctx, _outlet())

@@ -144,6 +144,12 @@ class FileSink(Sink):
             raise TypeError(f"a BulkWriterFactory is wanted, found {type(writer_factory).__name__}; {remedy}")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
 
+    @property
+    def writes_alone_to(self) -> str:
+        names = self._settings.names
+        alone = os.path.join(self._folder, f"{names.get_part_prefix()}-*{names.get_part_suffix()}")
+        return "" if self._settings.names_bear_job else alone
+
     def for_type(self, type_info: TypeInformation | None) -> Sink:
         if not isinstance(self._form, Encoder):
             return self

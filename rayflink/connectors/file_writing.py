@@ -79,11 +79,15 @@ class FileWriter(SinkWriter):
         if ctx.restored:
             for subtask, number in ctx.restored:
                 if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
-                    remove_leftovers(self._folder, f"{self._beginning}{subtask}-", number, self._attempt)
+                    remove_leftovers(self._folder, self._names_of(subtask), number, self._attempt)
         elif is_alone or self._attempt > (1, 0) or ctx.attempt > 0:
             whosever = is_alone and ctx.attempt == 0 and ctx.epoch <= 1
             before = None if whosever else self._attempt
-            remove_leftovers(self._folder, f"{self._beginning}{ctx.subtask}-", 0, before)
+            remove_leftovers(self._folder, self._names_of(ctx.subtask), 0, before)
+
+    def _names_of(self, subtask: int) -> tuple[str, str]:
+        """Of its files, around the number."""
+        return f"{self._beginning}{subtask}-", self._suffix
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -159,7 +163,7 @@ class FileWriter(SinkWriter):
     def _next_part(self, folder: str, now_ms: int) -> PartFile:
         """A file with the next number that nobody has."""
         while True:
-            name = f"{self._beginning}{self._ctx.subtask}-{self._number}{self._suffix}"
+            name = str(self._number).join(self._names_of(self._ctx.subtask))
             self._number += 1
             if self._ctx.restored and os.path.exists(os.path.join(folder, name)):
                 continue  # of a later checkpoint than the one that was restored

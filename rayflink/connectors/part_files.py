@@ -210,18 +210,19 @@ def ensure_writable(folder: str) -> None:
         raise PermissionError(f"{there!r} must not be written to; choose another folder, or permit it on every node")
 
 
-def remove_leftovers(folder: str, beginning: str, first: int, before: tuple[int, int] | None) -> None:
+def remove_leftovers(folder: str, names: tuple[str, str], first: int, before: tuple[int, int] | None) -> None:
     """Delete files that earlier attempts of a subtask were writing and no checkpoint knows, in all buckets.
 
     Args:
-        beginning: of the visible names of that subtask, up to the number.
+        names: beginning and end of the visible names of that subtask, around the number.
         first: the number of its first file after the checkpoint.
         before: epoch and number of the attempt that looks: it leaves later ones alone, which run in its place where it
             is believed to be dead. None: whosever they are.
     """
-    ours = re.compile(re.escape(f".{beginning}") + r"(\d+).*\.inprogress\.(\d+)\.(\d+)(\.cut)?")
-    for where, _, names in os.walk(folder):
-        for name in names:
+    beginning, end = map(re.escape, names)
+    ours = re.compile(rf"\.{beginning}(\d+){end}\.inprogress\.(\d+)\.(\d+)(\.cut)?")
+    for where, _, there in os.walk(folder):
+        for name in there:
             found = ours.fullmatch(name)
             if not found or int(found[1]) < first:
                 continue

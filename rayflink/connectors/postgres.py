@@ -65,6 +65,10 @@ class PostgresSink(TwoPhaseCommittingSink):
         self._schema = staging_schema
         return self
 
+    @property
+    def shows_with_checkpoints(self) -> bool:
+        return self._exactly_once
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_held": None}
 

@@ -22,6 +22,7 @@ from .boundedness import endless_source
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
 from .loops import Loops, loops
 from .partitioners import Forward, Partitioner, Rebalance
+from .sink_places import ensure_apart
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
 from .trampoline import run_nested
 from .transformations import (
@@ -140,6 +141,7 @@ class _Translation:
         settings = self._settings
         drawn = tuple(edge for target in sorted(edges) for edge in edges[target])
         nodes = tuple(replace(self._nodes[key], id=number[key]) for key in sorted(self._nodes))
+        ensure_apart(nodes)
         looping = loops(nodes, drawn)
         return StreamGraph(
             name=settings.name,

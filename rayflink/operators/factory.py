@@ -9,6 +9,7 @@ from ..common.actor_pool import ActorPool
 from ..common.call_sites import call_site
 from ..common.errors import NotSerializable
 from ..common.own_copy import own_copy
+from ..common.sink import Sink
 
 if TYPE_CHECKING:
     from ..common.source import Source
@@ -31,6 +32,11 @@ class Factory:
 
     def __call__(self) -> Any:
         return self._operator(*map(_own, self._arguments))
+
+    @property
+    def sink(self) -> Sink | None:
+        """The sink that the operator writes to, if it is one of a sink."""
+        return next((given for given in self._arguments if isinstance(given, Sink)), None)
 
     @property
     def pool_cpus(self) -> float:

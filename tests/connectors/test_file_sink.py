@@ -15,7 +15,7 @@ from rayflink.common import Encoder, Types
 from rayflink.common.batches import RowBatch
 from rayflink.common.errors import PlanError
 from rayflink.connectors.buckets import BucketAssigner, BucketContext
-from rayflink.connectors.csv_writing import text_file_sink
+from rayflink.connectors.csv_writing import csv_file_sink, text_file_sink
 from rayflink.connectors.file_sink import (
     FileCompactor,
     FileCompactStrategy,
@@ -24,6 +24,7 @@ from rayflink.connectors.file_sink import (
     StreamingFileSink,
 )
 from rayflink.connectors.rolling import RollingPolicy
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
 from rayflink.testing import OperatorHarness
@@ -135,6 +136,30 @@ def test_a_bucket_that_is_no_text_is_refused_with_the_record(tmp_path: Path, buc
     with pytest.raises(UserCodeError, match=told):
         operator.process(RowBatch(["a", "b"]), 0)
     operator.close()
+
+
+def test_two_sinks_of_a_job_that_would_replace_each_other_s_files_are_refused(tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment({"execution.target": "local"})
+    numbers = env.from_collection([1, 2])
+    numbers.sink_to(text_file_sink(tmp_path / "a")).name("one")
+    numbers.sink_to(text_file_sink(tmp_path / "b")).name("two")
+    numbers.map(lambda n: (n,)).sink_to(csv_file_sink(tmp_path / "a"))
+    env.execute()
+    assert _content(tmp_path / "a") == {"part-0-0.csv": "1\n2\n", "part-0-0.txt": "1\n2\n"}
+    numbers.sink_to(text_file_sink(tmp_path / "a")).name("one")
+    numbers.sink_to(text_file_sink(f"{tmp_path}/b/../a")).name("two")
+    told = rf"'Sink: two' writes to {tmp_path}/a/part-\*.txt, as does 'Sink: one' \(created at .*test_file_sink.py"
+    with pytest.raises(PlanError, match=told):
+        env.execute()
+
+
+def test_what_another_sink_writes_to_the_folder_is_no_leftover(tmp_path: Path) -> None:
+    texts = opened(SinkOperator(text_file_sink(tmp_path)))
+    texts.process(RowBatch(["a"]), 0)
+    _write(csv_file_sink(tmp_path), RowBatch([(1,)]))
+    list(texts.finish())
+    texts.close()
+    assert _content(tmp_path) == {"part-0-0.csv": "1\n", "part-0-0.txt": "a\n"}
 
 
 @settings(max_examples=20)
