@@ -203,11 +203,11 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
     def capture(self, checkpoint_id: int) -> KeyedCapture:
         """All tables and timers as they are now: in memory, or the database's files once there is one."""
         self._announced = False
+        for queue in self._timers.values():
+            queue.flush()  # far timers, of which the first open the database
         if not self.store.is_open:
             return self._remembered(self._of_memory(self._tables))
         self.store.settle()
-        for queue in self._timers.values():
-            queue.flush()
         caches = [table.cache for _, table in self._tables.values()]
         taken = [(cache.column, cache.take_changed()) for cache in caches]
         far = {name: at for name, queue in self._timers.items() if (at := queue.far_from_ms) is not None}

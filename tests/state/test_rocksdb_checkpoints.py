@@ -147,6 +147,18 @@ def group_of(key: int) -> int:
     return key_group(key_hash(key), 128)
 
 
+def test_far_timers_that_were_never_written_are_in_the_checkpoint(tmp_path: Path) -> None:
+    state, checkpoints = backend(tmp_path, memory=4 << 20), Checkpoints()
+    timers = state.timers("t")
+    for number in range(2_000):
+        timers.register(number, number)
+    assert len(timers.near) < 2_000 and not state.store.is_open, "too many to be near, too few to be on their way"
+    again = restore_into(backend(tmp_path, "again"), checkpoints, [checkpoint(state, checkpoints)])
+    assert [key for _, key, _ in again.timers("t").due(5_000)] == list(range(2_000))
+    again.close()
+    state.close()
+
+
 def test_state_of_few_bytes_is_whole_and_needs_no_database(tmp_path: Path) -> None:
     state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
     put(state, range(1000), "some")
