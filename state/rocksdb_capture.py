@@ -67,7 +67,7 @@ class Increments:
         if checkpoint_id in self._written:
             self._confirmed = self._written[checkpoint_id]
         for known in (self._under_way, self._written):
-            for number in [number for number in known if number <= checkpoint_id]:
+            for number in [number for number in list(known) if number <= checkpoint_id]:  # another thread adds
                 del known[number]
 
     def abort(self, checkpoint_id: int) -> None:

@@ -96,7 +96,7 @@ class Column:
         except Exception as error:
             raise self._refused("write", error) from error
         if not held:
-            self._held = None
+            self._let_go()
 
     def _holds(self) -> bool:
         """Whether writes still wait; the first time they do not, ranges are deleted, for rows come after them."""
@@ -107,9 +107,16 @@ class Column:
                 self._delete_range(start, stop)
         return self._until is not None
 
+    def _let_go(self) -> None:
+        """Nothing waits any more."""
+        if self._held is not None:
+            self._held = None
+            self._store.holding.discard(self)
+
     def _write_later(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         held, until = self._held, self._until
         assert held is not None and until is not None
+        self._store.holding.add(self)
         for row in deletes:
             held.put(row, None)
         for row, value in puts:
@@ -257,7 +264,8 @@ class Column:
 
     def release(self) -> None:
         """Let go of the database."""
-        self._rows = self._handle = self._held = self._until = None
+        self._let_go()
+        self._rows = self._handle = self._until = None
 
     def _refused(self, action: str, error: Exception) -> DatabaseError:
         """RocksDB's errors are of one class, with the story in the text."""

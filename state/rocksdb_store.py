@@ -13,7 +13,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,14 @@ class RocksDBMemory:
         import rocksdict
 
         self.size = size
-        self.write_buffer_bytes = min(64 << 20, max(64 << 10, int(size * write_ratio) // 4))
+        self._write_bytes = max(1, int(size * write_ratio))
+        self.write_buffer_bytes = min(64 << 20, max(64 << 10, self._write_bytes // 4))
         """Of a column's memtable where no option says it: several columns have to share."""
+        self.holding: set[Column] = set()
+        """Columns that have written rows since links began to be made, which wait in memory."""
         self.cache = rocksdict.Cache(size)
         self.writes = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
-            max(1, int(size * write_ratio)), False, self.cache
+            self._write_bytes, False, self.cache
         )
 
         self.readers = ThreadPoolExecutor(read_threads, "rocksdb-read") if read_threads > 1 else None
@@ -84,6 +87,11 @@ class RocksDBMemory:
     def used(self) -> int:
         """Bytes in use."""
         return int(self.cache.get_usage())
+
+    @property
+    def most_held_bytes(self) -> int:
+        """What a column may keep while links are made: a memtable's, and its share of what all memtables have."""
+        return min(self.write_buffer_bytes, self._write_bytes // max(1, len(self.holding)))
 
     def close(self) -> None:
         """End the threads."""
@@ -201,8 +209,13 @@ class RocksDBStore:
 
     @property
     def most_held_bytes(self) -> int:
-        """What a column may keep in memory while links are made: as much as in a memtable, which is empty then."""
-        return self._memory().write_buffer_bytes
+        """What a column may keep in memory while links are made, for memtables are empty then."""
+        return self._memory().most_held_bytes
+
+    @property
+    def holding(self) -> set[Column]:
+        """The columns of the slot that keep rows in memory."""
+        return self._memory().holding
 
     @property
     def is_linking(self) -> bool:
@@ -255,11 +268,14 @@ class RocksDBStore:
         """The folder, when all is flushed: making it would do so too, but under the interpreter's lock."""
         import rocksdict
 
-        for column, rows in unwritten.items():
-            column.write_now(rows)
-        flushers = self._memory().flushers
-        unflushed = [flushers.submit(column.flush) for column in columns if column.unflushed_bytes]
-        for flushed in (*flushing, *unflushed):
+        flushers, under_way = self._memory().flushers, list(flushing)
+        try:
+            for column, rows in unwritten.items():
+                column.write_now(rows)
+            under_way += [flushers.submit(column.flush) for column in columns if column.unflushed_bytes]
+        finally:
+            wait(under_way)  # whoever closes the database waits for this thread alone
+        for flushed in under_way:
             flushed.result()
         try:
             checkpoint = rocksdict.Checkpoint(self.database)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import threading
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any
@@ -87,6 +88,7 @@ class Namespaces:
 
     None is one byte. A tuple of whole numbers, such as a TimeWindow, is its class and its numbers, and sorts by them;
     anything else is pickled, without references inside the pickle, which would depend on how the object came about.
+    Several threads may use it.
 
     Args:
         classes: of windows, by the number they have in the bytes.
@@ -95,6 +97,7 @@ class Namespaces:
     def __init__(self, classes: Iterable[type] = ()) -> None:
         self._classes = list(classes)
         self._memo: dict[Any, bytes] = {}
+        self._adding = threading.Lock()
 
     @property
     def classes(self) -> tuple[type, ...]:
@@ -151,8 +154,9 @@ class Namespaces:
     def _encode(self, namespace: Any) -> bytes:
         kind = type(namespace)
         if issubclass(kind, tuple) and len(namespace) < 256 and all(map(_is_long, namespace)):
-            if kind not in self._classes and len(self._classes) < 256:
-                self._classes.append(kind)
+            with self._adding:  # twice in the list, it would move the numbers of those behind it
+                if kind not in self._classes and len(self._classes) < 256:
+                    self._classes.append(kind)
             if kind in self._classes:
                 head = bytes((_INTEGERS, self._classes.index(kind), len(namespace)))
                 return head + b"".join((number + _BIAS).to_bytes(8, "big") for number in namespace)

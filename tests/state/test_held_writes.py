@@ -117,6 +117,25 @@ def test_who_writes_faster_than_the_disk_waits(store: RocksDBStore) -> None:
     assert len(waited) == 1 and 600 < waited[0] <= store.most_held_bytes // 500
 
 
+def test_columns_share_what_may_wait(store: RocksDBStore) -> None:
+    class Until(Future[Path]):
+        def exception(self, timeout: float | None = None) -> None:
+            if not self.done():
+                self.set_result(Path())
+
+    columns = [store.column(f"state/{number}") for number in range(16)]
+    for column in columns:
+        column.hold(Until())
+    most = 0
+    for number in range(0, 1_000, 20):
+        for column in columns:
+            column.write((row(number + at), bytes(500)) for at in range(20))
+            most = max(most, sum(0 if one._held is None else one._held.bytes for one in columns))
+    assert 1 << 20 < most < 3 << 20, "as much as all memtables may take, which is 2 MiB, and a write of each"
+    store.settle()
+    assert not store.holding
+
+
 def test_deleted_ranges_that_meet_become_one() -> None:
     held = HeldWrites()
     for start, stop in ((5, 10), (20, 30), (10, 12), (28, 40), (1, 2), (0, 50), (60, 61)):

@@ -1,9 +1,10 @@
 """What is particular to checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
-from threading import Event
+from threading import Barrier, BrokenBarrierError, Event, Thread
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
-from rayflink.state.rocksdb_column import DatabaseError, scanned
+from rayflink.state.rocksdb_column import Column, DatabaseError, scanned
 from rayflink.state.rocksdb_store import RocksDBMemory
+from rayflink.state.row_layout import Namespaces
 from rayflink.state.snapshots import FileSlice, InlineSnapshots, KeyedParts, StoredSnapshot, loaded, stored
 from rayflink.testing import OperatorHarness
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
@@ -332,6 +334,49 @@ def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
     assert len(again.table(VALUES)) == 3_000 and again.table(VALUES).get(5) == "second5" * 10
     again.close()
     state.close()
+
+
+def test_links_that_fail_wait_for_the_memtables_that_are_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, may_flush = backend(tmp_path, memory=64 << 20), Event()
+    put(state, range(3_000), "first")
+    state.table(VALUES).flush()
+    flush = Column.flush
+    monkeypatch.setattr(Column, "flush", lambda column: flush(column) if may_flush.wait(60) else None)
+    state.store.flush_beside(1)
+    monkeypatch.setattr(Column, "write_now", lambda column, rows: 1 / 0)
+    put(state, range(10), "second")
+    capture = state.capture(1)
+    failed = Thread(target=state.store.settle)
+    failed.start()
+    failed.join(0.05)
+    assert failed.is_alive(), "the database may not be closed yet"
+    may_flush.set()
+    with pytest.raises(ZeroDivisionError):
+        capture.write(InlineSnapshots(1, is_savepoint=False))
+    failed.join()
+    capture.release()
+    state.close()
+
+
+def test_two_threads_that_meet_a_class_of_windows_give_it_one_number() -> None:
+    meeting = Barrier(2, timeout=0.1)
+
+    class Meets(list[type]):
+        def __len__(self) -> int:
+            with suppress(BrokenBarrierError):
+                meeting.wait()
+            return super().__len__()
+
+    namespaces = Namespaces()
+    namespaces._classes = Meets()
+    threads = [Thread(target=namespaces.encode, args=((1, 2),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert namespaces.classes == (tuple,)
 
 
 @pytest.mark.parametrize("is_released_first", [True, False])

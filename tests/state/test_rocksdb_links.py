@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from rayflink.state.rocksdb_column import DatabaseError
-from rayflink.state.rocksdb_store import RocksDBStore
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 from rayflink.testing.backend_laws.expiry import World
 from rayflink.testing.backend_laws.expiry_model import ExpiringHistory
