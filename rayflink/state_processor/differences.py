@@ -119,11 +119,10 @@ def differences(before: Savepoint, after: Savepoint) -> tuple[StateChanges, ...]
         old, new = earlier.get(name), later.get(name)
         of = new or old
         assert of is not None
-        olds = {} if old is None else {state.name: state for state in old.states}
-        news = {} if new is None else {state.name: state for state in new.states}
+        olds = {} if old is None else {(state.is_keyed, state.name): state for state in old.states}
+        news = {} if new is None else {(state.is_keyed, state.name): state for state in new.states}
         for state in dict.fromkeys((*olds, *news)):
-            keyed = (olds.get(state) or news[state]).is_keyed
-            contents = _contents(old, new) if keyed else None
+            contents = _contents(old, new) if state[0] else None
             found.append(StateChanges(of.uid or of.name, olds.get(state), news.get(state), contents))
     return tuple(found)
 

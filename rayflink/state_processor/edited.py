@@ -13,7 +13,7 @@ from rayflink.state.keys import canonical_key
 
 from .contents import ENTRY_IN_USE, Lists, OperatorContents
 from .rows import StateRow, replaced
-from .states import USER
+from .states import RAW_KEYED, USER
 
 RowChange = Callable[[StateRow], StateRow | None]
 
@@ -76,7 +76,7 @@ class ChangedRows(_Edited):
                 problem = f"a function changed a row of {self._name!r} into {new!r:.100} for {row!r:.100}"
                 remedy = "give a StateRow of the same key, as row._replace(value=...), or None"
                 raise StateError(f"{problem}; {remedy}; rows of other keys are given as a table")
-            yield new
+            yield new._replace(last_access=row.last_access) if new.last_access is None else new
 
 
 class GivenRows(_Edited):
@@ -160,6 +160,9 @@ class WithoutState(_Edited):
     def __init__(self, base: OperatorContents, name: str, is_keyed: bool) -> None:
         super().__init__(base)
         self._name, self._is_keyed = name, is_keyed
+
+    def raw_groups(self) -> Iterator[tuple[int, bytes]]:
+        return iter(()) if not self._is_keyed and self._name == RAW_KEYED else self._base.raw_groups()
 
     def groups(self) -> Iterator[tuple[int, Content]]:
         for group, content in self._base.groups():

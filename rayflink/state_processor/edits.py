@@ -68,7 +68,8 @@ def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
     known = old.state(state)
     states = tuple(one for one in old.manifest.states if (one.is_keyed, one.name) != (known.is_keyed, known.name))
     contents = WithoutState(old.contents, known.name, known.is_keyed)
-    new = OperatorState(replace(old.manifest, states=states), contents, old.reader)
+    coordinator = None if known.kind == "enumerator" else old.manifest.coordinator
+    new = OperatorState(replace(old.manifest, states=states, coordinator=coordinator), contents, old.reader)
     return Savepoint(savepoint.manifest, [new if one is old else one for one in savepoint.operators])
 
 

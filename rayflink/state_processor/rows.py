@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from rayflink.state.clock import epoch_ms
 from rayflink.state.group_content import Content, Rows
 from rayflink.state.keys import canonical_key
 
@@ -56,12 +57,17 @@ def _parts(held: Any, stored_kind: str) -> Iterable[tuple[Any, Any]]:
 
 
 def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
-    """The rows of a state as a key group holds them; elements of lists in the order in which they are given."""
+    """The rows of a state as a key group holds them; elements of lists in the order in which they are given.
+
+    Raises:
+        TypeError, ValueError: a time is no int of 64 bits.
+    """
     if kind == TIMERS:
-        return [(at, row.namespace, canonical_key(row.key), row.value) for at, row in enumerate(rows)]
+        what = "a timer's time"
+        return [(at, row.namespace, canonical_key(row.key), epoch_ms(row.value, what)) for at, row in enumerate(rows)]
     held: dict[tuple[Any, Any], Any] = {}
     for row in rows:
-        value = (row.last_access, row.value) if expires else row.value
+        value = (epoch_ms(row.last_access, "the last access of a row"), row.value) if expires else row.value
         place = canonical_key(row.key), row.namespace
         if kind == "map":
             held.setdefault(place, {})[row.part] = value

@@ -71,10 +71,11 @@ def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> It
             yield from table
             return
     make = maker_of(summary)
+    part_of = "map_key" if summary.kind.endswith(("map", "broadcast")) else "position"
     for row in dicts_of(table):
         window = row.get("window_start")
-        namespace = native(row.get("namespace")) if window is None else TimeWindow(window, row["window_end"])
-        part = row["map_key"] if "map_key" in row else row.get("position")
+        namespace = native(row.get("namespace")) if window is None else TimeWindow(window, _in(row, "window_end"))
+        part = _in(row, part_of) if part_of == "map_key" else row.get(part_of)
         yield StateRow(
             _taken(row, key, native), _taken(row, value, make), namespace, native(part), row.get("last_access")
         )
@@ -109,11 +110,15 @@ def native(value: Any) -> Any:
 def _taken(row: dict[str, Any], column: Column, make: Callable[[Any], Any]) -> Any:
     if callable(column):
         return column(row)
-    names = (column,) if isinstance(column, str) else tuple(column)
-    for name in names:
-        if name not in row:
-            raise ColumnError(name, ", ".join(map(repr, row)) or "none at all")
-    return make(row[column]) if isinstance(column, str) else tuple(native(row[name]) for name in names)
+    if isinstance(column, str):
+        return make(_in(row, column))
+    return tuple(native(_in(row, name)) for name in column)
+
+
+def _in(row: dict[str, Any], column: str) -> Any:
+    if column not in row:
+        raise ColumnError(column, ", ".join(map(repr, row)) or "none at all")
+    return row[column]
 
 
 def _peeked(table: Iterable[Any]) -> tuple[Any, Any]:

@@ -181,6 +181,15 @@ def test_operator_state_windows_and_timers_are_edited(taken: Savepoint, tmp_path
     assert "visits" not in [state.name for state in edited.operator("carts").states]
 
 
+def test_state_by_key_and_a_list_of_one_name_are_compared_each_with_its_own(taken: Savepoint) -> None:
+    edited = taken.with_state("carts", ValueStateDescriptor("seen"), [{"key": "user 0", "value": 1}])
+    edited = edited.without_state("events", "source-enumerator")
+    changes = [(one.operator, one.state, one.kind, one.counts()) for one in differences(taken, edited)]
+    assert ("carts", "seen", "value", {"added": 1, "removed": 0, "changed": 0}) in changes
+    assert ("carts", "seen", "split list", {"added": 0, "removed": 0, "changed": 0}) in changes
+    assert ("events", "source-enumerator", "enumerator", {"added": 0, "removed": 1, "changed": 0}) in changes
+
+
 def test_what_cannot_be_edited_is_refused(taken: Savepoint, tmp_path: Path) -> None:
     with pytest.raises(NotInSavepointError, match="has no state 'carts'; did you mean 'cart'"):
         taken.with_state("carts", "carts", [])
