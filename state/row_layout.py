@@ -92,10 +92,11 @@ class Namespaces:
 
     Args:
         classes: of windows, by the number they have in the bytes.
+        loads: reads the pickles.
     """
 
-    def __init__(self, classes: Iterable[type] = ()) -> None:
-        self._classes = list(classes)
+    def __init__(self, classes: Iterable[type] = (), loads: Callable[[bytes], Any] = pickle.loads) -> None:
+        self._classes, self._loads = list(classes), loads
         self._memo: dict[Any, bytes] = {}
         self._adding = threading.Lock()
 
@@ -146,10 +147,10 @@ class Namespaces:
             at += 2
             end = at + 8 * count
             numbers = [int.from_bytes(data[i : i + 8], "big") - _BIAS for i in range(at, end, 8)]
-            return tuple.__new__(kind, numbers), end
+            return tuple.__new__(kind, numbers) if issubclass(kind, tuple) else kind(*numbers), end  # else a stand-in
         size, at = read_varint(data, at)
         body, at = take(data, at, size)
-        return pickle.loads(body), at
+        return self._loads(body), at
 
     def _encode(self, namespace: Any) -> bytes:
         kind = type(namespace)
@@ -194,7 +195,7 @@ class RowLayout:
         classes: Iterable[type] = (),
         loads: Callable[[bytes], Any] = pickle.loads,
     ) -> None:
-        self.namespaces, self.loads = Namespaces(classes), loads
+        self.namespaces, self.loads = Namespaces(classes, loads), loads
         self._max_parallelism = max_parallelism
         self._check_groups = check_groups
         if not prefixes:
