@@ -317,5 +317,4 @@ def beyond(prefix: bytes) -> bytes | None:
     return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
 
 
-
 __all__ = ["Column", "DatabaseError", "beyond", "scanned"]

@@ -10,6 +10,7 @@ all databases of a slot).
 
 from __future__ import annotations
 
+import errno
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from .rocksdb_column import Column, DatabaseError
 READ_ROWS = 1024
 """Rows asked for at once, at most."""
 _LEAST_READ_ROWS = 64
+_REMOVALS = 100
+_MEANWHILE = {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +240,8 @@ class RocksDBStore:
 
     def settle(self) -> None:
         """Wait for links that are being made, and write all that was held back."""
+        if self._linking is not None:
+            self._linking.exception()  # a capture is told of it
         for column in self._columns.values():
             column.settle()
 
@@ -382,11 +387,18 @@ def name_in(stored: str) -> str:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; one that has gone with its parent already is no error."""
-    try:
-        shutil.rmtree(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    """Remove a folder; one that has gone with its parent already is no error.
+
+    An iterator that nobody has read to its end keeps the database at work: files come and go meanwhile.
+    """
+    for left in reversed(range(_REMOVALS)):
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno not in _MEANWHILE or (not left and folder.exists()):
+                raise
+        if not folder.exists():
+            return
 
 
 __all__ = [

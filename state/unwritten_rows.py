@@ -63,9 +63,7 @@ class UnwrittenRows:
             yield from encoded(self._rows, self._state, space, names, list(islice(values, len(names))))
 
 
-def encoded(
-    rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]
-) -> Iterable[tuple[bytes, bytes]]:
+def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> Iterable[tuple[bytes, bytes]]:
     """(row, its bytes) of some entries of a space.
 
     Raises:

@@ -1,7 +1,9 @@
 """What is particular to checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from errno import ENOENT, ENOTEMPTY
 from operator import itemgetter
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Event, Thread
@@ -396,8 +398,6 @@ def test_a_backend_that_is_closed_while_files_are_made_leaves_nothing(tmp_path: 
 
 
 def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
-    import shutil
-
     state = backend(tmp_path)
     put(state, range(5_000), "some")
     capture = state.capture(1)
@@ -406,6 +406,23 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "a")
     state.close()
     capture.release()
+
+
+def test_a_folder_in_which_files_come_and_go_is_removed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = backend(tmp_path)
+    put(state, range(5_000), "some")
+    comes_and_goes, rmtree = [FileNotFoundError(ENOENT, "gone"), OSError(ENOTEMPTY, "not empty")], shutil.rmtree
+
+    def removed(folder: Path) -> None:
+        if comes_and_goes:
+            raise comes_and_goes.pop()
+        rmtree(folder)
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    state.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_list_that_was_restored_grows_at_its_end(tmp_path: Path) -> None:
