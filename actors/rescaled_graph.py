@@ -99,6 +99,10 @@ def _check(vertex: JobVertex, parallelism: int) -> None:
         own = head.factory().source.max_parallelism
         if own is not None and own < most:
             most, why = own, "what its source can have"
+    for node in vertex.operators:
+        sink = getattr(node.factory, "sink", None)
+        if sink is not None and sink.max_parallelism is not None and sink.max_parallelism < most:
+            most, why = sink.max_parallelism, f"what {node.name!r} can have"
     if not 1 <= parallelism <= most:
         raise PlanError(
             f"{vertex.name!r} cannot have {parallelism} subtasks", f"choose from 1 to {most}, {why}", head.call_site

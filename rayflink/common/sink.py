@@ -153,6 +153,11 @@ class Sink(ABC):
     """The operator's name where the user gave none."""
 
     @property
+    def max_parallelism(self) -> int | None:
+        """The highest parallelism at which it can run; None: any."""
+        return None
+
+    @property
     def writes_alone_to(self) -> str:
         """What no other sink of its job may write to, for one would replace what the other wrote; "": nothing."""
         return ""

@@ -77,6 +77,7 @@ class DrawnSink(Sink):
 
     name = "Sink: Collect"
     shows_with_checkpoints = False
+    max_parallelism = 1
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         return _Withheld(ctx) if ctx.checkpointing else _AtOnce(ctx, _outlet())

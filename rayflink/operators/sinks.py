@@ -84,7 +84,8 @@ class SinkOperator(Operator):
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         for snapshot in snapshots:
-            self._restored_states += map(pickle.loads, snapshot.lists.get(WRITER_STATE, ("", ()))[1])
+            with UserCode(self.ctx, "initialize_state"):
+                self._restored_states += map(pickle.loads, snapshot.lists.get(WRITER_STATE, ("", ()))[1])
             self._restored_committables += snapshot.lists.get(COMMITTABLES_STATE, ("", ()))[1]
 
     def open(self) -> None:
@@ -137,18 +138,18 @@ class SinkOperator(Operator):
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         writer = self._open_writer()
+        lists: dict[str, tuple[str, tuple[bytes, ...]]] = {}
         with UserCode(self.ctx, "snapshot_state"):
             state = writer.snapshot_state()
             unfinished = writer.snapshot_unfinished()
-        lists: dict[str, tuple[str, tuple[bytes, ...]]] = {}
-        if state is not None:
-            lists[WRITER_STATE] = (writer.state_mode, (pickle.dumps(state, protocol=5),))
-        if self._commits is not None:
-            self._commits.add(checkpoint_id, self._current)
-            waiting = self._commits.snapshot()
-            waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)
-            if waiting:
-                lists[COMMITTABLES_STATE] = ("split", waiting)
+            if state is not None:
+                lists[WRITER_STATE] = (writer.state_mode, (pickle.dumps(state, protocol=5),))
+            if self._commits is not None:
+                self._commits.add(checkpoint_id, self._current)
+                waiting = self._commits.snapshot()
+                waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)
+                if waiting:
+                    lists[COMMITTABLES_STATE] = ("split", waiting)
         self._current = []
         return OperatorSnapshot(lists=lists) if lists else None
 

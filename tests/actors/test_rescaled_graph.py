@@ -12,6 +12,7 @@ from rayflink.actors.job_checkpoints import JobStart
 from rayflink.actors.recovery_path import Beginning
 from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.common.errors import PlanError
+from rayflink.connectors.collected import DrawnSink
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
@@ -62,6 +63,16 @@ def test_what_is_joined_by_forward_edges_has_one_parallelism(graph):
 def test_what_cannot_be_says_why(graph, wanted, said):
     with pytest.raises(PlanError, match=said):
         rescaled_graph(graph, wanted)
+
+
+def test_rows_that_a_program_draws_come_from_one_subtask():
+    env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
+    numbers = env.from_sequence(1, 9).map(lambda n: n).name("Map")
+    numbers.add_sink(DrawnSink()).name("Collect")
+    graph = env.get_job_graph("drawn")
+    assert len(graph.vertices) == 1, "the program's sink is chained with what may be rescaled"
+    with pytest.raises(PlanError, match="cannot have 2 subtasks; choose from 1 to 1, what 'Sink: Collect' can have"):
+        rescaled_graph(graph, {"Map": 2})
 
 
 def test_a_coordinator_that_takes_over_begins_with_the_parallelisms_of_the_newest_checkpoint(graph):

@@ -196,6 +196,15 @@ def test_a_writer_is_not_flushed_again_after_the_end_of_its_input() -> None:
         flushes.clear()
 
 
+def test_what_cannot_be_pickled_is_an_error_that_names_the_operator() -> None:
+    harness = _harness(Shelf())
+    harness.process(lambda: None)
+    with pytest.raises(UserCodeError, match=r"'SinkOperator' failed in snapshot_state: .*[Pp]ickle") as failure:
+        harness.snapshot(1)
+    assert failure.value.__cause__ is not None
+    harness.close()
+
+
 def test_a_commit_is_tried_again_after_longer_and_longer_pauses_while_records_go_on() -> None:
     with _harness(shelf := Shelf(_retry, _broken, _retry)) as harness:
         _checkpoint(harness, 1, "a")
