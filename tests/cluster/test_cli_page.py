@@ -28,7 +28,7 @@ def test_a_command_prints_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(endless, encoding="utf-8")
     [block] = blocks("console", "cluster")
     given = commands(block)
-    named = ["run", "list", "status", "logs", "rescale", "savepoint", "checkpoints", "stop", "list"]
+    named = ["run", "list", "status", "logs", "rescale", "savepoint", "checkpoints", "checkpoints", "stop", "list"]
     assert [arguments[0] for arguments, _ in given] == named
 
     def said_by(arguments: list[str]) -> str:
