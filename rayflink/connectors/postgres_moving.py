@@ -53,7 +53,9 @@ class Mover(Committer):
             except psycopg.Error as error:
                 told = f"{error.diag.message_primary or error}. {error.diag.message_detail or ''}".strip()
                 problem = f"{chunk.rows} rows cannot be moved to table {'.'.join(chunk.tables.target)!r}: {told}"
-                remedy = "make room for them there, or give keys= where rows are to be replaced"
+                remedy = "make the table as it was when they were staged"
+                if isinstance(error, psycopg.IntegrityError):
+                    remedy = "make room for them there, or give keys= where rows are to be replaced"
                 request.signal_failed_with_unknown_reason(PostgresError(problem, remedy))
 
     def close(self) -> None:

@@ -262,6 +262,19 @@ def test_rows_the_table_refuses_when_they_are_moved_fail_the_task_and_are_moved_
     assert ask(dsn, "SELECT * FROM t") == [(1, "new")]
 
 
+def test_a_table_that_is_gone_when_rows_are_moved_fails_the_task_and_gets_them_when_it_is_back(dsn: str) -> None:
+    harness = started(PostgresSink(dsn, "t"))
+    harness.process((1, "a"))
+    taken = harness.snapshot(1)
+    execute(dsn, "ALTER TABLE t RENAME TO gone")
+    with pytest.raises(UserCodeError, match=r"relation .* does not exist.*; make the table as it was when they"):
+        harness.notify_checkpoint_complete(1)
+    harness.close()
+    execute(dsn, "ALTER TABLE gone RENAME TO t")
+    started(PostgresSink(dsn, "t"), [taken]).close()
+    assert numbers_in(dsn) == [1]
+
+
 def test_staged_rows_that_somebody_deleted_are_an_error_and_not_forgotten(dsn: str) -> None:
     for damage in ("DELETE FROM {staging}", "DELETE FROM rayflink_ledger"):
         harness = started(PostgresSink(dsn, "t"))
