@@ -115,6 +115,7 @@ class StreamTask:
         self._checkpoints = TaskCheckpoints(
             deployment, self._chain, self._gate, self._writers, self._reports.append, self._writing
         )
+        self.metrics.measures_checkpoints(self._checkpoints)
         self._supersteps = SuperstepAligner(len(self._gate.channels))
         self._in_supersteps = settings.in_batches
         self._buffer = WorkedBuffer()

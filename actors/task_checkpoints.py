@@ -66,6 +66,8 @@ class TaskCheckpoints:
         self._open = OpenSnapshots([link.operator for link in chain.links], writing)
         self._looked_ms = 0
         self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
+        self.measured = CheckpointMetrics()
+        """Of the newest checkpoint, as far as it is known when its snapshot was taken."""
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
         """The coordinator begins a checkpoint here: at a source, or where every producer has finished.
@@ -229,6 +231,7 @@ class TaskCheckpoints:
         assert self._chain.idle, "a barrier is taken between elements only"
         started = self._clock.monotonic()
         barrier, number = aligned.barrier, aligned.barrier.checkpoint_id
+        delay = max(0, self._clock.now_ms() - aligned.alignment_ms - barrier.timestamp)
         for index, link in enumerate(self._chain.links):
             self._chain.emit(index, link.operator.prepare_snapshot(number))
             self._chain.drain()
@@ -238,9 +241,9 @@ class TaskCheckpoints:
             overtaken.record(self._gate, aligned.missing, in_hand)
         captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
-        delay = max(0, self._clock.now_ms() - barrier.timestamp)
         self.last.taken(barrier)
-        self._open.begin(barrier, captured, CheckpointMetrics(delay, aligned.alignment_ms, took), overtaken)
+        self.measured = CheckpointMetrics(delay, aligned.alignment_ms, took)
+        self._open.begin(barrier, captured, self.measured, overtaken)
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
         """What all operators of the chain hold; where one fails, what the others gave is let go."""

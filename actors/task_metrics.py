@@ -24,6 +24,7 @@ from .conversations import Conversations
 from .exchange.gate import InputGate
 from .exchange.writer import RecordWriter
 from .messages import TaskDeployment
+from .task_checkpoints import TaskCheckpoints
 
 _TOTALS = {
     "busy": names.BUSY_TIME_TOTAL,
@@ -63,6 +64,12 @@ class TaskMetrics:
         self._bound = False
         self._known: set[str] = set()
         self.close_errors = 0
+
+    def measures_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
+        """Register what the task took for its newest checkpoint, in nanoseconds as Flink tells it."""
+        gauge = self.group.group.gauge
+        gauge(names.CHECKPOINT_ALIGNMENT_TIME, lambda: checkpoints.measured.alignment_ms * 1_000_000)
+        gauge(names.CHECKPOINT_START_DELAY, lambda: checkpoints.measured.start_delay_ms * 1_000_000)
 
     def located(self, host: str, process_id: str) -> None:
         """Say in which process the task runs; until then it is "local" on "localhost"."""

@@ -77,7 +77,7 @@ def test_records_behind_a_barrier_wait_until_all_barriers_are_there():
     (ack,) = bench.reported(CheckpointAcknowledged)
     assert seen_in(ack) == [4]
     assert bench.output == [4, BARRIER, 6, 7]
-    assert (ack.checkpoint_id, ack.metrics.alignment_ms, ack.metrics.start_delay_ms) == (1, 30, 130)
+    assert (ack.checkpoint_id, ack.metrics.alignment_ms, ack.metrics.start_delay_ms) == (1, 30, 100)
 
 
 @pytest.mark.spec("X22", "H41")
