@@ -31,13 +31,15 @@ class LocalCopies:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._needed: dict[int, frozenset[str]] = {}
+        self._needed: dict[int, set[str]] = {}
         self._changing = threading.Lock()
         self.used = 0
         """How many files a restart took from here."""
 
-    def keep(self, path: str, local: Path) -> None:
-        """A local file is stored under this name; one that cannot be kept is not."""
+    def keep(self, checkpoint_id: int, path: str, local: Path) -> None:
+        """A local file is stored under this name for a checkpoint; one that cannot be kept is not."""
+        with self._changing:  # it needs the file from now on, though an older one may become complete
+            self._needed.setdefault(checkpoint_id, set()).add(path)
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             os.link(local, self._place(path))
@@ -57,7 +59,7 @@ class LocalCopies:
     def refers(self, checkpoint_id: int, paths: Iterable[str]) -> None:
         """A checkpoint was written that refers to these files."""
         with self._changing:
-            self._needed[checkpoint_id] = frozenset(paths)
+            self._needed[checkpoint_id] = set(paths)
 
     def aborted(self, checkpoint_id: int) -> None:
         """That checkpoint will never be complete."""

@@ -293,8 +293,10 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             self._closed = True
             self._tables.clear()
             self._timers.clear()
-            self.store.close()
-            self._memory.leave()
+            try:
+                self.store.close()
+            finally:
+                self._memory.leave()
 
     def _samples(self, state: str, most: int) -> list[Any]:
         """Of those in memory: what is on disk is not read for it."""

@@ -322,16 +322,17 @@ class RocksDBStore:
         for column in self._columns.values():
             column.release()
         opened, self._opened = self._opened, None
-        if opened is not None:
-            try:
+        try:
+            if opened is not None:
                 opened.close()
-            except Exception as error:  # it would write rows that nobody needs any more
-                if self._files.exists():
-                    raise DatabaseError("close a database", str(self.folder), str(error)) from error
+        except Exception as error:  # it would write rows that nobody needs any more
+            if self._files.exists():
+                raise DatabaseError("close a database", str(self.folder), str(error)) from error
+        finally:
             del opened
-        with self._lock:
-            self._closed = True
-            _remove(self._files if self._links else self.folder)
+            with self._lock:
+                self._closed = True
+                _remove(self._files if self._links else self.folder)
 
     def settings(self) -> Any:
         """How a database and each of its columns is made."""

@@ -138,7 +138,7 @@ class SnapshotFileWriter:
         path = self._new_path(self._place.folder if folder is None else folder)
         self._store(path, partial(self._storage.upload, path, local))
         if shared and self._copies is not None:
-            self._copies.keep(path, local)
+            self._copies.keep(self.checkpoint_id, path, local)
         return FileSlice(path, 0, length, checksum)
 
     def finish(self) -> None:

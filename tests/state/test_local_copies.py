@@ -20,10 +20,10 @@ def copies(tmp_path: Path) -> LocalCopies:
     return LocalCopies(tmp_path / "copies")
 
 
-def kept(copies: LocalCopies, tmp_path: Path, name: str) -> FileSlice:
+def kept(copies: LocalCopies, tmp_path: Path, name: str, checkpoint_id: int = 1) -> FileSlice:
     local = tmp_path / name
     local.write_bytes(BYTES)
-    copies.keep(f"shared/{name}", local)
+    copies.keep(checkpoint_id, f"shared/{name}", local)
     return FileSlice(f"shared/{name}", 0, len(BYTES), zlib.crc32(BYTES))
 
 
@@ -52,6 +52,17 @@ def test_what_is_gone_or_changed_is_read_from_the_storage(copies: LocalCopies, t
     storage.put_if_absent(blob.path, BYTES)
     SnapshotFileReader(storage, copies).copy(blob, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == BYTES and copies.used == 0
+
+
+def test_a_copy_of_a_checkpoint_that_is_being_written_stays(copies: LocalCopies, tmp_path: Path) -> None:
+    parts = [kept(copies, tmp_path, str(number), number) for number in range(1, 4)]
+    copies.refers(1, [parts[0].path])
+    copies.complete(1)
+    assert all(copies.take(part, tmp_path / f"{part.path[-1]}-again") for part in parts)
+    copies.refers(2, [parts[1].path])
+    copies.aborted(3)
+    copies.complete(2)
+    assert [place.name for place in (tmp_path / "copies").iterdir()] == ["shared-2"]
 
 
 def test_a_copy_goes_when_no_complete_or_pending_checkpoint_needs_it(copies: LocalCopies, tmp_path: Path) -> None:

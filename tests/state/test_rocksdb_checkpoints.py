@@ -425,6 +425,25 @@ def test_a_folder_in_which_files_come_and_go_is_removed_all_the_same(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_database_that_cannot_be_closed_gives_back_its_memory_and_its_folder(tmp_path: Path) -> None:
+    class Full:
+        def __init__(self, opened: Any) -> None:
+            self._opened = opened
+
+        def close(self) -> None:
+            self._opened.close()
+            raise Exception("IO error: No space left on device")
+
+    closed: list[str] = []
+    memory = StateMemory(100_000, on_empty=lambda: closed.append("empty"))
+    state = RocksDBBackend(range(128), 128, "uid", tmp_path / "a", memory)
+    put(state, range(5_000), "some")
+    state.store._opened = Full(state.store._opened)
+    with pytest.raises(DatabaseError, match="could not close a database"):
+        state.close()
+    assert closed == ["empty"] and not list(tmp_path.iterdir())
+
+
 def test_a_list_that_was_restored_grows_at_its_end(tmp_path: Path) -> None:
     lists, checkpoints = ListStateDescriptor("l"), Checkpoints()
     state = backend(tmp_path, memory=1)
