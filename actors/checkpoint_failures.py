@@ -17,7 +17,7 @@ class AbortCause(Enum):
     DECLINED = "Checkpoint was declined.", True
     NOT_TRIGGERED = "Failure to prepare the checkpoint.", True
     NOT_PUBLISHED = "Failure to write the checkpoint's metadata.", True
-    FENCED = "Another coordinator leads this job.", False
+    FENCED = "This coordinator leads the job no more.", False
     OUTDATED = "A task has built its part on a checkpoint that is kept no more.", False
     NOT_READY = "Checkpoint was declined (task is not ready).", False
     TASK_ENDED = "A task ended before it acknowledged.", False

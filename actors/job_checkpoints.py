@@ -9,7 +9,7 @@ from rayflink.common import options
 from rayflink.common.configuration import reading
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
-from rayflink.state.errors import DamagedFileError
+from rayflink.state.errors import DamagedFileError, SnapshotMismatch, UnresolvedClassError, VersionMismatch
 from rayflink.state.storage import MissingFileError
 
 from .attempts import Attempts
@@ -28,6 +28,7 @@ from .restoring import Restoring
 from .states import ExecutionState
 
 _UNREADABLE = (DamagedFileError.__name__, MissingFileError.__name__)
+_UNFIT = (SnapshotMismatch.__name__, UnresolvedClassError.__name__, VersionMismatch.__name__)
 MOST_LEAD_MS = 500
 """A checkpoint is announced so long before its trigger, or for half of the interval."""
 
@@ -168,7 +169,12 @@ class JobCheckpoints:
         return self._restoring.enumerators, commands
 
     def goes_back(self, failure: TaskFailure, execution: Execution) -> bool:
-        """Whether a failed attempt may begin again: not where it could not read the only checkpoint there is."""
+        """Whether a failed attempt may begin again.
+
+        Not where it could not read the only checkpoint there is, nor where what it read does not fit the program.
+        """
+        if self._restoring is not None and failure.kind in _UNFIT:
+            return False
         has_begun = ExecutionState.RUNNING.value in execution.timestamps
         if self._restoring is None or has_begun or failure.kind not in _UNREADABLE:
             return True

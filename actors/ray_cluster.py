@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayTaskError
 
-from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, TaskLost, described
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.python_files import packed
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
@@ -147,7 +147,7 @@ class JobHandle:
                         _SPOKEN.get(what, what), f"the coordinator of job {self.job_id}", waited
                     ) from error
             except RayTaskError as error:
-                raise self._refused(what, error) from error
+                raise refused(self.job_id, what, error.cause) from error
             except ActorUnavailableError as error:
                 lost_at = lost_at or started
                 if what == "start" or not _comes_back(lost_at):
@@ -156,17 +156,25 @@ class JobHandle:
             except RayActorError as error:
                 raise self._lost(started, error) from error
 
-    def _refused(self, what: str, error: RayTaskError) -> JobExecutionError:
-        reason = f"could not answer {_SPOKEN.get(what, what)!r}: {type(error.cause).__name__}: {error.cause}"
-        remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
-        if what == "start":
-            reason = f"could not start: {type(error.cause).__name__}: {error.cause}"
-            remedy = "every module of the program must be importable on all nodes of the cluster"
-        return JobExecutionError(self.job_id, reason, remedy)
-
     def _lost(self, since: float, error: RayActorError) -> TaskLost:
         waited = int((time.monotonic() - since) * 1000)
         return TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error))
+
+
+def refused(job_id: str, what: str, cause: BaseException) -> JobExecutionError:
+    """What a driver is told when the coordinator could not answer a call.
+
+    >>> print(refused("0f", "start", ModuleNotFoundError("No module named 'mine'")))  # doctest: +ELLIPSIS
+    job 0f could not start: ModuleNotFoundError: No module named 'mine'; every module of the program must be ...
+    """
+    reason = f"could not answer {_SPOKEN.get(what, what)!r}: {type(cause).__name__}: {cause}"
+    remedy = "the log of its coordinator, among the workers' logs of Ray, has more"
+    if what == "start" and isinstance(cause, RayflinkError):
+        return JobExecutionError(job_id, "could not start", str(cause))
+    if what == "start":
+        reason = f"could not start: {type(cause).__name__}: {cause}"
+        remedy = "every module of the program must be importable on all nodes of the cluster"
+    return JobExecutionError(job_id, reason, remedy)
 
 
 def _comes_back(lost_at: float | None) -> bool:

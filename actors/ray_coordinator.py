@@ -106,10 +106,8 @@ class Coordinator:
         """
         keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
-        if self._stored is not None:
-            keep(self._stored.open(), submission)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
-        beginning = begin(graph, lambda: self._leader_id, self._open_storage)
+        beginning = begin(graph, lambda: self._leader_id, self._open_storage, lambda: self._keep(submission))
         graph = beginning.laid_out(graph)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
@@ -121,6 +119,10 @@ class Coordinator:
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
+
+    def _keep(self, submission: Submission) -> None:
+        if self._stored is not None:
+            keep(self._stored.open(), submission)
 
     def come_back(self, job_id: str) -> None:
         """Go on with a job whose coordinator was lost.

@@ -12,7 +12,7 @@ from rayflink.common.logs import get_logger
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 from rayflink.state.errors import DamagedFileError, StateError
-from rayflink.state.ledger import Counted, Ledger
+from rayflink.state.ledger import Counted, Ledger, newest_entry
 from rayflink.state.manifest import METADATA, checkpoint_folder
 from rayflink.state.manifest_format import decode_manifest
 from rayflink.state.retention import abandoned_files
@@ -67,11 +67,16 @@ class Beginning:
         return as_it_ran(graph, newest.manifest) if self.recovered and newest is not None else graph
 
 
-def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage) -> Beginning:
+def begin(
+    graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage, keep: Callable[[], None] = lambda: None
+) -> Beginning:
     """Become the coordinator of a job: its only one, where its checkpoints have files.
+
+    A new job that cannot begin leaves nothing behind: what its options name is read first.
 
     Args:
         new_id: gives 32 hex digits nobody else has.
+        keep: called before the first trace of a new job is written, and before anybody leads it.
 
     Raises:
         NoCheckpointError: there is none where `execution.state-recovery.path` says, or all that counted are damaged.
@@ -81,10 +86,12 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
     settings = CheckpointSettings.of(graph.configuration)
     base = settings.base(graph.id)
     if not base or not takes_checkpoints(graph):
-        return Beginning(
-            JobStart(completed=_named(graph.configuration, open_storage)), CheckpointFiles(open_storage, base)
-        )
+        named = _named(graph.configuration, open_storage)
+        keep()
+        return Beginning(JobStart(completed=named), CheckpointFiles(open_storage, base))
     storage = open_storage(base)
+    named = _named(graph.configuration, open_storage) if newest_entry(storage) is None else None
+    keep()
     ledger = Ledger.claim(storage, new_id(), settings.retained)
     files = CheckpointFiles(open_storage, base, ledger)
     recovered = ledger.epoch > 1
@@ -94,7 +101,8 @@ def begin(graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage)
         past = replace(past, restarts=past.restarts + 1, attempt=past.attempt + 1)
         start = replace(start, past=past)
     if not ledger.checkpoints:
-        start = replace(start, completed=_named(graph.configuration, open_storage))
+        named = _named(graph.configuration, open_storage) if named is None else named
+        start = replace(start, completed=named)
         return Beginning(_taken_over(start, "its beginning"), files, recovered)
     read, damaged = _counted(ledger, base, open_storage)
     if not read:

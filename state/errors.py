@@ -87,7 +87,7 @@ class VersionMismatch(StateError):
         self.written, self.readable, self.state, self.operator_uid = written, readable, state, operator_uid
 
     def __str__(self) -> str:
-        owner = f" of operator uid {self.operator_uid!r}" if self.operator_uid else ""
+        owner = f" of operator uid {str(self.operator_uid)!r}" if self.operator_uid else ""
         return (
             f"cannot read state {self.state!r}{owner}: it was written as {self.written}, this program reads "
             f"{self.readable}; run the version that wrote it and take a savepoint there, register a migration, "
@@ -113,7 +113,7 @@ class SnapshotMismatch(StateError):
 
     def __str__(self) -> str:
         return (
-            f"cannot restore state {self.state!r} of operator uid {self.operator_uid!r}: snapshot holds "
+            f"cannot restore state {self.state!r} of operator uid {str(self.operator_uid)!r}: snapshot holds "
             f"{self.written}, job declares {self.declared} ({self.reason}); declare the type that was written, "
             "rename the state to start it empty, or register a migration"
         )

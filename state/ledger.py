@@ -41,6 +41,18 @@ class Fenced(StateError):
         )
 
 
+class LedgerGone(Fenced):
+    """What a coordinator has written of its job is gone: whoever came later has ended it, or it was deleted."""
+
+    def __str__(self) -> str:
+        return (
+            f"the files of the job with the checkpoints in {self.url} are gone: {self.found}, and not by this "
+            f"coordinator (epoch {self.epoch}); unless another one has taken the job over and ended it, somebody has "
+            "deleted that folder while the job ran: run the program again, from a savepoint where there is one, and "
+            "leave the folder to the job"
+        )
+
+
 class LedgerEnded(StateError):
     """A job whose checkpoints are gone was to go on."""
 
@@ -287,7 +299,7 @@ class Ledger:
         if newest > self._position:
             raise Fenced(self._storage.url, self._entry.epoch, f"entry {newest} of its ledger is not its own")
         if before and before not in positions:
-            raise Fenced(self._storage.url, self._entry.epoch, f"its entry {before} of the ledger was deleted")
+            raise LedgerGone(self._storage.url, self._entry.epoch, f"its entry {before} of the ledger was deleted")
         try:
             for old in positions:
                 if old < self._position:
@@ -310,4 +322,7 @@ def _path(position: int) -> str:
     return f"{FOLDER}/{position:09d}"
 
 
-__all__ = ["FOLDER", "NUMBERS", "Counted", "Entry", "Fenced", "Ledger", "LedgerEnded", "decode_entry", "newest_entry"]
+__all__ = [
+    "FOLDER", "NUMBERS", "Counted", "Entry", "Fenced", "Ledger", "LedgerEnded", "LedgerGone", "decode_entry",
+    "newest_entry",
+]  # fmt: skip

@@ -37,7 +37,7 @@ class LocalStorage:
         address: absolute, or relative to the current folder.
 
     Raises:
-        StorageNotSupported: a ``file://`` URL that names another host.
+        StorageNotSupported: a ``file://`` URL that names another host, or what cannot be meant as a path.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -170,6 +170,8 @@ class LocalStorage:
 
 
 def _folder_of(address: str) -> Path:
+    if problem := _no_folder(address):
+        raise StorageNotSupported("be opened", address, problem)
     if not address.startswith("file:"):
         return Path(address).absolute()
     parts = urlsplit(address)
@@ -177,6 +179,24 @@ def _folder_of(address: str) -> Path:
         wanted = f"found the host {parts.netloc!r}, wanted none; write file:///{parts.netloc}{parts.path}"
         raise StorageNotSupported("be opened", address, wanted)
     return Path(unquote(parts.path)).absolute()
+
+
+def _no_folder(address: str) -> str:
+    """Why an address cannot be meant as that of a folder; "" where it can.
+
+    >>> _no_folder("/data/checkpoints"), _no_folder("~/checkpoints")
+    ('', "found '~', which only a shell makes a folder of; write the folder out")
+    """
+    scheme, colon, rest = address.partition(":")
+    if "\0" in address:
+        return "found a null byte in it; write a path"
+    if address != address.lstrip():
+        return f"found {address!r}, which begins with a blank; write a path"
+    if address.startswith("~"):
+        return "found '~', which only a shell makes a folder of; write the folder out"
+    if colon and scheme.isalnum() and scheme != "file" and rest[:1] in ("", "/"):
+        return f"found {scheme}: and no more of a URL; write it as in {scheme}://bucket/folder"
+    return ""
 
 
 def _made_again(target: Path, make: Callable[[], T]) -> T:

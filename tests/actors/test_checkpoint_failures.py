@@ -100,7 +100,7 @@ def test_what_another_coordinator_has_published_is_left_alone_and_the_job_fails(
     commands = job.it.not_published(1, "it is there", 120, exists=True)
     ours = DiscardFiles(BASE, ("chk-1/m0", "chk-1/m1", "chk-1/s"))
     assert commands[:-1] == [*told(CheckpointAborted(1)), ours]
-    assert fails(commands) == ["Another coordinator leads this job: it is there"]
+    assert fails(commands) == ["This coordinator leads the job no more: it is there"]
 
 
 def test_an_enumerator_that_raises_fails_the_checkpoint_before_a_task_hears_of_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from rayflink.actors.exchange.frames import BufferResponse, Envelope, PartitionI
 from rayflink.actors.exchange.gate import ChannelSpec, InputGate
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import TaskReport, TaskStateChanged
+from rayflink.actors.ray_cluster import refused
 from rayflink.actors.settings import TaskSettings
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.common.configuration import Configuration
@@ -145,3 +147,10 @@ def test_a_local_job_that_cannot_begin_says_only_why(capfd: Any) -> None:
         env.execute("not begun")
     gc.collect()
     assert "did not run to its end" not in capfd.readouterr().err
+
+
+def test_what_kept_a_job_on_ray_from_starting_is_told_with_its_own_remedy() -> None:
+    told = str(refused("0f", "start", NoCheckpointError("/sp", "nothing", "check the address")))
+    assert (
+        told == "job 0f could not start; there is no checkpoint or savepoint at /sp: found nothing; check the address"
+    )

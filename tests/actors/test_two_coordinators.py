@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,26 @@ def test_a_job_that_has_ended_leaves_nothing(tmp_path: Path):
     graph = graph_of(str(tmp_path))
     assert InProcessCluster(graph, SystemClock(), lambda ms: None).run().status is JobStatus.FINISHED
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_job_whose_savepoint_is_not_there_leaves_nothing(tmp_path: Path):
+    graph = graph_of(str(tmp_path / "checkpoints"))
+    graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
+    kept: list[str] = []
+    with pytest.raises(NoCheckpointError, match="check the address"):
+        begin(graph, lambda: A, open_storage, lambda: kept.append("submission"))
+    assert kept == [] and list(tmp_path.iterdir()) == []
+
+
+def test_a_job_whose_folder_is_deleted_while_it_runs_is_told_so(tmp_path: Path):
+    graph = graph_of(str(tmp_path))
+    base = f"{tmp_path}/{graph.id}"
+    files = begin(graph, lambda: A, open_storage).files
+    assert files.publish(wanted(101, base)) == CheckpointPublished(101)
+    shutil.rmtree(base)
+    told = files.publish(wanted(102, base))
+    assert isinstance(told, CheckpointNotPublished)
+    assert told.exists and "somebody has deleted that folder while the job ran" in told.reason
 
 
 def with_checkpoints(*numbers: int) -> tuple[JobGraph, MemoryStorage]:

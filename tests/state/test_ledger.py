@@ -18,6 +18,7 @@ from rayflink.state.ledger import (
     Fenced,
     Ledger,
     LedgerEnded,
+    LedgerGone,
     decode_entry,
     newest_entry,
 )
@@ -89,7 +90,7 @@ def test_who_slept_until_the_whole_job_was_gone_is_fenced():
     second.end()
     second.forget()
     assert storage.list() == []
-    with pytest.raises(Fenced, match="its entry 1 of the ledger was deleted"):
+    with pytest.raises(LedgerGone, match="its entry 1 of the ledger was deleted, and not by this coordinator"):
         first.record(1, "chk-1")
 
 

@@ -201,6 +201,10 @@ def test_addresses(tmp_path: Path, monkeypatch):
     [
         ("hdfs://namenode/x", r"found the scheme hdfs://, wanted a path or one of s3://, .*mount it as a folder"),
         ("file://data/checkpoints", r"found the host 'data', wanted none; write file:///data/checkpoints"),
+        ("~/checkpoints/0f", r"which only a shell makes a folder of; write the folder out"),
+        ("s3:/0f", r"found s3: and no more of a URL; write it as in s3://bucket/folder"),
+        (" /data", r"found ' /data', which begins with a blank"),
+        ("/data\0", r"found a null byte in it"),
     ],
 )
 def test_an_address_that_nothing_opens_is_an_error(url: str, told: str):
