@@ -86,9 +86,9 @@ def begin(
     settings = CheckpointSettings.of(graph.configuration)
     base = settings.base(graph.id)
     if not base or not takes_checkpoints(graph):
-        named = _named(graph.configuration, open_storage)
+        start = JobStart(completed=_named(graph.configuration, open_storage))
         keep()
-        return Beginning(JobStart(completed=named), CheckpointFiles(open_storage, base))
+        return Beginning(start, CheckpointFiles(open_storage, base))
     storage = open_storage(base)
     named = _named(graph.configuration, open_storage) if newest_entry(storage) is None else None
     keep()

@@ -27,6 +27,9 @@ def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
     """
     chosen: dict[str, int] = {}
     for name, parallelism in wanted.items():
+        if not isinstance(name, str) or type(parallelism) is not int:
+            found = f"found {name!r}: {parallelism!r}, wanted the name of an operator and its number of subtasks"
+            raise PlanError(found, "write it as in {'counts': 2}")
         for vertex_id in _together(graph, _meant(graph, name)):
             known = chosen.setdefault(vertex_id, parallelism)
             if known != parallelism:

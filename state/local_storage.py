@@ -170,8 +170,7 @@ class LocalStorage:
 
 
 def _folder_of(address: str) -> Path:
-    if problem := _no_folder(address):
-        raise StorageNotSupported("be opened", address, problem)
+    check_address(address)
     if not address.startswith("file:"):
         return Path(address).absolute()
     parts = urlsplit(address)
@@ -181,22 +180,24 @@ def _folder_of(address: str) -> Path:
     return Path(unquote(parts.path)).absolute()
 
 
-def _no_folder(address: str) -> str:
-    """Why an address cannot be meant as that of a folder; "" where it can.
+def check_address(address: str) -> None:
+    """Make sure that an address without a store's scheme can be meant as that of a folder.
 
-    >>> _no_folder("/data/checkpoints"), _no_folder("~/checkpoints")
-    ('', "found '~', which only a shell makes a folder of; write the folder out")
+    Raises:
+        StorageNotSupported: it cannot.
     """
     scheme, colon, rest = address.partition(":")
+    problem = ""
     if "\0" in address:
-        return "found a null byte in it; write a path"
-    if address != address.lstrip():
-        return f"found {address!r}, which begins with a blank; write a path"
-    if address.startswith("~"):
-        return "found '~', which only a shell makes a folder of; write the folder out"
-    if colon and scheme.isalnum() and scheme != "file" and rest[:1] in ("", "/"):
-        return f"found {scheme}: and no more of a URL; write it as in {scheme}://bucket/folder"
-    return ""
+        problem = "found a null byte in it; write a path"
+    elif address != address.lstrip():
+        problem = f"found {address!r}, which begins with a blank; write a path"
+    elif address.startswith("~"):
+        problem = "found '~', which only a shell makes a folder of; write the folder out"
+    elif colon and scheme.isalnum() and scheme != "file" and rest[:1] in ("", "/"):
+        problem = f"found {scheme}: and no more of a URL; write it as in {scheme}://bucket/folder"
+    if problem:
+        raise StorageNotSupported("be opened", address, problem)
 
 
 def _made_again(target: Path, make: Callable[[], T]) -> T:
@@ -260,4 +261,4 @@ def _cause(error: OSError) -> str:
     return f"{error.strerror or error} ({name})" + (f": {error.filename}" if error.filename else "")
 
 
-__all__ = ["UNFINISHED", "LocalStorage"]
+__all__ = ["UNFINISHED", "LocalStorage", "check_address"]

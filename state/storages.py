@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from .local_storage import LocalStorage
+from .local_storage import LocalStorage, check_address
 from .object_storage import SCHEMES, ObjectStorage
 from .storage import Storage, StorageNotSupported
 
@@ -36,11 +36,17 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
 def from_root(address: str) -> str:
     """The address, a path as it is from the root: other processes of a job have another working directory.
 
+    Raises:
+        StorageNotSupported: it cannot be meant as a path.
+
     >>> from_root("s3://bucket/checkpoints"), from_root("/data/checkpoints/")
     ('s3://bucket/checkpoints', '/data/checkpoints/')
     """
     is_path = "://" not in address and not address.startswith("file:")
-    return os.path.abspath(address) if is_path and not os.path.isabs(address) else address
+    if not is_path:
+        return address
+    check_address(address)
+    return address if os.path.isabs(address) else os.path.abspath(address)
 
 
 __all__ = ["from_root", "open_storage"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -167,7 +168,7 @@ class JobClient(ABC):
         """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
 
     def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
-        request_id, place = uuid.uuid4().hex, from_root(directory) if directory else ""
+        request_id, place = uuid.uuid4().hex, from_root(os.fspath(directory)) if directory else ""
         return self._future(partial(self._ask_savepoint, request_id, place, stop), "has no savepoint")
 
     def _future(self, ask: Callable[[float | None], tuple[T, str] | None], failed: str) -> CompletableFuture[T]:

@@ -57,6 +57,10 @@ def test_what_is_joined_by_forward_edges_has_one_parallelism(graph):
         ({"Duoble": 2}, "no operator 'Duoble'; did you mean 'Double'"),
         ({"sum": 9}, "cannot have 9 subtasks; choose from 1 to 8, its max parallelism"),
         ({"sum": 0}, "cannot have 0 subtasks; choose from 1 to 8"),
+        ({"sum": "3"}, "found 'sum': '3', wanted the name of an operator and its number of subtasks"),
+        ({"sum": 1.5}, "found 'sum': 1.5, wanted"),
+        ({"sum": True}, "found 'sum': True, wanted"),
+        ({3: 3}, "found 3: 3, wanted .* write it as in {'counts': 2}"),
         ({"Source: Collection Source": 2}, "cannot have 2 subtasks; choose from 1 to 1"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
 
@@ -140,6 +141,16 @@ def test_a_savepoint_without_a_place_is_refused_and_the_job_goes_on():
     asked = client.trigger_savepoint()
     with pytest.raises(JobExecutionError, match=r"no savepoint directory.*execution\.checkpointing\.savepoint-dir"):
         asked.result()
+    client.get_job_execution_result().result()
+
+
+def test_the_folder_of_a_savepoint_may_be_a_path_and_what_is_none_is_refused_at_once(tmp_path: Path):
+    client = program().execute_async()
+    asked = client.trigger_savepoint(tmp_path / "sp")  # type: ignore[arg-type]
+    with pytest.raises(JobExecutionError, match="the job does not run at the moment"):
+        asked.result()
+    with pytest.raises(TypeError, match="int"):
+        client.trigger_savepoint(5)  # type: ignore[arg-type]
     client.get_job_execution_result().result()
 
 

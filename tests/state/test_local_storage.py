@@ -20,7 +20,7 @@ import pytest
 from rayflink.state.local_storage import UNFINISHED, LocalStorage
 from rayflink.state.object_storage import ObjectStorage
 from rayflink.state.storage import MissingFileError, StorageError, StorageNotSupported, checked_path
-from rayflink.state.storages import open_storage
+from rayflink.state.storages import from_root, open_storage
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def test_addresses(tmp_path: Path, monkeypatch):
 )
 def test_an_address_that_nothing_opens_is_an_error(url: str, told: str):
     with pytest.raises(StorageNotSupported, match=told):
-        open_storage(url)
+        open_storage(from_root(url))
 
 
 def test_without_its_package_an_object_store_says_what_to_install(monkeypatch):
