@@ -76,18 +76,16 @@ class FileWriter(SinkWriter):
 
     def _remove_leftovers(self, is_alone: bool) -> None:
         ctx, parallelism = self._ctx, self._ctx.parallelism
-        if ctx.restored:
-            for subtask, number in ctx.restored:
-                if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
-                    remove_leftovers(self._folder, self._names_of(subtask), number, self._attempt)
-        elif is_alone or self._attempt > (1, 0) or ctx.attempt > 0:
-            whosever = is_alone and ctx.attempt == 0 and ctx.epoch <= 1
-            before = None if whosever else self._attempt
-            remove_leftovers(self._folder, self._names_of(ctx.subtask), 0, before)
-
-    def _names_of(self, subtask: int) -> tuple[str, str]:
-        """Of its files, around the number."""
-        return f"{self._beginning}{subtask}-", self._suffix
+        is_first = ctx.attempt == 0 and ctx.epoch <= 1
+        if is_first and not is_alone:
+            return  # nobody has begun files with the digits of this job
+        firsts = {} if ctx.restored else {ctx.subtask: 0}
+        for subtask, number in ctx.restored:
+            if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
+                firsts[subtask] = number
+        before = None if is_first and not ctx.restored else self._attempt
+        if firsts:
+            remove_leftovers(self._folder, (self._beginning, self._suffix), firsts, before)
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -163,7 +161,7 @@ class FileWriter(SinkWriter):
     def _next_part(self, folder: str, now_ms: int) -> PartFile:
         """A file with the next number that nobody has."""
         while True:
-            name = str(self._number).join(self._names_of(self._ctx.subtask))
+            name = f"{self._beginning}{self._ctx.subtask}-{self._number}{self._suffix}"
             self._number += 1
             if self._ctx.restored and os.path.exists(os.path.join(folder, name)):
                 continue  # of a later checkpoint than the one that was restored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
@@ -114,18 +114,25 @@ class PartFile:
         self.hidden = os.path.join(folder, f".{name}.inprogress.{attempt[0]}.{attempt[1]}")
         self.file: IO[bytes] = open(self.hidden, "xb")
         self.begun_ms = self.touched_ms = now_ms
+        self._synced = 0
 
     def sync(self) -> PendingFile:
-        """Write all of it to the disk; gives what it is so far."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        return PendingFile(self.hidden, self.visible, self.file.tell())
+        """Write what was appended to the disk; gives what the file is so far."""
+        size = self.file.tell()
+        if size > self._synced:
+            self._write_out()
+            self._synced = size
+        return PendingFile(self.hidden, self.visible, size)
 
     def end(self) -> PendingFile:
         """Close the whole file, durably but for its name."""
-        self.sync()
+        self._write_out()
         self.file.close()
         return PendingFile(self.hidden, self.visible)
+
+    def _write_out(self) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
 
     def leave(self) -> None:
         """Close it and leave it to the next attempt, which needs no more of it than was synced."""
@@ -210,21 +217,24 @@ def ensure_writable(folder: str) -> None:
         raise PermissionError(f"{there!r} must not be written to; choose another folder, or permit it on every node")
 
 
-def remove_leftovers(folder: str, names: tuple[str, str], first: int, before: tuple[int, int] | None) -> None:
-    """Delete files that earlier attempts of a subtask were writing and no checkpoint knows, in all buckets.
+def remove_leftovers(
+    folder: str, names: tuple[str, str], firsts: Mapping[int, int], before: tuple[int, int] | None
+) -> None:
+    """Delete files that earlier attempts of some subtasks were writing and no checkpoint knows, in all buckets.
 
     Args:
-        names: beginning and end of the visible names of that subtask, around the number.
-        first: the number of its first file after the checkpoint.
+        names: beginning and end of the visible names, around subtask and number.
+        firsts: subtask -> the number of its first file after the checkpoint.
         before: epoch and number of the attempt that looks: it leaves later ones alone, which run in its place where it
             is believed to be dead. None: whosever they are.
     """
     beginning, end = map(re.escape, names)
-    ours = re.compile(rf"\.{beginning}(\d+){end}\.inprogress\.(\d+)\.(\d+)(\.cut)?")
+    ours = re.compile(rf"\.{beginning}(\d+)-(\d+){end}\.inprogress\.(\d+)\.(\d+)(\.cut)?")
     for where, _, there in os.walk(folder):
         for name in there:
             found = ours.fullmatch(name)
-            if not found or int(found[1]) < first:
+            first = firsts.get(int(found[1])) if found else None
+            if not found or first is None or int(found[2]) < first:
                 continue
-            if before is None or (int(found[2]), int(found[3])) < before:
+            if before is None or (int(found[3]), int(found[4])) < before:
                 discard(os.path.join(where, name))

@@ -376,6 +376,39 @@ def test_a_commit_that_the_file_system_refuses_is_tried_again(tmp_path: Path) ->
     assert sorted(model.seen()) == [0, 1, 2, 3, 4]
 
 
+def test_of_a_file_that_has_not_grown_nothing_is_written_to_the_disk(tmp_path: Path) -> None:
+    with (files := FaultyFiles()).installed():
+        model = Model(tmp_path, "text", 1, files)
+        model.write(1)
+        model.checkpoint("complete")
+        before = len(files.log)
+        model.checkpoint("complete")
+        assert files.log[before:] == []
+        model.write(1)
+        model.checkpoint("complete")
+        assert [name for name, _ in files.log[before:]] == ["fsync"]
+        model.finish()
+    assert sorted(model.seen()) == [0, 1]
+
+
+def test_the_leftovers_of_many_subtasks_are_found_in_one_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (files := FaultyFiles()).installed():
+        model = Model(tmp_path, "csv", 8, files)
+        model.write(8)
+        model.checkpoint("complete")
+        model.write(8)
+        assert len([path for path in tmp_path.iterdir() if path.name.startswith(".")]) == 8
+        walked: list[str] = []
+        walk = os.walk
+        monkeypatch.setattr(os, "walk", lambda folder: walked.append(folder) or walk(folder))
+        model.start(1)
+        assert walked == [str(tmp_path)]
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+        model.write(1)
+        model.finish()
+    assert sorted(model.seen()) == list(range(9))
+
+
 def test_no_number_is_given_twice_when_an_older_checkpoint_is_restored(tmp_path: Path) -> None:
     with (files := FaultyFiles()).installed():
         model = Model(tmp_path, "csv", 1, files)
