@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from rayflink.common.errors import described
 from rayflink.common.logs import get_logger
+from rayflink.common.master_hook import HOOK_PREFIX as PREFIX
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.state.errors import StateError
 
-PREFIX = "master-hook."
-"""Before the identifier of a hook, in the properties of a manifest; the data is there as base64."""
 log = get_logger(__name__)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+HOOK_PREFIX = "master-hook."
+"""Before the identifier of a hook, in the properties of a checkpoint; the data is there as base64."""
+
 
 class MasterTriggerRestoreHook(ABC):
     """Is called in the job's coordinator when a checkpoint is triggered, and when the job starts from one.
@@ -43,4 +46,4 @@ class MasterTriggerRestoreHook(ABC):
         """The job has ended."""
 
 
-__all__ = ["MasterTriggerRestoreHook"]
+__all__ = ["HOOK_PREFIX", "MasterTriggerRestoreHook"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.errors import described
+from rayflink.common.master_hook import HOOK_PREFIX
 from rayflink.common.metrics import MetricGroup
 from rayflink.common.options import STATE_BACKEND
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
@@ -21,6 +22,8 @@ from rayflink.state.state_summary import StateSummary
 from .savepoint import OperatorState, Savepoint, near
 from .states import SavedState
 
+COORDINATOR = "coordinator"
+"""Stands for the operator of what master hooks gave."""
 LEAVE = "leave"
 """Verdict on state of an operator that the program does not have, where such state may stay behind."""
 
@@ -30,8 +33,8 @@ class StateVerdict:
     """What becomes of one state.
 
     Args:
-        operator: uid of the operator, or its name where it has none.
-        state: its name.
+        operator: uid of the operator, or its name where it has none; "coordinator" for what master hooks gave.
+        state: its name, or the identifier of the hook.
         verdict: "keep", "migrate", "refuse", or "leave" where it stays behind.
         reason: why; "" where there is nothing to say.
     """
@@ -75,7 +78,19 @@ def check_savepoint(
             judged = _judged(state, operator, place, declared, moved)
             reason = "; ".join(part for part in (judged.reason, failure if state.is_keyed else "") if part)
             verdicts.append(StateVerdict(name, state.name, judged.verdict.value, reason))
-    return tuple(verdicts)
+    return (*verdicts, *_of_hooks(graph, savepoint, allow_non_restored_state))
+
+
+def _of_hooks(graph: JobGraph, savepoint: Savepoint, may_stay: bool) -> Iterator[StateVerdict]:
+    """What becomes of what master hooks gave."""
+    registered = {hook.get_identifier() for hook in graph.master_hooks}
+    given = (key for key in savepoint.manifest.properties if key.startswith(HOOK_PREFIX))
+    for name in sorted(key.removeprefix(HOOK_PREFIX) for key in given):
+        if name in registered:
+            yield StateVerdict(COORDINATOR, name, Verdict.KEEP.value)
+        else:
+            verdict = LEAVE if may_stay else Verdict.REFUSE.value
+            yield StateVerdict(COORDINATOR, name, verdict, "the program registers no such master hook")
 
 
 def _judged(
@@ -142,4 +157,4 @@ def _declared(
     return {(state.is_keyed, state.name): state for state in states}, failure
 
 
-__all__ = ["LEAVE", "StateVerdict", "check_savepoint"]
+__all__ = ["COORDINATOR", "LEAVE", "StateVerdict", "check_savepoint"]

@@ -135,3 +135,34 @@ def test_a_program_without_a_job_or_a_savepoint_is_an_error(savepoint: str, tmp_
     for words in (["check"], ["check", "new.py"]):
         assert main(["savepoint", *words]) == 2
         assert "give the program and the savepoint: check JOB.py SAVEPOINT" in capsys.readouterr().err
+
+
+HOOK = """
+class Topics(MasterTriggerRestoreHook):
+    def get_identifier(self):
+        return "topics"
+
+    def trigger_checkpoint(self, checkpoint_id, timestamp):
+        return b"orders"
+
+    def restore_checkpoint(self, checkpoint_id, checkpoint_data):
+        pass
+
+
+env.add_master_hook(Topics())
+"""
+
+
+def test_what_a_master_hook_gave_needs_the_hook_or_stays_behind(tmp_path: Path, capsys: Any) -> None:
+    hooked = PROGRAM.replace("import StreamExecution", "import MasterTriggerRestoreHook, StreamExecution")
+    hooked = hooked.replace('if __name__ == "__main__"', f'{HOOK}if __name__ == "__main__"')
+    (tmp_path / "carts.py").write_text(hooked, encoding="utf-8")
+    assert main(["run", "--local", str(tmp_path / "carts.py"), str(tmp_path)]) == 0
+    capsys.readouterr()
+    (path,) = map(str, tmp_path.glob("savepoint-*"))
+    code, states, _ = checked(tmp_path, capsys, path, hooked)
+    assert (code, states["topics"]) == (0, ("keep", ""))
+    code, states, _ = checked(tmp_path, capsys, path, PROGRAM)
+    assert (code, states["topics"]) == (1, ("refuse", "the program registers no such master hook"))
+    code, states, _ = checked(tmp_path, capsys, path, PROGRAM, "-n")
+    assert code == 0 and states["topics"][0] == "leave"
