@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from .states import SavedState
 
 COORDINATOR = "coordinator"
 """Stands for the operator of what master hooks gave."""
+_ON_THEIR_WAY = "channels list"
+_NO_STREAM = "the program has no such stream; start it from a savepoint, which holds no records"
 LEAVE = "leave"
 """Verdict on state of an operator that the program does not have, where such state may stay behind."""
 
@@ -64,17 +66,21 @@ def check_savepoint(
     }
     moved = moved_in(graph.configuration)
     uids = [node.uid for _, node in places.values() if node.uid]
+    streams = {edge.dataset_id for edge in graph.edges}
     verdicts: list[StateVerdict] = []
     for operator in savepoint.operators:
         place = places.get(operator.id)
         name = operator.uid or operator.name
+        lost = {state.name for state in operator.states if _is_on_no_stream(state, streams)}
+        verdicts += [StateVerdict(name, records, Verdict.REFUSE.value, _NO_STREAM) for records in sorted(lost)]
+        states = [state for state in operator.states if state.name not in lost]
         if place is None:
             why = f"the program has no such operator; {near(name, uids)}"
             verdict = LEAVE if allow_non_restored_state else Verdict.REFUSE.value
-            verdicts += [StateVerdict(name, state.name, verdict, why) for state in operator.states]
+            verdicts += [StateVerdict(name, state.name, verdict, why) for state in states]
             continue
-        declared, failure = _declared(graph, place, opens) if operator.states else ({}, "")
-        for state in operator.states:
+        declared, failure = _declared(graph, place, opens) if states else ({}, "")
+        for state in states:
             judged = _judged(state, operator, place, declared, moved)
             reason = "; ".join(part for part in (judged.reason, failure if state.is_keyed else "") if part)
             verdicts.append(StateVerdict(name, state.name, judged.verdict.value, reason))
@@ -91,6 +97,11 @@ def _of_hooks(graph: JobGraph, savepoint: Savepoint, may_stay: bool) -> Iterator
         else:
             verdict = LEAVE if may_stay else Verdict.REFUSE.value
             yield StateVerdict(COORDINATOR, name, verdict, "the program registers no such master hook")
+
+
+def _is_on_no_stream(state: SavedState, streams: Collection[str]) -> bool:
+    """Whether these are records of an unaligned checkpoint that were on their way on a stream the job does not have."""
+    return state.summary.kind == _ON_THEIR_WAY and not any(stream in state.name for stream in streams)
 
 
 def _judged(

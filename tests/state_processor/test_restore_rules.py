@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from rayflink.actors.in_flight import CHANNELS, to_send
 from rayflink.common.errors import RayflinkError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import DataStream
-from rayflink.state_processor import read_savepoint
+from rayflink.state.manifest import CheckpointManifest, OperatorManifest, metadata_path
+from rayflink.state.manifest_format import encode_manifest
+from rayflink.state.snapshots import StoredSnapshot
+from rayflink.state.storages import open_storage
+from rayflink.state_processor import check_savepoint, read_savepoint
 from rayflink.testing import ScriptedSource
 from tests.state_processor.savepoints import NEVER, environment, savepoint_after, worked
 
@@ -132,3 +137,24 @@ def test_the_key_groups_that_were_taken_are_those_of_the_next_savepoint(tmp_path
     assert second.operator("counts").max_parallelism == 7
     rows = {row.key: row.value[1] for row in second.state("counts", second.operator("counts").states[0].name).rows()}
     assert rows == ALL_GO_ON
+
+
+def test_records_on_their_way_need_the_stream_that_they_were_on(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    env.from_collection([("a", 1)]).key_by(lambda pair: pair[0]).sum(1).uid("counts").add_sink(lambda pair: None)
+    graph = env.get_job_graph()
+    (edge,) = graph.edges
+    storage = open_storage(str(tmp_path / "job"))
+    for number, dataset in ((1, edge.dataset_id), (2, "0" * 32)):
+        lists = {to_send(dataset, 0): (CHANNELS, (b"batch",))}
+        source = graph.vertices[0].head.operator_id
+        held = OperatorManifest(source, "", "source", 1, 128, (StoredSnapshot(lists=lists),))
+        gone = OperatorManifest("1" * 32, "gone", "gone", 1, 128, (StoredSnapshot(lists=lists),))
+        manifest = CheckpointManifest("checkpoint", number, 1, "ab" * 16, "job", 0, 0, False, (held, gone)[:number])
+        storage.put_if_absent(metadata_path(number), encode_manifest(manifest))
+    same, other = (read_savepoint(str(tmp_path / "job" / f"chk-{number}")) for number in (1, 2))
+    assert [one.verdict for one in check_savepoint(graph, same)] == ["keep"]
+    for allowed in (True, False):
+        refused = check_savepoint(graph, other, allowed)
+        assert [(one.operator, one.verdict) for one in refused] == [("source", "refuse"), ("gone", "refuse")]
+        assert "start it from a savepoint" in refused[0].reason
