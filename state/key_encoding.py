@@ -50,7 +50,7 @@ from .key_forms import (
     unusual_form,
 )
 
-__all__ = ["KEY_ENCODING_VERSION", "canonical_key", "decode_key", "encode_key", "read_key", "write_key"]
+__all__ = ["KEY_ENCODING_VERSION", "canonical_key", "decode_key", "encode_key", "key_end", "read_key", "write_key"]
 
 KEY_ENCODING_VERSION = 1
 """Version of the key bytes and of the key hash; part of every snapshot with keyed state."""
@@ -335,6 +335,24 @@ def read_key(data: bytes, at: int) -> tuple[Any, int]:
         found = f"tag {data[at]:#04x} at {at}" if at < len(data) else f"the end of the bytes at {at}"
         raise MalformedBytesError("a key", found)
     return reader(data, at + 1)
+
+
+def key_end(data: bytes, at: int) -> int:
+    """Where the key ends whose bytes start at ``at``; its classes need not be there.
+
+    Raises: MalformedBytesError: as ``decode_key``.
+    """
+    tag, count = data[at] if at < len(data) else 0, 1
+    if tag not in (_TUPLE, _ENUM, _DATACLASS):
+        return read_key(data, at)[1]
+    at += 1
+    if tag != _TUPLE:
+        _, at = _read_sized(data, at)
+    if tag != _ENUM:
+        count, at = read_varint(data, at + 4 if tag == _DATACLASS else at)
+    for _ in range(count):
+        at = key_end(data, at)
+    return at
 
 
 def _read_sized(data: bytes, at: int) -> tuple[bytes, int]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from .key_encoding import canonical_key, encode_key, read_key
+from .key_encoding import encode_key, read_key
 from .key_forms import INT64_MIN, INT64_STOP
-from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back
+from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back, same_key
 
 _INTS = {int}
 
@@ -195,7 +195,7 @@ def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 def timer_in(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
     """(timestamp, key, namespace) of a timer's row."""
     namespace, at = layout.namespaces.read(row, 10)
-    key = canonical_key(layout.loads(data)) if data else read_key(row, at)[0]
+    key = same_key(layout.loads(data)) if data else read_key(row, at)[0]
     return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
 
 

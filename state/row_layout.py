@@ -18,9 +18,9 @@ from typing import Any
 from uuid import UUID
 
 from .binary import read_varint, take, write_varint
-from .errors import SerializationError
+from .errors import InvalidKeyError, SerializationError, UnresolvedClassError
 from .key_columns import hash_keys
-from .key_encoding import canonical_key, encode_key, read_key
+from .key_encoding import canonical_key, encode_key, key_end, read_key
 from .key_forms import INT64_MIN, INT64_STOP
 from .key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
 from .key_hash import key_hash
@@ -42,10 +42,18 @@ class Kept:
     __slots__ = ("keys", "value")
 
     def __init__(self, keys: Any, value: Any) -> None:
-        self.keys, self.value = canonical_key(keys), value
+        self.keys, self.value = same_key(keys), value
 
     def __reduce__(self) -> tuple[type[Kept], tuple[Any, Any]]:
         return Kept, (self.keys, self.value)
+
+
+def same_key(key: Any) -> Any:
+    """A key that was pickled as it was before; what stands for one whose class is not there, as it is."""
+    try:
+        return canonical_key(key)
+    except InvalidKeyError:
+        return key
 
 
 def reads_back(key: Any) -> bool:
@@ -233,11 +241,20 @@ class RowLayout:
         return [prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)]
 
     def read(self, row: bytes) -> tuple[Any, Any, int]:
-        """Key and namespace of a row, and where the namespace ends."""
-        key, at = read_key(row, 2)
+        """Key and namespace of a row, and where the namespace ends.
+
+        Of a key whose class is not there it gives the bytes, where `loads` does without classes: such a key is `Kept`.
+        """
+        try:
+            key, at = read_key(row, 2)
+        except UnresolvedClassError:
+            if self.loads is pickle.loads:
+                raise
+            at = key_end(row, 2)
+            key = row[2:at]
         key = canonical_key(key)  # all NaN are one
         namespace, at = self.namespaces.read(row, at)
         return key, namespace, at
 
 
-__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "is_kept", "prefixes", "reads_back"]
+__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "is_kept", "prefixes", "reads_back", "same_key"]

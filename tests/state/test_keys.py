@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 
 from rayflink.state.errors import InvalidKeyError, MalformedBytesError
+from rayflink.state.key_encoding import key_end
 from rayflink.state.keys import canonical_key, decode_key, encode_key, key_hash, read_key
 
 from .key_samples import Colour, Device, Level, Point, Right, User, keys, numbers, plain_keys
@@ -215,3 +216,9 @@ GOLDEN_BYTES = {
 def test_version_one_of_the_key_bytes_never_changes(key: Any, written: str) -> None:
     assert encode_key(key).hex() == written
     assert decode_key(bytes.fromhex(written)) == key
+
+
+@given(keys)
+def test_the_end_of_a_key_is_found_without_its_classes(key: Any) -> None:
+    data = encode_key(key)
+    assert key_end(b"ab" + data + b"cd", 2) == 2 + len(data)
