@@ -40,7 +40,7 @@ def stored_job(folder: Path, function: Callable[[int], object], python_file: Pat
     return graph.id
 
 
-def retained_job(folder: Path) -> str:
+def retained_job(folder: Path, stored_in: Path) -> str:
     """What a job leaves that was cancelled and keeps its checkpoints, as its coordinator on Ray stores it; its id."""
     from rayflink.connectors.generator import DataGeneratorSource
     from rayflink.datastream import StreamExecutionEnvironment
@@ -63,7 +63,7 @@ def retained_job(folder: Path) -> str:
     client.cancel()
     with pytest.raises(JobCancelled):
         client.get_job_execution_result().result()
-    keep(LocalStorage(folder / graph.id), Submission(pack(graph)))
+    keep(LocalStorage(stored_in / graph.id), Submission(pack(graph)))
     return graph.id
 
 
@@ -74,11 +74,12 @@ def told(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
 
 @pytest.mark.slow
 @pytest.mark.spec("S10")
-@pytest.mark.parametrize("by", ["id", "folder", "checkpoint"])
+@pytest.mark.parametrize("by", ["id", "option", "folder", "checkpoint"])
 def test_a_stored_job_runs_without_its_program(by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     job = stored_job(tmp_path, int)
     words = {
         "id": [job, "--checkpoint-dir", str(tmp_path)],
+        "option": [job, "-D", f"high-availability.storageDir={tmp_path}"],
         "folder": [str(tmp_path / job)],
         "checkpoint": [str(tmp_path / job / "chk-7")],
     }[by]
@@ -111,7 +112,7 @@ def test_a_stored_job_takes_its_python_files_along(
 def test_a_stored_job_goes_on_from_its_newest_checkpoint_where_its_folder_is_now_and_heeds_the_options_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    job = retained_job(tmp_path / "there")
+    job = retained_job(tmp_path / "there", tmp_path / "there")
     (tmp_path / "there").rename(tmp_path / "here")
     capsys.readouterr()
     submitted: list[JobGraph] = []
@@ -126,6 +127,18 @@ def test_a_stored_job_goes_on_from_its_newest_checkpoint_where_its_folder_is_now
     assert graph.configuration["execution.checkpointing.interval"] == "1 h"
     assert graph.configuration["restart-strategy.type"] == "none"
     assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spec("S10")
+def test_a_job_that_is_stored_apart_goes_on_from_its_own_checkpoints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    job = retained_job(tmp_path / "checkpoints", tmp_path / "jobs")
+    capsys.readouterr()
+    assert main(["run", "--restore", "latest", job, "--checkpoint-dir", str(tmp_path / "jobs")]) == 0
+    counts = [int(count) for count in re.findall(r"number (\d+)", capsys.readouterr().out)]
+    assert counts[0] > 1 and counts == list(range(counts[0], 401))
 
 
 def test_what_does_not_go_with_a_stored_job_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
