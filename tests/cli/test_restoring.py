@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from rayflink import launch
+from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.states import JobStatus
 from rayflink.actors.submission import Submission, keep
 from rayflink.actors.user_code import pack
 from rayflink.cli.main import main
-from rayflink.common.errors import JobCancelled
 from rayflink.common.python_files import packed, put_on_path
 from rayflink.graph.job_graph import JobGraph
+from rayflink.state.clock import ManualClock
 from rayflink.state.local_storage import LocalStorage
 
 
@@ -57,12 +59,15 @@ def retained_job(folder: Path, stored_in: Path) -> str:
     numbers = env.from_source(source, None, "numbers").map(lambda n: ("all", 1)).key_by(lambda pair: pair[0]).sum(1)
     numbers.map(lambda pair: print("number", pair[1])).add_sink(lambda nothing: None)
     graph = env.get_job_graph("numbers")
-    client = launch.submit(graph, env.get_configuration())
-    while not list(folder.glob("*/chk-*/_metadata")):
-        assert not client.get_job_status().result().is_terminal
-    client.cancel()
-    with pytest.raises(JobCancelled):
-        client.get_job_execution_result().result()
+    clock = ManualClock(1_000_000)  # only waiting moves it on: half of the records have come at checkpoint 20
+    cluster = InProcessCluster(graph, clock, lambda ms: clock.advance(max(int(ms), 1)))
+    checkpoints = cluster.job.checkpoints.coordinator
+    while checkpoints.latest is None or checkpoints.latest.manifest.checkpoint_id < 20:
+        assert cluster.result is None
+        if not cluster.turn():
+            cluster.pause()
+    cluster.cancel()
+    assert cluster.run().status is JobStatus.CANCELED
     keep(LocalStorage(stored_in / graph.id), Submission(pack(graph)))
     return graph.id
 

@@ -261,8 +261,8 @@ def test_a_savepoint_is_in_the_folder_that_its_path_means_where_it_is_asked_for(
     env = StreamExecutionEnvironment({"execution.target": "local"})
     env.from_sequence(1, 1_000_000_000).map(str).add_sink(lambda text: None)
     client = env.execute_async()
-    while client.get_job_status().result().value != "RUNNING":
-        pass
+    while {subtask["state"] for one in client.status()["vertices"] for subtask in one["subtasks"]} != {"RUNNING"}:
+        client.get_job_status()  # lets it go on for a moment
     future = client.stop_with_savepoint(False, "savepoints")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
