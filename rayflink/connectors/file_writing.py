@@ -129,6 +129,11 @@ class FileWriter(SinkWriter):
     def _append(self, bucket: str, records: list[Any], now_ms: int) -> None:
         assert isinstance(self._form, Encoder)
         pieces = all_or_named(self._form.encode_all, self._form.encode, records)
+        if not {bytes}.issuperset(map(type, pieces)):
+            for piece, record in zip(pieces, records, strict=True):
+                if not isinstance(piece, bytes | bytearray):
+                    found = f"{type(self._form).__name__}.encode() gave {type(piece).__name__}, bytes are wanted"
+                    raise UnwritableRecord(shorten(record)) from TypeError(f"{found}; encode the text")
         at = 0
         while at < len(pieces):
             opened = self._opened(bucket, now_ms)

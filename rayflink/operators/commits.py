@@ -49,11 +49,17 @@ class Commits:
         clock: of the task.
         metrics: where outcomes are counted, under Flink's names.
         may_sleep: pauses at the end of input are slept through; where time is that of a simulation they are skipped.
+
+    Raises:
+        ValueError: the committer takes no request.
     """
 
     def __init__(
         self, committer: Committer, retries: int, clock: ProcessingTime, metrics: MetricGroup, may_sleep: bool
     ) -> None:
+        if committer.most_at_once < 1:
+            found = f"{type(committer).__name__}.most_at_once is {committer.most_at_once}"
+            raise ValueError(f"{found}, so nothing would be committed; set it to 1 or more")
         self._committer, self._retries, self._clock, self._may_sleep = committer, retries, clock, may_sleep
         self._waiting: list[tuple[int, CommitRequest[Any]]] = []
         self._complete = -1

@@ -183,7 +183,11 @@ class SinkOperator(Operator):
         writer = self._open_writer()
         with _Writing(self.ctx, "flush"):
             writer.flush(end_of_input)
-            self._current += writer.prepare_commit()
+            prepared = writer.prepare_commit()
+            if prepared and self._commits is None:
+                found = f"{type(writer).__name__}.prepare_commit() gave {len(prepared)} committables"
+                raise TypeError(f"{found}, and {type(self._sink).__name__}.create_committer() gives no committer")
+            self._current += prepared
 
     def _commit(self) -> None:
         if self._commits is not None:

@@ -138,6 +138,21 @@ def test_a_bucket_that_is_no_text_is_refused_with_the_record(tmp_path: Path, buc
     operator.close()
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("given", ["text", None])
+def test_what_an_encoder_gives_must_be_bytes(tmp_path: Path, given: Any, size: int) -> None:
+    class Careless(Encoder):
+        def encode(self, element: Any) -> Any:
+            return b"" if element == "a" else given
+
+    sink = FileSink.for_row_format(str(tmp_path), Careless()).with_rolling_policy(RollingPolicy(size)).build()
+    operator = opened(SinkOperator(sink))
+    told = f"on record 'b': TypeError: Careless.encode.* gave {type(given).__name__}, bytes are wanted"
+    with pytest.raises(UserCodeError, match=told):
+        operator.process(RowBatch(["a", "b"]), 0)
+    operator.close()
+
+
 def test_two_sinks_of_a_job_that_would_replace_each_other_s_files_are_refused(tmp_path: Path) -> None:
     env = StreamExecutionEnvironment({"execution.target": "local"})
     numbers = env.from_collection([1, 2])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.batches import Batch, RowBatch, rows_of
 from rayflink.common.commits import CommitRequest
-from rayflink.common.sink import Committer, SinkWriter, TwoPhaseCommittingSink, WriterContext
+from rayflink.common.sink import Committer, Sink, SinkWriter, TwoPhaseCommittingSink, WriterContext
 from rayflink.common.two_phase_function import TwoPhaseCommitSinkFunction
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
@@ -202,6 +202,28 @@ def test_what_cannot_be_pickled_is_an_error_that_names_the_operator() -> None:
     with pytest.raises(UserCodeError, match=r"'SinkOperator' failed in snapshot_state: .*[Pp]ickle") as failure:
         harness.snapshot(1)
     assert failure.value.__cause__ is not None
+    harness.close()
+
+
+def test_a_committer_that_takes_nothing_and_committables_without_one_are_errors() -> None:
+    class Idle(Shelf):
+        def create_committer(self) -> Committer:
+            committer = super().create_committer()
+            committer.most_at_once = 0  # type: ignore[misc]
+            return committer
+
+    with pytest.raises(UserCodeError, match=r"ValueError: _Shelver.most_at_once is 0, so nothing would be committed"):
+        _harness(Idle())
+
+    class Alone(Sink):
+        def create_writer(self, ctx: WriterContext) -> SinkWriter:
+            return _Packer(ctx)
+
+    harness = OperatorHarness(lambda: SinkOperator(Alone()))
+    harness.snapshot(1)
+    harness.process("a")
+    with pytest.raises(UserCodeError, match=r"prepare_commit\(\) gave 1 committables, and Alone.create_committer\(\)"):
+        harness.snapshot(2)
     harness.close()
 
 
