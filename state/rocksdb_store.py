@@ -287,6 +287,7 @@ class RocksDBStore:
             checkpoint.create_checkpoint(str(folder))
             del checkpoint  # it keeps the database open
         except Exception as error:
+            _remove(folder)
             raise DatabaseError("make links to its files", str(folder), str(error)) from error
         with self._lock:
             self._links.add(folder)

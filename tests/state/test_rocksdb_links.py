@@ -18,6 +18,7 @@ from rayflink.operators.window import TimeWindow
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.rocksdb_column import DatabaseError
 from rayflink.state.snapshots import KeyedCapture
+from rayflink.testing.backend_laws.captures import groups_of
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 from rayflink.testing.backend_laws.expiry import World
 from rayflink.testing.backend_laws.expiry_model import ExpiringHistory
@@ -52,14 +53,16 @@ class Run:
 
     def go(self, steps: int) -> None:
         works = [self.value, self.list, self.map, self.timer, self.look, self.step, self.evict, self.clear, self.all]
-        works += [self.capture, self.write, self.break_link, self.iterate]
-        weights = [8, 6, 8, 5, 8, 8, 4, 0.2, 0.5, 2, 1, 0.3, 2]
+        works += [self.capture, self.write, self.give_up, self.break_link, self.iterate]
+        weights = [8, 6, 8, 5, 8, 8, 4, 0.2, 0.5, 2, 1, 0.5, 0.3, 2]
         with self.subject:
             for work in self.random.choices(works, weights, k=steps):
                 work()
             while self.captures:
                 self.write()
             self.all()
+            same("links that are left", list(self.backend.store.folder.glob("links-*")), [])
+        same("files that are left", self.backend.store.folder.exists(), False)
 
     def place(self) -> Place:
         return self.random.choice(KEYS), self.random.choice(SPACES)
@@ -178,6 +181,12 @@ class Run:
             return
         number, capture, held = self.captures.pop(0)
         try:
+            if self.random.random() < 0.3:
+                groups = groups_of(capture)  # a savepoint
+                again = self.random.choice([self.subject.backend, self.subject.hashmap])(groups)
+                self.compare(again, held)
+                self.subject.close(again)
+                return
             parts = self.checkpoints.write(number, capture)
         except DatabaseError:
             self.backend.abort(number)
@@ -187,6 +196,12 @@ class Run:
         again = self.subject.backend()
         self.compare(restore_into(again, self.checkpoints, [parts]), held)
         self.subject.close(again)
+
+    def give_up(self) -> None:
+        if self.captures:
+            number, capture, _ = self.captures.pop(self.random.randrange(len(self.captures)))
+            capture.release()
+            self.backend.abort(number)
 
     # comparisons
 
