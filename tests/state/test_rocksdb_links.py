@@ -61,6 +61,7 @@ class Run:
             while self.captures:
                 self.write()
             self.all()
+            self.backend.store.settle()
             same("links that are left", list(self.backend.store.folder.glob("links-*")), [])
         same("files that are left", self.backend.store.folder.exists(), False)
 
@@ -247,7 +248,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("memory", [1, 8_000, 64 << 20])
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
 def test_state_is_as_in_dicts_and_files_are_of_their_barrier(part: int, memory: int) -> None:
-    for seed in range(part * 40, part * 40 + (40 if part else 2)):
+    for seed in range(part * 40, part * 40 + (40 if part else 1)):
         try:
             Run(seed, memory).go(120)
         except Exception as error:
