@@ -147,8 +147,8 @@ class FlinkJob(LargeJob):
         return {"timestamps": job["timestamps"], "exceptions": failures, "vertices": vertices}
 
     def _subtasks(self, vertex: str) -> list[dict[str, Any]]:
-        times = self._of_job(f"/vertices/{vertex}/subtasktimes")["subtasks"]
         subtasks = self._of_job(f"/vertices/{vertex}")["subtasks"]
+        times = self._of_job(f"/vertices/{vertex}/subtasktimes")["subtasks"]
         return [
             {
                 "state": subtask["status"],
@@ -156,7 +156,7 @@ class FlinkJob(LargeJob):
                 "timestamps": {state: ms for state, ms in time["timestamps"].items() if ms > 0},
                 "metrics": {"pid": self._pid(subtask["taskmanager-id"])},
             }
-            for subtask, time in zip(subtasks, times, strict=False)  # it may be rescaled between the two
+            for subtask, time in zip(subtasks, times, strict=False)  # which may be rescaled between the two
         ]
 
     def _pid(self, name: str) -> int | None:
@@ -181,7 +181,7 @@ class FlinkJob(LargeJob):
 
         def new_ones_run() -> bool:
             tasks = self.tasks()
-            run = all(task["state"] == "RUNNING" and task["timestamps"]["RUNNING"] > asked_ms for task in tasks)
+            run = all(task["state"] == "RUNNING" and task["timestamps"].get("RUNNING", 0) > asked_ms for task in tasks)
             return run and len(tasks) == 1 + parallelism
 
         self.await_true(new_ones_run, _WITHIN_S, f"tasks of parallelism {parallelism} that run")

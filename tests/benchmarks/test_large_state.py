@@ -112,6 +112,33 @@ def test_a_cluster_that_does_not_start_says_why_and_leaves_nothing(
     assert not list(tmp_path.iterdir()) and not _javas(java)
 
 
+def test_flink_is_rescaled_when_as_many_new_tasks_as_wanted_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def running(*milliseconds: int) -> dict[str, Any]:
+        return {"state": "RUNNING", "attempt": 1, "timestamps": dict(zip(["RUNNING"], milliseconds, strict=False))}
+
+    job, asked = large_state_flink.FlinkJob(Size(), tmp_path, [], {}), []
+    new = int((time.time() + 60) * 1000)
+    monkeypatch.setattr(job, "asks_every_s", 0.001)
+    old, told_twice, too_few, done = [running(5)] * 3, [running()] * 3, [running(new)] * 2, [running(new)] * 3
+    answers = iter([old, told_twice, too_few, done, done, done])
+    monkeypatch.setattr(job, "tasks", lambda: next(answers))
+
+    def of_job(path: str = "", wanted: object = None) -> Any:
+        asked.append((path, wanted))
+        return {"vertices": [{"id": "source"}, {"id": "keyed"}]}
+
+    monkeypatch.setattr(job, "_of_job", of_job)
+    try:
+        assert job.rescale(2).at == new / 1000
+    finally:
+        job.close()
+    bounds = {"source": {"parallelism": {"lowerBound": 1, "upperBound": 1}}}
+    bounds["keyed"] = {"parallelism": {"lowerBound": 1, "upperBound": 2}}
+    assert asked[1:] == [("/resource-requirements", bounds)]
+
+
 def _javas(java: list[str]) -> list[psutil.Process]:
     return [child for child in psutil.Process().children(recursive=True) if child.name() == Path(java[0]).name]
 
