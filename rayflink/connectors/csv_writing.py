@@ -129,7 +129,7 @@ def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
 def text_file_sink(
     folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES
 ) -> FileSink:
-    """A sink that writes the text of each record as a line of `part-<subtask>-<n>.txt`; a later job replaces the files.
+    """A sink of lines, the text of each record, in `part-<subtask>-<n>.txt`; a later job replaces files of its names.
 
     Raises:
         ValueError: `roll_bytes` is below 1.
@@ -143,7 +143,7 @@ def csv_file_sink(
     delimiter: str = ",",
     roll_bytes: int = PART_BYTES,
 ) -> FileSink:
-    """A sink that writes records of fields as `part-<subtask>-<n>.csv`; a later job replaces these files.
+    """A sink that writes records of fields as `part-<subtask>-<n>.csv`; a later job replaces those of its names.
 
     Raises:
         ValueError: `roll_bytes` is below 1.
