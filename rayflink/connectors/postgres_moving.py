@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.commits import CommitRequest
 from ..common.logs import get_logger
 from ..common.sink import Committer
-from .postgres_session import PostgresError, Session, driver
+from .postgres_session import PostgresError, Session, driver, wait_at_most
 from .postgres_writing import Chunk
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def _moved(cursor: psycopg.Cursor[Any], chunk: Chunk) -> bool | None:
         PostgresError: not all of its rows are there.
     """
     tables = chunk.tables
-    patience = "SELECT set_config('lock_timeout', %s, true) WHERE current_setting('lock_timeout') = '0'"
-    cursor.execute(patience, (f"{LOCK_S}s",))
+    wait_at_most(cursor, LOCK_S)
     text = "UPDATE {ledger} SET committed_at = now() WHERE chunk = %s AND committed_at IS NULL RETURNING 1"
     if cursor.execute(tables.statement(text), (chunk.id,)).fetchone() is None:
         known = tables.statement("SELECT 1 FROM {ledger} WHERE chunk = %s")

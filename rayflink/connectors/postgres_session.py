@@ -24,6 +24,16 @@ DEADLINES = {
 }  # fmt: skip
 """Where the connection string says nothing of them: one to a server that is gone without a word is lost in 30 s."""
 
+_SERVERS_DEADLINES = {
+    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "4",
+    "tcp_user_timeout": "30000",
+}  # fmt: skip
+"""The same of the server, so that what an attempt on a lost node had locked is free in 30 s."""
+_SET = """
+SELECT set_config(name, value, false)
+FROM unnest(%s::text[], %s::text[]) AS asked (name, value) JOIN pg_settings USING (name)
+"""
+
 
 class PostgresError(RayflinkError):
     """PostgreSQL cannot be used as the sink needs it.
@@ -71,6 +81,12 @@ def place_of(dsn: str) -> str:
         wanted = "give 'postgresql://user:password@host:5432/database' or 'host=... dbname=...'"
         raise PostgresError(f"no connection string of PostgreSQL: {str(error).strip()}", wanted) from None
     return " ".join(f"{key}={parts[key]!r}" for key in ("host", "port", "dbname", "user") if parts.get(key))
+
+
+def wait_at_most(cursor: psycopg.Cursor[Any], seconds: int) -> None:
+    """In this transaction wait no longer for what somebody has locked, unless the server says how long."""
+    text = "SELECT set_config('lock_timeout', %s, true) WHERE current_setting('lock_timeout') = '0'"
+    cursor.execute(text, (f"{seconds}s",))
 
 
 class Session:
@@ -131,6 +147,7 @@ class Session:
 
             given = psycopg.conninfo.conninfo_to_dict(self._dsn)
             self._connection = psycopg.connect(**{**DEADLINES, **given}, autocommit=True)
+            self._connection.execute(_SET, (list(_SERVERS_DEADLINES), list(_SERVERS_DEADLINES.values())))
             self._connection.adapters.register_dumper(dict, JsonbDumper)
             if self._was_connected:
                 self.reconnects.inc()
@@ -142,4 +159,4 @@ class Session:
         return PostgresError(f"no connection to PostgreSQL at {place_of(self._dsn)}: {told}", "check dsn and server")
 
 
-__all__ = ["PostgresError", "Session", "driver", "place_of"]
+__all__ = ["PostgresError", "Session", "driver", "place_of", "wait_at_most"]

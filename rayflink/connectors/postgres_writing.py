@@ -14,7 +14,7 @@ from ..common.errors import shorten
 from ..common.metrics import MetricGroup
 from ..common.sink import SinkWriter, UnwritableRecord, WriterContext
 from ..common.types import Row
-from .postgres_session import PostgresError, Session, driver
+from .postgres_session import PostgresError, Session, driver, wait_at_most
 from .postgres_tables import Tables, delete_staged
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ CHUNK_ROWS = 100_000
 """Most rows that are committed in one transaction."""
 HELD_MS = 1_000
 """How long a row that is written to its table at once waits for others."""
+TAKE_OVER_S = 60
+"""How long an attempt waits for the end of what an earlier one is writing; the server notices a lost node sooner."""
 _LINE = re.compile(r"^COPY .*?, line (\d+)(?:, column ([^:\n]+))?", re.MULTILINE)
 """Where the server stood; lines above it are of functions that a trigger or a check has called."""
 _NOT_NULL = "SELECT attname FROM pg_attribute WHERE attrelid = 'rayflink_rows'::regclass AND attnotnull AND attnum > 0"
@@ -199,8 +201,8 @@ class DirectWriter(SinkWriter):
 class Stager(DirectWriter):
     """Writes rows to the staging table, in chunks; its state is the number of the next chunk.
 
-    In the ledger stands which attempt stages for a subtask, for as long as what is committed: a later one takes that
-    over, and one that is believed to be dead, and is not, then begins no chunk any more.
+    In the ledger stands which attempt stages for a subtask, since its last chunk for as long as what is committed: a
+    later one takes that over, and one that is believed to be dead, and is not, then begins no chunk any more.
     """
 
     state_mode = "union"
@@ -211,7 +213,6 @@ class Stager(DirectWriter):
         self._number = max((number for _, number in ctx.restored), default=0)
         self._chunk: Chunk | None = None
         self._whole: list[Chunk] = []
-        self._turn = (ctx.epoch << 32) + ctx.attempt
         session.run(self._take_over)
 
     def flush(self, end_of_input: bool) -> None:
@@ -246,10 +247,7 @@ class Stager(DirectWriter):
         assert chunk is not None
         staged = chunk.rows + len(rows)
         if chunk.rows == 0:
-            newest = tables.statement("SELECT number FROM {ledger} WHERE chunk = %s FOR SHARE")
-            for (turn,) in cursor.execute(newest, (self._place_of(chunk.subtask),)).fetchall():
-                if turn > self._turn:
-                    raise _overtaken(chunk.subtask)
+            self._take(cursor, chunk.subtask)
             text = "INSERT INTO {ledger} (chunk, job_id, operator_id, subtask, number, staging, target) VALUES "
             own = (chunk.id, chunk.job_id, chunk.operator_id, chunk.subtask, chunk.number, tables.staging)
             text += "(%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
@@ -274,32 +272,35 @@ class Stager(DirectWriter):
         Raises:
             PostgresError: a later attempt has done so.
         """
+        wait_at_most(cursor, TAKE_OVER_S)
         ctx, tables = self._ctx, self._rows.tables
         firsts = {ctx.subtask: None if ctx.restored else 0}
         for subtask, number in ctx.restored:
             if subtask == ctx.subtask or (subtask >= ctx.parallelism and subtask % ctx.parallelism == ctx.subtask):
                 firsts[subtask] = number
-        take = "INSERT INTO {ledger} AS known (chunk, job_id, operator_id, subtask, number, staging, target, "
-        take += "committed_at) VALUES (%s, %s, %s, %s, %s, '', '', now()) ON CONFLICT (chunk) DO UPDATE SET "
-        take += "number = excluded.number, committed_at = now() WHERE known.number <= excluded.number RETURNING 1"
         text = "DELETE FROM {ledger} WHERE job_id = %s AND operator_id = %s AND subtask = %s AND number >= %s "
         text += "AND committed_at IS NULL RETURNING chunk, staging"
         for subtask, first in firsts.items():
-            own = (ctx.job_id, ctx.operator_id, subtask)
-            if not cursor.execute(tables.statement(take), (self._place_of(subtask), *own, self._turn)).fetchall():
-                raise _overtaken(subtask)
+            self._take(cursor, subtask)
             if first is not None:
-                gone = cursor.execute(tables.statement(text), (*own, first)).fetchall()
-                delete_staged(cursor, tables.schema, gone)
+                own = (ctx.job_id, ctx.operator_id, subtask, first)
+                delete_staged(cursor, tables.schema, cursor.execute(tables.statement(text), own).fetchall())
 
-    def _place_of(self, subtask: int) -> uuid.UUID:
-        """Under which the ledger has who stages for a subtask."""
-        return uuid.uuid5(uuid.NAMESPACE_OID, f"{self._ctx.job_id} {self._ctx.operator_id} {subtask}")
+    def _take(self, cursor: psycopg.Cursor[Any], subtask: int) -> None:
+        """Write down that this attempt stages for a subtask; nobody else does until the transaction has ended.
 
-
-def _overtaken(subtask: int) -> PostgresError:
-    problem = f"a later attempt of the job stages the rows of subtask {subtask}"
-    return PostgresError(problem, "this one was believed to be dead, and ends here; nothing is to be done")
+        Raises:
+            PostgresError: a later attempt does.
+        """
+        ctx = self._ctx
+        place = uuid.uuid5(uuid.NAMESPACE_OID, f"{ctx.job_id} {ctx.operator_id} {subtask}")
+        text = "INSERT INTO {ledger} AS known (chunk, job_id, operator_id, subtask, number, staging, target, "
+        text += "committed_at) VALUES (%s, %s, %s, %s, %s, '', '', now()) ON CONFLICT (chunk) DO UPDATE SET "
+        text += "number = excluded.number, committed_at = now() WHERE known.number <= excluded.number RETURNING 1"
+        own = (place, ctx.job_id, ctx.operator_id, subtask, (ctx.epoch << 32) + ctx.attempt)
+        if cursor.execute(self._rows.tables.statement(text), own).fetchone() is None:
+            problem = f"a later attempt of the job stages the rows of subtask {subtask}"
+            raise PostgresError(problem, "this one was believed to be dead, and ends here; nothing is to be done")
 
 
 __all__ = ["Chunk", "DirectWriter", "Rows", "Stager"]

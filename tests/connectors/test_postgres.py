@@ -460,6 +460,40 @@ def test_a_move_waits_for_a_lock_only_so_long_and_is_tried_again(dsn: str, monke
         assert numbers_in(dsn) == [1]
 
 
+def test_an_attempt_waits_only_so_long_for_one_that_hangs_in_a_transaction(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_writing, "TAKE_OVER_S", 1)
+    dead = started(PostgresSink(dsn, "t"))
+    taken = dead.snapshot(1)
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT * FROM rayflink_ledger FOR UPDATE")  # as one whose node was lost as it staged
+        free = threading.Timer(30, other.close)  # where nothing ends the wait
+        free.start()
+        with pytest.raises(UserCodeError, match="failed in open: LockNotAvailable"):
+            started(PostgresSink(dsn, "t"), [taken], attempt=1)
+        free.cancel()
+    started(PostgresSink(dsn, "t"), [taken], attempt=1).close()
+    dead.close()
+
+
+def test_the_server_is_asked_to_notice_a_node_that_is_lost(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    execute_there = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, given: Any = None, **more: Any) -> Any:
+        cursor = execute_there(self, query, given, **more)
+        asked.append((given, cursor.fetchall()))
+        return cursor
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    session = Session(dsn)
+    session.run(lambda cursor: None)
+    session.close()
+    (((names, _), set_there),) = asked
+    assert "tcp_keepalives_idle" in names and len(set_there) == len(names) == 4
+
+
 def test_a_server_that_is_gone_without_a_word_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
 
