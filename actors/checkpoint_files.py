@@ -11,7 +11,7 @@ from rayflink.state.ledger import FOLDER as LEDGER
 from rayflink.state.ledger import Fenced, Ledger
 from rayflink.state.manifest import METADATA
 from rayflink.state.manifest_format import encode_manifest
-from rayflink.state.storage import Storage, StorageError, put_own
+from rayflink.state.storage import Storage, put_own
 
 from .commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
 
@@ -55,7 +55,7 @@ class CheckpointFiles:
                 self._delete(storage, [command.path])
             return CheckpointNotPublished(number, str(fenced), exists=True)
         except Exception as error:  # whatever a storage refuses
-            reason = str(error) if isinstance(error, RayflinkError) else described(error)
+            reason = _told(error)
         return CheckpointNotPublished(number, reason, in_doubt=in_doubt)
 
     def discard(self, command: DiscardFiles) -> int:
@@ -76,8 +76,8 @@ class CheckpointFiles:
             failed = self._delete(storage, [path for path in paths if not path.startswith(f"{LEDGER}/")])
             if is_all and self._ledger is not None and not failed:
                 self._ledger.forget()
-        except (StorageError, Fenced) as error:
-            log.warning("files of a checkpoint are left behind: %s", error)
+        except Exception as error:  # a job that is well does not end for what it cannot tidy up
+            log.warning("files of a checkpoint are left behind: %s", _told(error))
             return 1
         return failed
 
@@ -95,10 +95,14 @@ class CheckpointFiles:
         for path in paths:
             try:
                 storage.delete(path)
-            except StorageError as error:
+            except Exception as error:  # the others may go
                 failed += 1
-                log.warning("a file of a checkpoint is left behind: %s", error)
+                log.warning("a file of a checkpoint is left behind: %s", _told(error))
         return failed
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, RayflinkError) else described(error)
 
 
 def _place(command: PublishCheckpoint, base: str) -> str:

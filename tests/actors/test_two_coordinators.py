@@ -122,6 +122,25 @@ def test_the_last_coordinator_leaves_nothing():
     assert storage.list() == []
 
 
+class Odd(MemoryStorage):
+    """Raises what no storage should, where files are deleted."""
+
+    def delete(self, path: str) -> None:
+        raise RuntimeError(f"cannot delete {path}")
+
+
+def test_what_cannot_be_deleted_for_whatever_reason_is_left_behind_and_no_failure():
+    storage = Odd()
+    files = files_of(storage, A)
+    files.publish(wanted(1))
+    assert files.discard(DiscardFiles("base", (), "chk-1")) == 1
+    for path in storage.list("ledger"):  # damaged behind its leader's back
+        MemoryStorage.delete(storage, path)
+    storage.put_if_absent("ledger/000000003", b"nothing")
+    assert files.discard(DiscardFiles("base", (), f"chk-{NUMBERS + 200}")) == 1
+    assert storage.list("chk-1") == ["chk-1/_metadata"]
+
+
 def test_numbers_are_reserved_before_their_files_are_written():
     storage = MemoryStorage()
     files = files_of(storage, A)
