@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 from rayflink.state.descriptors import StateDescriptor
@@ -137,7 +139,7 @@ class Savepoint:
         self.operators = tuple(operators)
 
     @staticmethod
-    def load(path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+    def load(path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
         """The savepoint or checkpoint at an address, written by any backend.
 
         Args:
@@ -148,6 +150,7 @@ class Savepoint:
             NoCheckpointError: there is none.
             StorageError, DamagedFileError, VersionMismatch: it cannot be read.
         """
+        path = os.fspath(path)
         found = read_manifest(path, options)
         reader = SnapshotFileReader(open_storage(found.base, options))
         operators = (OperatorState(one, StoredContents(one, reader), reader) for one in found.manifest.operators)
@@ -211,7 +214,8 @@ class Savepoint:
             state: name of a state that is there; or the descriptor of one that may be new. Of a list of the operator it
                 is the name.
             rows: a table of Arrow, polars or pandas, dicts, or `StateRow`s: all rows of the state from now on. Or a
-                function of a `StateRow` that gives the one in its place, or None for none.
+                function of a `StateRow` that gives the one in its place, or None for none. Of several rows for one
+                value, or for one entry of a map, the last counts.
             key: the column of the keys, several that make tuples, or a function of a row as a dict.
             value: of the values, likewise.
             max_parallelism: key groups of a new operator; the job must have as many, or set none.
@@ -264,7 +268,7 @@ class Savepoint:
         gone = self.operator(operator)
         return Savepoint(self.manifest, [one for one in self.operators if one is not gone])
 
-    def write(self, path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+    def write(self, path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
         """Write it, in the format of all backends, to a folder that does not exist yet; the savepoint there.
 
         Of each operator one key group is in memory at a time, and what `with_state` was given.
@@ -280,7 +284,7 @@ class Savepoint:
         """
         from .writing import write_savepoint
 
-        return write_savepoint(self, path, options)
+        return write_savepoint(self, os.fspath(path), options)
 
     def __repr__(self) -> str:
         return f"<{self._described()}: {len(self.operators)} operators>"
@@ -289,7 +293,7 @@ class Savepoint:
         return f"{self.manifest.kind} {self.manifest.checkpoint_id} of job {self.job_name!r}"
 
 
-def read_savepoint(path: str, options: Mapping[str, str] | None = None) -> Savepoint:
+def read_savepoint(path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
     """The savepoint or checkpoint at an address; see `Savepoint.load`."""
     return Savepoint.load(path, options)
 

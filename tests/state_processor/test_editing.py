@@ -31,6 +31,7 @@ from rayflink.state_processor import (
     SavepointExistsError,
     StateRow,
     differences,
+    read_savepoint,
 )
 from rayflink.testing import ScriptedSource
 from tests.state_processor.programs import EVENTS, Cart, shop
@@ -188,6 +189,15 @@ def test_state_by_key_and_a_list_of_one_name_are_compared_each_with_its_own(take
     assert ("carts", "seen", "value", {"added": 1, "removed": 0, "changed": 0}) in changes
     assert ("carts", "seen", "split list", {"added": 0, "removed": 0, "changed": 0}) in changes
     assert ("events", "source-enumerator", "enumerator", {"added": 0, "removed": 1, "changed": 0}) in changes
+
+
+def test_a_savepoint_is_named_by_a_path_too(tmp_path: Path) -> None:
+    made = Savepoint.new().with_state("carts", ValueStateDescriptor("new"), [{"key": "ann", "value": 1}])
+    made.write(tmp_path / "made")
+    (row,) = read_savepoint(tmp_path / "made").state("carts", "new").rows()
+    assert (row.key, row.value) == ("ann", 1)
+    with pytest.raises(TypeError, match="not int"):
+        read_savepoint(5)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_edited_is_refused(taken: Savepoint, tmp_path: Path) -> None:
