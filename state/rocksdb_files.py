@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import SerializationError, SnapshotMismatch, VersionMismatch
+from .errors import SerializationError, SnapshotMismatch, UnresolvedClassError, VersionMismatch
 from .group_content import Content
 from .key_encoding import KEY_ENCODING_VERSION, read_key
 from .rocksdb_column import Column, DatabaseError, scanned
@@ -78,11 +78,16 @@ def read_about(
     Raises:
         VersionMismatch: it is of a format that is not read here.
         SnapshotMismatch: it is of another max parallelism.
+        UnresolvedClassError: the class of a window is not there.
     """
     if database.about[:1] != bytes((DATABASE_FORMAT,)):
         written = f"database format {database.about[0]}" if database.about else "no bytes"
         raise VersionMismatch(written, f"database format {DATABASE_FORMAT}", "(all)", operator_uid)
-    about = AboutDatabase(*loads(memoryview(database.about)[1:]))
+    try:
+        about = AboutDatabase(*loads(memoryview(database.about)[1:]))
+    except (AttributeError, ImportError) as error:  # what pickle raises where the name of a class leads nowhere
+        name = getattr(error, "name", None) or f"of a window of operator {operator_uid or '(unknown)'}"
+        raise UnresolvedClassError(str(name), str(error)) from error
     if about.key_encoding != KEY_ENCODING_VERSION:
         written, read = f"key encoding {about.key_encoding}", f"key encoding {KEY_ENCODING_VERSION}"
         raise VersionMismatch(written, read, "(all)", operator_uid)

@@ -12,12 +12,13 @@ import pytest
 
 from rayflink.state.class_names import resolve_class
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from rayflink.state.errors import UnresolvedClassError
 from rayflink.state.group_content import Content
 from rayflink.state.manifest import OperatorManifest
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
-from rayflink.state.snapshots import StoredSnapshot
+from rayflink.state.snapshots import KeyedParts, StoredSnapshot
 from rayflink.state_processor.contents import StoredContents
-from rayflink.testing.backend_laws.checkpoints import Checkpoints
+from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 
 MODULE = "windows_of_another_program"
 PROGRAM = f"""
@@ -66,11 +67,15 @@ class Stored:
     def made(self, text: str) -> Any:
         return eval(text, self.program.__dict__)
 
-    def content(self) -> Iterator[Content]:
+    def written(self) -> tuple[Checkpoints, KeyedParts]:
         checkpoints = Checkpoints()
         parts = checkpoints.write(1, self.state.capture(1))
         self.close()
         assert bool(parts.databases) is self.is_open
+        return checkpoints, parts
+
+    def content(self) -> Iterator[Content]:
+        checkpoints, parts = self.written()
         snapshot = StoredSnapshot(parts.groups, databases=parts.databases)
         manifest = OperatorManifest("0" * 32, "op", "op", 1, 8, (snapshot,))
         return (content for _, content in StoredContents(manifest, checkpoints.reader).groups())
@@ -97,6 +102,15 @@ def test_windows_are_stood_for(stored: Stored, made: str) -> None:
     ((_, of_value, key, value),), ((_, of_timer, _, at),) = content["tables"]["v"][1], content["timers"]["t"]
     assert (key, value, at) == ("k", 5, 7) and of_value.class_of == f"{MODULE}:{made.partition('(')[0]}"
     assert of_value == of_timer and hash(of_value) == hash(of_timer)
+
+
+def test_a_job_without_the_class_of_its_windows_says_which_is_missing(stored: Stored, tmp_path: Path) -> None:
+    stored.state.table(VALUES).put("k", 5, stored.made("Between(1, 2)"))
+    checkpoints, parts = stored.written()
+    again = RocksDBBackend(range(8), 8, "uid", tmp_path / "again", StateMemory(1 << 20))
+    with pytest.raises(UnresolvedClassError, match=MODULE):
+        restore_into(again, checkpoints, [parts])
+    again.close()
 
 
 def test_keys_are_stood_for_and_each_has_its_own(stored: Stored) -> None:
