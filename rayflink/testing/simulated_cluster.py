@@ -565,7 +565,9 @@ class SimulatedCluster(InProcessCluster):
 
     def _give_up(self, why: str) -> None:
         waits = [f"  {self._names[attempt]} {task.waits_for()}" for attempt, task in self.tasks.items()]
-        raise AssertionError(self.story.told("\n".join([f"{why}; the job is {self.job.status.value}", *waits])))
+        newest = [f"  failed before that: {entry.failure.message}" for entry in list(self.job.exceptions)[-1:]]
+        said = [f"{why}; the job is {self.job.status.value}, restarts: {self.job.restarts.count}", *newest, *waits]
+        raise AssertionError(self.story.told("\n".join(said)))
 
     # the story, and chance
 

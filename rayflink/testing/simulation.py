@@ -35,8 +35,13 @@ def simulate(program: Any, seed: int = 0, faults: Sequence[Fault] = (), disk: Si
         disk: where all checkpoint storages of the run are; one that another run left lets a job begin from its
             checkpoints and savepoints. None: one of its own, which is empty.
     Raises:
+        TypeError: a fault is none.
         AssertionError: the run hangs, or breaks a rule of the runtime; shows the seed and the last moves.
     """
+    for fault in faults:
+        if not isinstance(fault, Fault):
+            remedy = "give those of rayflink.testing, as KillTask('Map', at=10)"
+            raise TypeError(f"found {fault!r} among the faults, wanted a Fault; {remedy}")
     graph = program if isinstance(program, JobGraph) else program.get_job_graph()
     cluster = SimulatedCluster(graph, seed, faults, disk)
     try:

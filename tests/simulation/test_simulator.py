@@ -26,6 +26,7 @@ from rayflink.testing import (
     TriggerCheckpoint,
     rec,
     simulate,
+    simulated_cluster,
 )
 from rayflink.testing.faults import Victim
 from tests.golden_jobs import GOLDEN_JOBS
@@ -175,3 +176,23 @@ def test_a_checkpoint_is_acknowledged_by_every_task_or_declined():
             assert all(isinstance(d, CheckpointDeclined) for d in story.declined)
         complete += len(story.acknowledged.get(1, {})) == 5
     assert complete
+
+
+def test_a_job_that_restarts_for_ever_is_given_up_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated_cluster, "MOST_MOVES", 500)
+    options = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "1000000",
+        "restart-strategy.fixed-delay.delay": "1 ms",
+    }
+    env = StreamExecutionEnvironment(options)
+    env.from_collection([0]).map(lambda number: 1 // number).sink_to(CollectSink())
+    why = r"no end after 500 moves; .*, restarts: \d+\n  failed before that: .*by zero"
+    with pytest.raises(AssertionError, match=why):
+        simulate(env)
+
+
+@pytest.mark.parametrize("fault", ["kill", KillTask])
+def test_a_fault_that_is_none_is_refused(fault: Any) -> None:
+    with pytest.raises(TypeError, match=r"wanted a Fault; give those of rayflink.testing, as KillTask\('Map', at=10\)"):
+        simulate(StreamExecutionEnvironment(), faults=[fault])
