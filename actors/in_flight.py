@@ -81,6 +81,10 @@ class RecordsInFlight:
             if all(_is_as_wide(graph.vertex(end), written) for end in (edge.source, edge.target))
         }
 
+    def is_dealt_anew(self, dataset: str) -> bool:
+        """Whether there are some whose consumers may be others than before."""
+        return dataset not in self._stay and (dataset in self._received or dataset in self._to_send)
+
     def of(self, vertex: JobVertex, subtask: int) -> InFlight:
         """What a subtask starts with."""
         came = {

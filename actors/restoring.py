@@ -66,17 +66,28 @@ class Restoring:
     def is_finished(self, vertex: JobVertex, subtask: int) -> bool:
         """Whether all that the subtask had to do was done.
 
-        Of another parallelism the data of a vertex is over when it was over for all of its subtasks.
+        Of another parallelism the data of a vertex is over when it was over for all of its subtasks; and so it is where
+        records that were on their way are dealt anew, for any of its subtasks may be given some.
         """
-        return all(self._is_over(node, vertex.parallelism, subtask) for node in vertex.operators)
+        return all(self._is_over(node, vertex, subtask) for node in vertex.operators)
 
-    def _is_over(self, node: ChainedOperator, parallelism: int, subtask: int) -> bool:
+    def _is_over(self, node: ChainedOperator, vertex: JobVertex, subtask: int) -> bool:
         written = self._written.get(node.operator_id)
         if written is None:
             return False
         if len(written.finished) == written.parallelism:
             return True
-        return written.parallelism == parallelism and subtask in written.finished
+        is_as_it_was = written.parallelism == vertex.parallelism and vertex.id not in self._dealt_to
+        return is_as_it_was and subtask in written.finished
+
+    @cached_property
+    def _dealt_to(self) -> set[str]:
+        """Ids of the vertices to which records are dealt anew, and of those behind them."""
+        found: set[str] = set()
+        for vertex in self._graph.vertices:  # every producer before its consumers
+            if any(edge.source in found or self._records.is_dealt_anew(edge.dataset_id) for edge in vertex.inputs):
+                found.add(vertex.id)
+        return found
 
     def _of(self, vertex: JobVertex, node: ChainedOperator) -> list[StoredSnapshot | None]:
         dealt = self._dealt.get(node.operator_id)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.actors.in_flight import CHANNELS, RecordsInFlight, received, to_send, without_records
+from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.actors.restoring import RestoreError, Restoring
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
@@ -91,3 +92,31 @@ def test_records_on_an_edge_that_the_job_does_not_have_are_refused() -> None:
     numbers.key_by(lambda n: n).sum().uid("sums").sink_to(CollectSink()).uid("out")
     with pytest.raises(RestoreError, match=r"checkpoint 3 of job 'before' holds records .* on 1 edges.*savepoint"):
         Restoring(manifest, "", env.get_job_graph())
+
+
+@pytest.mark.parametrize("on_their_way", [True, False])
+def test_a_task_that_had_finished_runs_again_where_it_may_be_given_records_that_were_on_their_way(
+    on_their_way: bool,
+) -> None:
+    graph = job(2)
+    producer, consumer, edge = ends(graph)
+    lists = {received(edge, 0): (CHANNELS, (b"batch",))} if on_their_way else {}
+    operators = tuple(
+        OperatorManifest(
+            operator_id=node.operator_id, uid="", name=node.name, parallelism=2, max_parallelism=8,
+            subtasks=(StoredSnapshot(lists=lists if node == consumer.head else {}), StoredSnapshot()),
+            finished=frozenset({1}),
+        )
+        for vertex in (producer, consumer) for node in vertex.operators
+    )  # fmt: skip
+    manifest = CheckpointManifest(
+        kind="checkpoint", checkpoint_id=3, epoch=0, job_id="0" * 32, job_name="before", timestamp_ms=0,
+        completed_ms=1, own_base=True, operators=operators,
+    )  # fmt: skip
+
+    def finished(graph: JobGraph) -> list[list[bool]]:
+        restoring = Restoring(manifest, "", graph)
+        return [[restoring.is_finished(one, subtask) for subtask in range(one.parallelism)] for one in graph.vertices]
+
+    assert finished(graph) == [[False, True], [False, True]], "each batch goes back to where it was"
+    assert finished(rescaled_graph(graph, {"numbers": 3})) == [[False] * 3, [False, not on_their_way]]

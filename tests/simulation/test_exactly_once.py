@@ -26,6 +26,12 @@ def test_a_few_seeds_commit_each_record_once(name, seed):
     run(name, seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "seed"), [("two phases", 3425), ("files", 1985), ("files", 2030)])
+def test_no_record_is_dealt_to_a_task_that_has_finished(name, seed):
+    run(name, seed)
+
+
 @pytest.fixture(scope="module")
 def two_processes():
     """Two that run seeds; None where tests run beside one another already."""
