@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray.util import get_node_ip_address as node_address
 
-from rayflink.common.errors import JobExecutionError, described
+from rayflink.common.errors import JobExecutionError, PlanError, described
 from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
@@ -37,6 +37,7 @@ from .commands import (
     PublishCheckpoint,
     Request,
     RequestSlots,
+    RescaleRequested,
     SendToTask,
     Signal,
     StopRequested,
@@ -46,14 +47,18 @@ from .exchange.frames import TaskAddress
 from .held_rows import HeldRows
 from .job import JobMaster
 from .job_past import keep_past
+from .job_rescale import refused
 from .messages import TaskReport, ToCoordinator
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
+from .ray_more_slots import MoreSlots
 from .ray_remains import patiently, remove_remains
 from .ray_slots import SlotProcesses
 from .recovery_path import begin, storage_options
 from .recovery_times import last_recovery, recovery_told
 from .reports import read_reports
+from .rescaled_graph import rescaled_graph
+from .settings import JobSettings
 from .states import JobStatus
 from .storage_work import StorageWork
 from .submission import Stored, Submission, forget, keep, kept
@@ -114,6 +119,8 @@ class Coordinator:
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
+        timeout_s = JobSettings.of(graph.configuration).slot_timeout_ms / 1000
+        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._answer)
         self._folder = job_folder(submission.namespace, graph.id)
         log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
@@ -175,8 +182,8 @@ class Coordinator:
         described = self._described()
         waiting = self._slots.missing
         described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
-        if self._slots.note:
-            described["note"] = self._slots.note
+        if note := self._slots.note or self._more_slots.note:
+            described["note"] = note
         if self._fault is not None:
             described["fault"] = self._fault
         return described
@@ -291,10 +298,26 @@ class Coordinator:
             event = self._events.get(timeout=TICK_S)
         except queue.Empty:
             return
+        if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
+            return
         restarts = self._job.past.restarts
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
         if self._stored is not None and self._job.past.restarts != restarts:
             self._storage_work.submit(keep_past, self._open_storage(self._files.base), self._job.past)
+
+    def _waits_for_slots(self, request: RescaleRequested) -> bool:
+        try:
+            after = rescaled_graph(self._job.graph, request.parallelism)
+        except PlanError:  # the job says so itself
+            return False
+        is_refused = bool(refused(self._job.status, self._job.checkpoints))
+        return not is_refused and self._more_slots.hold(request, self._job.graph, after)
+
+    def _answer(self, answer: Answer) -> None:
+        self._more_slots.answered(answer.request_id)
+        with self._answered:
+            self._answers[answer.request_id] = answer
+            self._answered.notify_all()
 
     def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """In order, beside the decisions: a slow storage holds up no heartbeat."""
@@ -330,6 +353,7 @@ class Coordinator:
             self._slots.deploy(deploys)
         for command in commands:
             if isinstance(command, RequestSlots):
+                self._more_slots.give_back()
                 self._slots.request(command.slots)
             elif isinstance(command, SendToTask):
                 self._slots.send(command.attempt, command.message)
@@ -338,10 +362,9 @@ class Coordinator:
             elif isinstance(command, PublishCheckpoint | DiscardFiles):
                 self._work_on_files(command)
             elif isinstance(command, AnswerSavepoint | AnswerRescale):
-                with self._answered:
-                    self._answers[command.request_id] = command
-                    self._answered.notify_all()
+                self._answer(command)
             elif isinstance(command, EndJob):
+                self._more_slots.give_back()
                 self._slots.release()
                 self._storage_work.end(STORAGE_ENDS_WITHIN_S)
                 self._result = command.result

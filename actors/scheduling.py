@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rayflink.common.option_types import MemorySize
@@ -71,11 +72,29 @@ def cpus_of(graph: JobGraph, cpus: float) -> int:
 
 def slots_asked(graph: JobGraph, cpus: float) -> str:
     """The slots of a job for people: "2 slots of 1 CPU, 3 slots of 2 CPU and 1 GPU"."""
-    kinds = Counter(_shown(bundle_of(graph, slot, cpus)) for slot in required_slots(graph))
-    return ", ".join(f"{count} slots of {kind}" for kind, count in kinds.items())
+    return told_bundles([bundle_of(graph, slot, cpus) for slot in required_slots(graph)])
 
 
-def _shown(bundle: dict[str, float]) -> str:
+def told_bundles(bundles: Iterable[Mapping[str, float]]) -> str:
+    """Slots for people, by what they ask of Ray."""
+    kinds = Counter(map(_shown, bundles))
+    return ", ".join(f"{count} slot{'s' * (count > 1)} of {kind}" for kind, count in kinds.items())
+
+
+def more_bundles(before: JobGraph, after: JobGraph, cpus: float) -> list[dict[str, float]]:
+    """What the slots of a job ask of Ray that those of another layout do not have already.
+
+    Args:
+        cpus: of a slot whose group says nothing.
+    """
+
+    def asked(graph: JobGraph) -> Counter[tuple[tuple[str, float], ...]]:
+        return Counter(tuple(sorted(bundle_of(graph, slot, cpus).items())) for slot in required_slots(graph))
+
+    return [dict(bundle) for bundle in (asked(after) - asked(before)).elements()]
+
+
+def _shown(bundle: Mapping[str, float]) -> str:
     amounts = [
         f"{MemorySize(int(amount))} of memory" if name == "memory" else f"{amount:g} {name}"
         for name, amount in bundle.items()

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from typing import TYPE_CHECKING
 
 from .given_options import configuration_of
 from .jobs import one_job
 from .script import FAILED, OK
+
+if TYPE_CHECKING:
+    from rayflink.common.completable_future import CompletableFuture
+    from rayflink.common.job_client import JobClient
+
+LOOK_EVERY_S = 0.5
+"""How often the command looks what the job waits for."""
 
 
 def wanted_parallelism(text: str) -> tuple[str, int]:
@@ -29,10 +39,22 @@ def rescale(chosen: argparse.Namespace) -> int:
     if found is None:
         return FAILED
     job = launch.attach(found["jid"], configuration_of(chosen))
-    pause_ms = job.rescale(dict(chosen.wanted)).result()
+    future = job.rescale(dict(chosen.wanted))
+    _tell_what_it_waits_for(job, future)
+    pause_ms = future.result()
     changed = ", ".join(f"{operator}={parallelism}" for operator, parallelism in chosen.wanted)
     print(f"{found['name']}  {found['jid']}  {changed}  pause {pause_ms / 1000:.2f} s")
     return OK
+
+
+def _tell_what_it_waits_for(job: JobClient, future: CompletableFuture[int]) -> None:
+    told = ""
+    while not future.done():
+        time.sleep(LOOK_EVERY_S)
+        note = str(job.status().get("note", ""))
+        if note and not told:  # once: what the cluster has changes all the time
+            told = note
+            print(f"rayflink: {note}", file=sys.stderr, flush=True)
 
 
 __all__ = ["rescale", "wanted_parallelism"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rayflink.actors.scheduling import Slot, bundle_of, cpus_of, slots_asked
+from rayflink.actors.scheduling import Slot, bundle_of, cpus_of, more_bundles, slots_asked, told_bundles
 from rayflink.common import PlanError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ActorPool, MemorySize, SlotSharingGroup, StreamExecutionEnvironment
@@ -33,6 +35,17 @@ def test_the_resources_of_a_group_reach_the_bundles_of_its_slots():
     assert bundle_of(graph, Slot("heavy", 2), 1) == wanted
     assert cpus_of(graph, 1) == 7, "two slots of one, three of one and a half, rounded up"
     assert slots_asked(graph, 1) == "2 slots of 1 CPU, 3 slots of 1.5 CPU and 6 mb of memory and 0.5 disk and 1 GPU"
+
+
+def test_slots_that_another_layout_adds_are_those_that_no_slot_of_the_job_is_like():
+    graph = graph_of(StreamExecutionEnvironment(), HEAVY)
+    source, heavy = graph.vertices[0], graph.vertices[1]
+    assert (source.slot_sharing_group, heavy.slot_sharing_group) == ("default", "heavy")
+    assert more_bundles(graph, graph, 1) == []
+    wider = replace(graph, vertices=(replace(source, parallelism=4), replace(heavy, parallelism=1), graph.vertices[2]))
+    assert more_bundles(graph, wider, 1) == [{"CPU": 1}, {"CPU": 1}]
+    assert told_bundles(more_bundles(graph, wider, 1)) == "2 slots of 1 CPU"
+    assert more_bundles(wider, graph, 1) == [bundle_of(graph, Slot("heavy", 0), 1)] * 2
 
 
 def test_a_ray_that_is_started_for_a_job_has_cpus_for_its_pools_too():
