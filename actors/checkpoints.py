@@ -299,7 +299,7 @@ class CheckpointCoordinator:
         plan = self._plan()
         if isinstance(plan, str):
             self.refused = plan
-            log.info("no checkpoint was triggered", extra={"reason": plan, "kind": properties.kind})
+            log.info("no checkpoint was triggered: %s", plan, extra={"reason": plan, "kind": properties.kind})
             return self._unasked(properties, f"no savepoint was triggered: {plan}", now_ms)
         self.refused = ""
         number, self._next_id = self._next_id, self._next_id + 1

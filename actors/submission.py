@@ -28,6 +28,7 @@ FOLDER = "job"
 FORMAT = 1
 _BINARY = ("program", "modules")
 _NAME = re.compile(rf"{FOLDER}/(\d{{9}})")
+_CHECKPOINT = re.compile(r"(chk-(\d+))/_metadata")
 _TRIES = 10
 
 
@@ -114,9 +115,13 @@ def kept(storage: Storage, job_id: str) -> Submission:
     positions = _positions(storage)
     if not positions:
         reason = f"is not stored in {storage.url}"
+        newest = max(
+            filter(None, map(_CHECKPOINT.fullmatch, storage.list())), key=lambda found: int(found[2]), default=None
+        )
+        path = f"{storage.url}/{newest[1]}" if newest else "the path of a checkpoint or savepoint"
         remedy = (
-            "jobs are stored whose options set execution.checkpointing.dir and execution.checkpointing.interval, until "
-            "their checkpoints are deleted: run the program again, with -s and the path of a checkpoint or savepoint"
+            "jobs on Ray are stored whose options set execution.checkpointing.dir and execution.checkpointing.interval "
+            f"until their checkpoints are deleted, and those of --local are not: run the program again, with -s {path}"
         )
         raise JobExecutionError(job_id, reason, remedy)
     path = _path(positions[-1])

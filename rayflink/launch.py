@@ -19,7 +19,14 @@ from rayflink.actors.rates import Rates, averaged
 from rayflink.common import options
 from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import JobCancelled, JobExecutionError, JobFailed, NoResourceAvailable, TaskLost
+from rayflink.common.errors import (
+    DriverEnded,
+    JobCancelled,
+    JobExecutionError,
+    JobFailed,
+    NoResourceAvailable,
+    TaskLost,
+)
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
 from rayflink.common.job_status import JobStatus
@@ -353,15 +360,10 @@ class RayJobClient(_JobOnRay):
         cancel.start()  # a collection of garbage must not wait for calls
 
     def _driver_ends(self, by: str) -> None:
-        if self._ends_with_driver or self._job.owns_cluster:
-            self._job.cancel(by)
-            return
-        self._job.release()
-        raise JobExecutionError(
-            self._job_id,
-            f"goes on without its driver, which was ended by {by}",
-            "set execution.shutdown-on-attached-exit to end it with its driver; `rayflink cancel` ends it now",
-        )
+        if not self._ends_with_driver and not self._job.owns_cluster:
+            self._job.release()
+            raise DriverEnded(self._job_id, by)
+        self._job.cancel(by)
 
 
 class AttachedJobClient(_JobOnRay):

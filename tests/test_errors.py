@@ -18,6 +18,7 @@ from rayflink.common import Duration, Row, WatermarkStrategy, errors
 from rayflink.common.errors import (
     ConfigError,
     ControlPlaneTimeout,
+    DriverEnded,
     InvalidFunction,
     InvalidTypesError,
     JobCancelled,
@@ -52,6 +53,7 @@ SAMPLES = [
     InvalidTypesError("'x' is no type", "use Types.STRING()", "job.py:3"),
     JobCancelled(JOB, "the user"),
     JobExecutionError(JOB, "failed", "look into its log"),
+    DriverEnded(JOB, "SIGINT"),
     JobFailed(JOB, "parse", 1, "'a,b'", "Traceback ...\nValueError: bad", "job.py:7"),
     NoResourceAvailable("4 slots of 1 CPU", "2 CPUs", 300_000),
     NotSerializable("function 'parse'", "cannot pickle '_thread.lock' object", "job.py:7"),

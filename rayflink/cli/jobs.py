@@ -24,6 +24,7 @@ NO_SHARED_CLUSTER = (
     "jobs are seen on a running cluster alone (`ray start --head`, or RAY_ADDRESS); "
     "a program without one starts a Ray of its own, which no other terminal sees"
 )
+ENDED_JOBS = "`rayflink list -a` has those that ended"
 FOLLOW_EVERY_S = 0.5
 """How often `logs --follow` looks for lines."""
 LOST = "LOST"
@@ -69,7 +70,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     if found:
         print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
-        none = f"none runs there (`rayflink list -a` has those that ended); {NO_SHARED_CLUSTER}"
+        none = f"none runs there ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
         where = f"; there are:{known}" if known else f"; {none}"
         print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
     return None
@@ -169,4 +170,4 @@ def _shown(line: LogLine, parallelism: dict[str, int]) -> str:
     return f"{at} {line.stream} {who}: {line.text}"
 
 
-__all__ = ["LOST", "NO_SHARED_CLUSTER", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]
+__all__ = ["ENDED_JOBS", "LOST", "NO_SHARED_CLUSTER", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]

@@ -14,7 +14,7 @@ from rayflink.common.errors import ConfigError, RayflinkError
 
 from . import programs, savepoints, states
 from .given_options import options_file, show_options
-from .jobs import NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
+from .jobs import ENDED_JOBS, NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
 from .rescaling import rescale, wanted_parallelism
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
 
@@ -223,7 +223,8 @@ def _list(chosen: argparse.Namespace) -> int:
     ]
     print(table(("id", "name", "state", "since"), rows) if rows else "no jobs")
     if not rows:
-        print(f"rayflink: {NO_SHARED_CLUSTER}", file=sys.stderr)
+        ended = "" if chosen.all else f"{ENDED_JOBS}; "
+        print(f"rayflink: {ended}{NO_SHARED_CLUSTER}", file=sys.stderr)
     return OK
 
 

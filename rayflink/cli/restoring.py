@@ -32,7 +32,7 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         around: these, and those of the options file and the environment.
     """
     from rayflink import launch
-    from rayflink.common.errors import JobCancelled
+    from rayflink.common.errors import DriverEnded, JobCancelled
 
     words = [*chosen.script, *chosen.script_arguments]
     if chosen.module is not None or len(words) != 1:
@@ -55,7 +55,7 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         return OK
     try:
         job.get_job_execution_result().result()
-    except JobCancelled as error:
+    except (JobCancelled, DriverEnded) as error:
         print(f"rayflink: {error}", file=sys.stderr)
         return INTERRUPTED
     return OK

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
 
-from rayflink.common.errors import JobCancelled, JobFailed, NotSerializable, RayflinkError
+from rayflink.common.errors import DriverEnded, JobCancelled, JobFailed, NotSerializable, RayflinkError
 from rayflink.common.option_sources import COMMAND_LINE_VARIABLE, as_words
 from rayflink.common.tracebacks import users_traceback
 
@@ -47,7 +47,7 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
         return INTERRUPTED
     except RayflinkError as error:
         print_error(error, path)
-        return INTERRUPTED if isinstance(error, JobCancelled) else FAILED
+        return INTERRUPTED if isinstance(error, (JobCancelled, DriverEnded)) else FAILED
     except Exception as error:
         _print_users_traceback(error, path, sys.stderr)
         return FAILED

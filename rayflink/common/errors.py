@@ -176,6 +176,20 @@ class JobCancelled(JobExecutionError):
         self.by = by
 
 
+class DriverEnded(JobExecutionError):
+    """A signal ended the program that waited for a job; the job goes on.
+
+    Args:
+        by: name of the signal.
+    """
+
+    def __init__(self, job_id: str, by: str) -> None:
+        remedy = "set execution.shutdown-on-attached-exit to end it with its driver; `rayflink cancel` ends it now"
+        super().__init__(job_id, f"goes on without its driver, which was ended by {by}", remedy)
+        self.args = (job_id, by)
+        self.by = by
+
+
 class TaskLost(RayflinkError):
     """The process of a task died or stopped answering.
 

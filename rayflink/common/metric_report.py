@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,12 +41,17 @@ def identified(vertices: Iterable[Status]) -> dict[str, Any]:
 def user_metrics(vertices: Iterable[Status]) -> list[tuple[Any, ...]]:
     """Of each metric that a function or connector registered what `USER_METRIC_COLUMNS` names, over the subtasks.
 
-    What is no number has its first value in place of the sum. Latencies are left out.
+    What is no number has its first value in place of the sum. Latencies are left out. Of several operators of one name
+    each has the beginning of its id behind it.
     """
     values: dict[tuple[str, str, str], list[Any]] = {}
     for operator_id, operator, name, value in _of_users(vertices):
         values.setdefault((operator_id, operator, name), []).append(value)
-    return [(operator, name, *_summed(found)) for (_, operator, name), found in values.items()]
+    bearers = Counter(operator for operator, _ in {(operator, number) for number, operator, _ in values})
+    return [
+        (f"{operator} {number[:8]}" if bearers[operator] > 1 else operator, name, *_summed(found))
+        for (number, operator, name), found in values.items()
+    ]
 
 
 def _of_users(vertices: Iterable[Status]) -> Iterator[tuple[str, str, str, Any]]:

@@ -33,7 +33,7 @@ def test_the_latest_is_kept_and_the_same_is_kept_once():
 
 
 def test_a_job_that_is_not_stored_is_a_clear_error():
-    with pytest.raises(JobExecutionError, match="is not stored in memory:; jobs are stored whose options set"):
+    with pytest.raises(JobExecutionError, match="is not stored in memory:; jobs on Ray are stored whose options set"):
         kept(MemoryStorage(), JOB)
 
 

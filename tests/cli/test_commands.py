@@ -184,6 +184,8 @@ def test_the_exit_code_of_the_script_is_ours(script, ending, code):
 def test_an_interrupted_script_ends_with_130(script, capsys):
     assert main(["run", script("raise KeyboardInterrupt")]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+    assert main(["run", script("import rayflink.common.errors as e\nraise e.DriverEnded('ab' * 16, 'SIGINT')")]) == 130
+    assert "goes on without its driver, which was ended by SIGINT" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
@@ -315,6 +317,7 @@ def test_list_without_jobs_says_so(monkeypatch, capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr()
     assert said.out == "no jobs\n"
+    assert said.err.startswith("rayflink: `rayflink list -a` has those that ended; ")
     assert "`ray start --head`" in said.err and "starts a Ray of its own, which no other terminal sees" in said.err
 
 

@@ -161,6 +161,12 @@ def test_what_does_not_go_with_a_stored_job_is_refused(tmp_path: Path, capsys: p
 def test_what_is_not_stored_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["run", "--restore", "latest", "ab" * 16, "--checkpoint-dir", str(tmp_path)]) == 1
     assert "is not stored in" in capsys.readouterr().err
+    for number in ("9", "10"):
+        (tmp_path / ("ab" * 16) / f"chk-{number}").mkdir(parents=True)
+        (tmp_path / ("ab" * 16) / f"chk-{number}" / "_metadata").touch()
+    assert main(["run", "--restore", "latest", "ab" * 16, "--checkpoint-dir", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert "those of --local are not: run the program again, with -s " in told and f"{'ab' * 16}/chk-10\n" in told
     assert main(["run", "--restore", "latest", "ab" * 16]) == 2
     assert "give it by --checkpoint-dir" in capsys.readouterr().err
     assert main(["run", "--restore", "latest"]) == 2

@@ -65,5 +65,13 @@ def test_what_is_no_number_is_shown_by_its_first_value() -> None:
     assert user_metrics([{"subtasks": [subtask("v1"), subtask("v2")]}]) == [("Map", "version", "v1", None, None)]
 
 
+def test_operators_of_one_name_are_told_apart_by_their_ids() -> None:
+    operators = [{"id": number * 8, "name": name, "metrics": {"rows": 1}} for number, name in
+                 (("a1", "Sink"), ("b2", "Sink"), ("c3", "Map"))]  # fmt: skip
+    subtask = {"metrics": {"operators": operators}}
+    found = [operator for operator, *_ in user_metrics([{"subtasks": [subtask, subtask]}])]
+    assert found == ["Sink a1a1a1a1", "Sink b2b2b2b2", "Map"]
+
+
 def test_the_example_of_the_docstring_runs() -> None:
     assert doctest.testmod(metric_report).failed == 0
