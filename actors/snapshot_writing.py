@@ -71,6 +71,9 @@ class SnapshotWriting:
         self._aborted: set[int] = set()
         self._under_way: set[int] = set()
         self._over = False
+        self._caught: type[BaseException] | tuple[type[BaseException], ...] = BaseException
+        if lent.background is None:  # Ctrl-C comes here too
+            self._caught = (Exception, SystemExit)
 
     def begin(
         self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
@@ -133,10 +136,10 @@ class SnapshotWriting:
                 if self._is_given_up(number):
                     _abort(writer)
                     snapshots = {}
-            except (Exception, SystemExit):
+            except BaseException:
                 _abort(writer)
                 raise
-        except (Exception, SystemExit) as error:  # a full storage, or whatever a user's class raises in its pickling
+        except self._caught as error:  # a full storage, or whatever a user's class raises in its pickling
             failure = str(error) if isinstance(error, RayflinkError) else described(error)
             log.debug("checkpoint %d could not be written", number, exc_info=error)
         finally:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from rayflink.actors.checkpoint_statistics import CheckpointMetrics
 from rayflink.actors.facilities import Facilities
 from rayflink.actors.snapshot_storage import InMessages
@@ -37,9 +39,10 @@ class _Writing:
 
     work: list[Callable[[], None]] = field(default_factory=list)
     mail: list[SnapshotWritten] = field(default_factory=list)
+    in_background: bool = True
 
     def __post_init__(self) -> None:
-        lent = Facilities(background=self.work.append)
+        lent = Facilities(background=self.work.append if self.in_background else None)
         make = lambda barrier: InMessages(barrier.checkpoint_id, 1000)  # noqa: E731
         self.it = SnapshotWriting(lent, ManualClock(), make, self.mail.append)
 
@@ -47,12 +50,20 @@ class _Writing:
         self.it.begin(CheckpointBarrier(7, 0), {"op": OperatorSnapshot(capture=captured)}, CheckpointMetrics())
 
 
-def test_a_class_that_ends_the_program_while_it_is_pickled_is_a_failure_of_the_snapshot():
-    captured, writing = _Captured(SystemExit("enough")), _Writing()
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_class_that_ends_the_program_while_it_is_pickled_is_a_failure_of_the_snapshot(raised: type[BaseException]):
+    captured, writing = _Captured(raised("enough")), _Writing()
     writing.begin(captured)
     writing.work[0]()
-    assert [(mail.snapshots, mail.failure) for mail in writing.mail] == [({}, "SystemExit: enough")]
+    assert [(mail.snapshots, mail.failure) for mail in writing.mail] == [({}, f"{raised.__name__}: enough")]
     assert captured.released
+
+
+def test_where_nobody_writes_beside_the_task_ctrl_c_is_that_of_the_program():
+    captured, writing = _Captured(KeyboardInterrupt()), _Writing(in_background=False)
+    with pytest.raises(KeyboardInterrupt):
+        writing.begin(captured)
+    assert captured.released and not writing.mail
 
 
 def test_what_is_given_up_before_it_is_written_has_no_files():
