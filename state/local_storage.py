@@ -173,11 +173,7 @@ def _folder_of(address: str) -> Path:
     check_address(address)
     if not address.startswith("file:"):
         return Path(address).absolute()
-    parts = urlsplit(address)
-    if parts.netloc not in ("", "localhost"):
-        wanted = f"found the host {parts.netloc!r}, wanted none; write file:///{parts.netloc}{parts.path}"
-        raise StorageNotSupported("be opened", address, wanted)
-    return Path(unquote(parts.path)).absolute()
+    return Path(unquote(urlsplit(address).path)).absolute()
 
 
 def check_address(address: str) -> None:
@@ -196,6 +192,8 @@ def check_address(address: str) -> None:
         problem = "found '~', which only a shell makes a folder of; write the folder out"
     elif colon and scheme.isalnum() and scheme != "file" and rest[:1] in ("", "/"):
         problem = f"found {scheme}: and no more of a URL; write it as in {scheme}://bucket/folder"
+    elif scheme == "file" and (parts := urlsplit(address)).netloc not in ("", "localhost"):
+        problem = f"found the host {parts.netloc!r}, wanted none; write file:///{parts.netloc}{parts.path}"
     if problem:
         raise StorageNotSupported("be opened", address, problem)
 

@@ -24,11 +24,15 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
     >>> open_storage("file:///data/checkpoints").url
     'file:///data/checkpoints'
     """
+    return ObjectStorage(url, options or {}) if _is_of_store(url) else LocalStorage(url)
+
+
+def _is_of_store(url: str) -> bool:
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
-        return LocalStorage(url)
+        return False
     if scheme in SCHEMES:
-        return ObjectStorage(url, options or {})
+        return True
     wanted = f"found the scheme {scheme}://, wanted a path or one of {', '.join(f'{name}://' for name in SCHEMES)}"
     raise StorageNotSupported("be opened", url, f"{wanted}; or mount it as a folder on every node")
 
@@ -37,16 +41,15 @@ def from_root(address: str) -> str:
     """The address, a path as it is from the root: other processes of a job have another working directory.
 
     Raises:
-        StorageNotSupported: it cannot be meant as a path.
+        StorageNotSupported: no such scheme, or it cannot be meant as a path.
 
     >>> from_root("s3://bucket/checkpoints"), from_root("/data/checkpoints/")
     ('s3://bucket/checkpoints', '/data/checkpoints/')
     """
-    is_path = "://" not in address and not address.startswith("file:")
-    if not is_path:
+    if _is_of_store(address):
         return address
     check_address(address)
-    return address if os.path.isabs(address) else os.path.abspath(address)
+    return address if os.path.isabs(address) or address.startswith("file:") else os.path.abspath(address)
 
 
 __all__ = ["from_root", "open_storage"]

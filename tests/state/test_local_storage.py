@@ -208,8 +208,9 @@ def test_addresses(tmp_path: Path, monkeypatch):
     ],
 )
 def test_an_address_that_nothing_opens_is_an_error(url: str, told: str):
-    with pytest.raises(StorageNotSupported, match=told):
-        open_storage(from_root(url))
+    for refuses in (from_root, open_storage):
+        with pytest.raises(StorageNotSupported, match=told):
+            refuses(url)
 
 
 def test_without_its_package_an_object_store_says_what_to_install(monkeypatch):
