@@ -11,6 +11,7 @@ class AbortCause(Enum):
 
     Source: apache/flink CheckpointFailureReason, CheckpointFailureManager. Other than there, an enumerator or a hook
     that raises, and metadata that cannot be written, count: the job would else go on for ever without checkpoints.
+    And a savepoint of which a part cannot be written counts not: its place is that of whoever asked for it.
     """
 
     EXPIRED = "Checkpoint expired before completing.", True
@@ -19,6 +20,7 @@ class AbortCause(Enum):
     NOT_PUBLISHED = "Failure to write the checkpoint's metadata.", True
     FENCED = "This coordinator leads the job no more.", False
     OUTDATED = "A task has built its part on a checkpoint that is kept no more.", False
+    NOT_WRITTEN = "A part of the savepoint could not be written.", False
     NOT_READY = "Checkpoint was declined (task is not ready).", False
     TASK_ENDED = "A task ended before it acknowledged.", False
     SUBSUMED = "Checkpoint has been subsumed.", False

@@ -361,6 +361,8 @@ class CheckpointCoordinator:
             return []
         vertex, subtask = pending.plan.acknowledge[answer.attempt]
         cause = AbortCause.DECLINED if answer.is_failure else AbortCause.NOT_READY
+        if answer.is_unwritten and pending.properties.is_savepoint and pending.properties.stop is None:
+            cause = AbortCause.NOT_WRITTEN
         return self._abort(pending, cause, f"{answer.reason} (vertex {vertex}, subtask {subtask})", now_ms)
 
     def task_ended(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:

@@ -169,12 +169,18 @@ class CheckpointAcknowledged:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointDeclined:
-    """A task takes no part; `is_failure` unless it only was not there yet, or has ended already."""
+    """A task takes no part.
+
+    Args:
+        is_failure: not where it only was not there yet, or has ended already.
+        is_unwritten: it has taken its snapshot, which cannot be written.
+    """
 
     attempt: TaskAddress
     checkpoint_id: int
     reason: str
     is_failure: bool = True
+    is_unwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,8 @@ class TaskCheckpoints:
         number, wanted = written.checkpoint_id, self._writing.take(written)
         if written.failure:
             if wanted:
-                self.decline(number, f"its snapshot could not be written: {written.failure}")
+                reason = f"its snapshot could not be written: {written.failure}"
+                self._report(CheckpointDeclined(self._attempt, number, reason, is_unwritten=True))
         elif wanted or written.snapshots:  # what came too late the coordinator deletes
             is_over = self.last.is_over_in(number)
             self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics, is_over))

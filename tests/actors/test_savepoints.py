@@ -111,6 +111,15 @@ def test_a_savepoint_a_task_declines_counts() -> None:
     assert isinstance(job.it.decline(CheckpointDeclined(S, 1, "full", True), 5)[-1], FailJob)
 
 
+def test_a_savepoint_that_a_task_cannot_write_is_told_to_who_asked_and_no_failure_of_the_job() -> None:
+    job = Checkpoints(tolerable_failures=0).run()
+    asked(job)
+    commands = job.it.decline(CheckpointDeclined(S, 1, "no such folder", is_unwritten=True), 5)
+    assert not any(isinstance(command, FailJob) for command in commands)
+    (answer,) = [command for command in commands if isinstance(command, AnswerSavepoint)]
+    assert answer.failure.startswith("A part of the savepoint could not be written: no such folder")
+
+
 def test_late_parts_of_a_savepoint_are_deleted_in_its_own_folder() -> None:
     job = Checkpoints(timeout_ms=10).run()
     asked(job)
