@@ -102,7 +102,10 @@ def begin(
         start = replace(start, past=past)
     if not ledger.checkpoints:
         named = _named(graph.configuration, open_storage) if named is None else named
-        start = replace(start, completed=named)
+        for one in named:  # the job counts on from its number, which may lie behind all that the claim reserved
+            if one.checkpoint_id >= ledger.next_number:
+                ledger.reserve(one.checkpoint_id + 1)
+        start = replace(start, completed=named, next_number=ledger.next_number)
         return Beginning(_taken_over(start, "its beginning"), files, recovered)
     read, damaged = _counted(ledger, base, open_storage)
     if not read:

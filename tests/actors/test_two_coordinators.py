@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from rayflink.state.clock import SystemClock
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.ledger import NUMBERS, Ledger, LedgerEnded
 from rayflink.state.manifest import CheckpointManifest, metadata_path
+from rayflink.state.manifest_format import encode_manifest
 from rayflink.state.memory_storage import MemoryStorage
 from rayflink.state.storage import Storage, StorageError
 from rayflink.state.storages import open_storage
@@ -317,6 +319,21 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     assert {subtask["attempt"] for vertex in told["vertices"] for subtask in vertex["subtasks"]} == {7}
     assert [one["exception"] for one in told["exceptions"][:2]] == ["no", "no"]
     assert job.past.attempt == 7
+
+
+@pytest.mark.parametrize("number", [5, 106, 100_000])
+def test_no_two_coordinators_use_one_number_where_the_job_starts_from_a_savepoint(tmp_path: Path, number: int):
+    savepoint = open_storage(str(tmp_path / "savepoint"))
+    assert savepoint.put_if_absent("_metadata", encode_manifest(replace(manifest(number), own_base=True)))
+    graph = graph_of(str(tmp_path / "checkpoints"))
+    graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
+    first, second = (begin(graph, lambda leader=leader: leader, open_storage).start for leader in (A, B))
+    of_first, of_second = (
+        JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start).checkpoints.coordinator.next_id
+        for start in (first, second)
+    )
+    assert (of_first, of_second) == (number + 1, number + 1 + NUMBERS)
+    assert [one.checkpoint_id for one in second.completed] == [number]
 
 
 def test_a_history_that_cannot_be_read_stops_nobody():

@@ -32,6 +32,12 @@ def test_no_record_is_dealt_to_a_task_that_has_finished(name, seed):
     run(name, seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "seed"), [("window", 1342), ("timers", 2400)])
+def test_no_coordinator_deletes_files_of_another(name, seed):
+    run(name, seed)
+
+
 @pytest.fixture(scope="module")
 def two_processes():
     """Two that run seeds; None where tests run beside one another already."""
