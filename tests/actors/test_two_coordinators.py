@@ -242,10 +242,10 @@ def test_a_job_whose_folder_is_deleted_while_it_runs_is_told_so(tmp_path: Path):
 
 def with_checkpoints(*numbers: int) -> tuple[JobGraph, MemoryStorage]:
     """What a coordinator leaves that was killed."""
-    graph, storage = graph_of("memory://c"), MemoryStorage()
-    files = CheckpointFiles(lambda url: storage, f"memory://c/{graph.id}", Ledger.claim(storage, A, retained=2))
+    graph, storage = graph_of("/c"), MemoryStorage()
+    files = CheckpointFiles(lambda url: storage, f"/c/{graph.id}", Ledger.claim(storage, A, retained=2))
     for number in numbers:
-        files.publish(wanted(number, f"memory://c/{graph.id}"))
+        files.publish(wanted(number, f"/c/{graph.id}"))
     return graph, storage
 
 
@@ -292,7 +292,7 @@ def test_a_damaged_ledger_is_an_error():
 
 
 def test_a_job_that_was_about_to_be_deleted_is_not_begun_again():
-    graph, storage = graph_of("memory://c"), MemoryStorage()
+    graph, storage = graph_of("/c"), MemoryStorage()
     Ledger.claim(storage, A, 1).end()
     with pytest.raises(LedgerEnded):
         begin(graph, lambda: B, lambda url: storage)
