@@ -215,7 +215,7 @@ class IterationHead(SourceOperator):
         self._superstep = self._restored = 0
         self._has_begun = False
         self._gave = self._told_time = self._is_over = False
-        self._ahead: deque[bytes | Marker] = deque()
+        self._ahead: deque[bytes | EndOfSuperstep] = deque()
         self._rounds: dict[int, tuple[int, list[bytes]]] = {}
         self._came_round = 0
 
@@ -235,8 +235,10 @@ class IterationHead(SourceOperator):
             return (Watermark(MAX_TIMESTAMP),)
         if not self._has_begun and not self._ahead:
             return self._next_superstep()
-        element = self._ahead.popleft() if self._ahead else self._draw()
-        if element is None or isinstance(element, CheckpointBarrier):
+        element: bytes | Marker | None = self._ahead.popleft() if self._ahead else self._draw()
+        while isinstance(element, CheckpointBarrier):
+            element = self._draw()
+        if element is None:
             return ()
         if isinstance(element, EndOfSuperstep):
             if element.superstep > self._restored + 1 and not element.active and not self._gave:
@@ -262,7 +264,8 @@ class IterationHead(SourceOperator):
             element = self._draw()
             if element is None:
                 return None
-            self._ahead.append(element)
+            if not isinstance(element, CheckpointBarrier):  # else each checkpoint would take a `poll`
+                self._ahead.append(element)
         begun, kept = self._rounds.pop(checkpoint_id)
         return OperatorSnapshot(lists={_KEPT: ("split", tuple(kept)), _SUPERSTEP: ("union", (str(begun).encode(),))})
 

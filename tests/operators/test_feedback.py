@@ -223,6 +223,18 @@ def test_a_restored_head_gives_the_records_first_and_ends_only_when_they_have_go
     assert gives(again)[-1] == "end"
 
 
+def test_checkpoints_as_often_as_the_head_gives_something_do_not_hold_the_loop_back() -> None:
+    head, tail = ends()
+    assert gives(head) == [(1, False)]
+    feed(tail, *range(10))
+    for checkpoint in range(1, 11):
+        head.snapshot_state(checkpoint)
+        tail.snapshot_state(checkpoint)
+        assert head.rest_of_snapshot(checkpoint) is not None
+        (batch,) = head.poll(100) or ()
+        assert isinstance(batch, RowBatch) and batch.values == [checkpoint - 1]
+
+
 def test_an_empty_loop_that_is_restored_ends_too() -> None:
     head, tail = ends()
     gives(head)
