@@ -8,13 +8,24 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.leftovers import MARK, SHARED_MEMORY, Watch
 
-WAITS_FOR_INPUT = "import sys; sys.stdin.read()"
+WAITS_FOR_INPUT = "import sys; print('runs', flush=True); sys.stdin.read()"
+
+
+@contextmanager
+def waiting(**given: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits for input and has its environment, which one that has only just begun has not."""
+    command = [sys.executable, "-c", WAITS_FOR_INPUT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **given) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        yield process
 
 
 @pytest.fixture
@@ -29,14 +40,14 @@ def test_a_run_that_leaves_nothing_has_no_leftovers(watch):
 
 
 def test_a_process_left_behind_is_named(watch):
-    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_INPUT], stdin=subprocess.PIPE) as process:
+    with waiting() as process:
         (line,) = watch.leftovers(deadline_s=0)
     assert line.startswith(f"process {process.pid}: ")
 
 
 def test_a_process_of_another_run_is_not_ours(watch):
     other = {**os.environ, MARK: "another"}
-    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_INPUT], stdin=subprocess.PIPE, env=other):
+    with waiting(env=other):
         assert watch.leftovers(deadline_s=0) == []
 
 
