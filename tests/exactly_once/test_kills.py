@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.connectors.postgres_server import programs
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
 
@@ -68,11 +69,16 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.parametrize("victims", [("task", "function", "rescale"), ("raylet",)], ids="-".join)
-def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...]):
+@pytest.mark.parametrize(
+    ("victims", "on_postgres"),
+    [(("task", "coordinator", "rescale"), False), (("task", "raylet"), programs() is not None)],
+    ids=["task-coordinator-rescale", "task-raylet"],
+)
+def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_postgres: bool):
     """A campaign is a process with a cluster of its own, which goes with it; longer ones are run by hand."""
     command = [sys.executable, "-m", "tests.exactly_once.kills", "--rounds", str(len(victims)), "--seed", "1"]
-    campaign = subprocess.Popen([*command, "--victims", *victims], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    command += ["--victims", *victims, *["--postgres"] * on_postgres]
+    campaign = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         said, _ = campaign.communicate(timeout=90)
     except subprocess.TimeoutExpired:
@@ -83,3 +89,4 @@ def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...]):
     assert campaign.returncode == 0, said
     verdicts = [line for line in said.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
     assert len(verdicts) == 1, said  # not always the last line: Ray's own word of a killed raylet may come after it
+    assert ("table=lines" in verdicts[0]) == on_postgres
