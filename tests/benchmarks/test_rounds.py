@@ -59,8 +59,10 @@ def test_a_run_over_its_limit_is_killed() -> None:
 @pytest.mark.slow
 def test_a_run_over_its_limit_can_clear_away_what_it_has_made(tmp_path: Path) -> None:
     code = """
-import sys, tempfile, threading
+import signal, sys, tempfile, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 with tempfile.TemporaryDirectory(dir=sys.argv[1]):
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Event().wait()
 """
     with pytest.raises(RunFailed, match=r"not done within 2 s"):
