@@ -47,10 +47,10 @@ test: $(READY) $(DOCS_READY)
 	@failed=0; for part in lint local cluster; do $(MAKE) --no-print-directory $$part || failed=1; done; exit $$failed
 
 local: $(READY) $(DOCS_READY)
-	@"$(BIN)/python" -m pytest -m "not ray"
+	@"$(BIN)/python" -m pytest -m "not ray" --durations=12 --durations-min=5
 
 cluster: $(READY) $(DOCS_READY)
-	@"$(BIN)/python" -m pytest -m ray
+	@"$(BIN)/python" -m pytest -m ray --durations=12 --durations-min=5
 
 fast: $(READY)
 	@"$(BIN)/python" -m pytest -q -m "not slow and not ray"
