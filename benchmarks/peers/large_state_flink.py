@@ -92,7 +92,8 @@ class FlinkJob(LargeJob):
 
     def _spawn(self, name: str, heap_mb: int, main_class: str, *arguments: str) -> None:
         dies_with_us = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
-        command = [*dies_with_us, *self._java, f"-Xmx{heap_mb}m", main_class, "--configDir", str(self._folder)]
+        of_jvm = (f"-Xmx{heap_mb}m", f"-Djava.io.tmpdir={self._folder}")  # else web files stay in the system's folder
+        command = [*dies_with_us, *self._java, *of_jvm, main_class, "--configDir", str(self._folder)]
         with (self._folder / f"{name}.log").open("wb") as log:
             self._processes[name] = subprocess.Popen(
                 [*command, *arguments], cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
