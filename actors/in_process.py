@@ -17,7 +17,8 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.state.storage import Storage
 from rayflink.state.storages import open_storage
 
-from .checkpoint_files import OpenStorage
+from .checkpoints.files import OpenStorage
+from .checkpoints.recovery_path import begin, storage_options
 from .commands import (
     AnswerRescale,
     AnswerSavepoint,
@@ -45,7 +46,6 @@ from .facilities import Facilities
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
 from .progress import Progress
-from .recovery_path import begin, storage_options
 from .slot_memory import SlotMemory
 from .task import StreamTask
 from .task_folders import remove_folders, remove_spills

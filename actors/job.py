@@ -16,10 +16,11 @@ from rayflink.common.errors import NotSerializable, PlanError, described
 from rayflink.graph.job_graph import JobEdge, JobGraph
 
 from .accumulated import Accumulated, Owner
-from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
-from .checkpoint_failures import FailJob
-from .checkpoints import Decision
+from .checkpoints.adopted_key_groups import with_key_groups_of
+from .checkpoints.coordinator import Decision
+from .checkpoints.failures import FailJob
+from .checkpoints.job_checkpoints import JobCheckpoints, JobStart
 from .commands import (
     AnswerRescale,
     CancelRequested,
@@ -45,7 +46,6 @@ from .commands import (
 from .enumeration import Enumerators, enumerator_failed
 from .exchange.frames import TaskAddress
 from .executions import ExceptionEntry, Execution
-from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import job_summary, vertex_summaries
 from .job_metrics import JobMetrics
 from .job_past import JobPast

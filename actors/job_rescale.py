@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rayflink.graph.job_graph import JobGraph
 
-from .job_checkpoints import JobCheckpoints
+from .checkpoints.job_checkpoints import JobCheckpoints
 from .states import JobStatus
 
 

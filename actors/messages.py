@@ -12,10 +12,10 @@ from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import Partitioner
 from rayflink.state.snapshots import StoredSnapshot
 
-from .checkpoint_statistics import CheckpointMetrics
+from .checkpoints.in_flight import InFlight
+from .checkpoints.statistics import CheckpointMetrics
 from .exchange.frames import TaskAddress
 from .exchange.gate import ChannelSpec
-from .in_flight import InFlight
 from .states import ExecutionState
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from .checkpoints.snapshot_writing import SnapshotWritten
 from .exchange.frames import Envelope
 from .messages import ToTask
-from .snapshot_writing import SnapshotWritten
 
 Mail = Envelope | ToTask | SnapshotWritten
 

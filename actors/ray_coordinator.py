@@ -23,6 +23,8 @@ from rayflink.common.value_bytes import to_bytes
 from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
+from .checkpoints.recovery_path import begin, storage_options
+from .checkpoints.storage_work import StorageWork
 from .commands import (
     Answer,
     AnswerRescale,
@@ -54,13 +56,11 @@ from .ray_metrics import PrometheusReports
 from .ray_more_slots import MoreSlots
 from .ray_remains import patiently, remove_remains
 from .ray_slots import SlotProcesses
-from .recovery_path import begin, storage_options
 from .recovery_times import last_recovery, recovery_told
 from .reports import read_reports
 from .rescaled_graph import rescaled_graph
 from .settings import JobSettings
 from .states import JobStatus
-from .storage_work import StorageWork
 from .submission import Stored, Submission, forget, keep, kept
 from .task_log import TaskLog, log_of_runtime_goes_to
 from .terminal import News, Terminal, Text

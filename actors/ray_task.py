@@ -24,6 +24,7 @@ from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
 from .acceptance import LoadedProgram, TaskSubmissionError
+from .checkpoints.recovery_path import storage_options
 from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .facilities import Facilities
@@ -33,7 +34,6 @@ from .progress import Mail, Progress
 from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
 from .ray_workers import RayWorker
-from .recovery_path import storage_options
 from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory

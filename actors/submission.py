@@ -20,9 +20,9 @@ from rayflink.state.errors import DamagedFileError, VersionMismatch
 from rayflink.state.storage import Storage, StorageError, put_own
 from rayflink.state.storages import open_storage
 
-from .checkpoint_settings import CheckpointSettings
-from .job_checkpoints import takes_checkpoints
-from .recovery_path import storage_options
+from .checkpoints.job_checkpoints import takes_checkpoints
+from .checkpoints.recovery_path import storage_options
+from .checkpoints.settings import CheckpointSettings
 
 FOLDER = "job"
 FORMAT = 1

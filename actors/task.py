@@ -33,6 +33,10 @@ from rayflink.operators.idle_advance import IdleAdvance
 from rayflink.operators.valve import InputWatermarks
 
 from .chain_life import ChainLife
+from .checkpoints.overtaken import put_back
+from .checkpoints.snapshot_storage import restored_snapshots, snapshot_reader, snapshot_writing
+from .checkpoints.snapshot_writing import SnapshotWritten
+from .checkpoints.task_checkpoints import TaskCheckpoints
 from .conversations import Conversations
 from .exchange.frames import Envelope, TaskAddress
 from .exchange.subpartition import ExchangeError
@@ -51,16 +55,12 @@ from .messages import (
     TriggerCheckpoint,
     WatermarkAnnounced,
 )
-from .overtaken import put_back
 from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .settings import MemorySplit, TaskSettings
 from .slicing import Slicer
-from .snapshot_storage import restored_snapshots, snapshot_reader, snapshot_writing
-from .snapshot_writing import SnapshotWritten
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
-from .task_checkpoints import TaskCheckpoints
 from .task_folders import remove_older_spills, remove_spills
 from .task_metrics import TaskMetrics
 from .waiting import reasons_to_wait

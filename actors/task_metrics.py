@@ -20,11 +20,11 @@ from rayflink.operators.chain import ChainLink
 from rayflink.operators.valve import InputWatermarks
 
 from .buffer_usage import buffer_gauges
+from .checkpoints.task_checkpoints import TaskCheckpoints
 from .conversations import Conversations
 from .exchange.gate import InputGate
 from .exchange.writer import RecordWriter
 from .messages import TaskDeployment
-from .task_checkpoints import TaskCheckpoints
 
 _TOTALS = {
     "busy": names.BUSY_TIME_TOTAL,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rayflink.operators.chain import OperatorChain
 
+from .checkpoints.last import LastCheckpoint
 from .exchange.gate import ChannelState, InputGate
-from .last_checkpoint import LastCheckpoint
 
 
 def reasons_to_wait(is_full: bool, chain: OperatorChain, gate: InputGate, last: LastCheckpoint) -> list[str]:

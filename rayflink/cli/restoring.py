@@ -7,8 +7,8 @@ import re
 import sys
 from dataclasses import replace
 
+from rayflink.actors.checkpoints.recovery_path import storage_options
 from rayflink.actors.ray_cluster import list_jobs
-from rayflink.actors.recovery_path import storage_options
 from rayflink.actors.submission import Stored, kept
 from rayflink.actors.user_code import unpack
 from rayflink.common import options

@@ -134,7 +134,7 @@ def checkpoint_tables(told: dict[str, Any]) -> str:
 
 def storage_options(chosen: argparse.Namespace) -> dict[str, str]:
     """How object stores are reached, as the options say."""
-    from rayflink.actors.recovery_path import storage_options
+    from rayflink.actors.checkpoints.recovery_path import storage_options
 
     return storage_options(configuration_of(chosen).to_dict())
 

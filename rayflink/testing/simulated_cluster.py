@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rayflink.actors.checkpoint_files import OpenStorage
+from rayflink.actors.checkpoints.files import OpenStorage
+from rayflink.actors.checkpoints.recovery_path import begin
 from rayflink.actors.commands import (
     CheckpointPublished,
     CommandLost,
@@ -36,7 +37,6 @@ from rayflink.actors.messages import (
     ToTask,
     TriggerCheckpoint,
 )
-from rayflink.actors.recovery_path import begin
 from rayflink.actors.states import ExecutionState, JobStatus
 from rayflink.actors.task import StreamTask
 from rayflink.common import options

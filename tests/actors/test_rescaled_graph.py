@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from rayflink.actors.checkpoint_files import CheckpointFiles
-from rayflink.actors.completed_checkpoints import CompletedCheckpoint
-from rayflink.actors.job_checkpoints import JobStart
-from rayflink.actors.recovery_path import Beginning
+from rayflink.actors.checkpoints.completed import CompletedCheckpoint
+from rayflink.actors.checkpoints.files import CheckpointFiles
+from rayflink.actors.checkpoints.job_checkpoints import JobStart
+from rayflink.actors.checkpoints.recovery_path import Beginning
 from rayflink.actors.rescaled_graph import rescaled_graph
 from rayflink.common.errors import PlanError
 from rayflink.connectors.collected import DrawnSink

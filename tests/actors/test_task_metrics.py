@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.checkpoints.statistics import CheckpointMetrics
 from rayflink.actors.commands import JobResult
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import CheckpointAcknowledged

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from rayflink import launch
-from rayflink.actors.checkpoint_history import CheckpointHistory, CheckpointRecord
-from rayflink.actors.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.checkpoints.history import CheckpointHistory, CheckpointRecord
+from rayflink.actors.checkpoints.statistics import CheckpointMetrics
 from rayflink.cli.main import main
 from rayflink.cli.savepoints import checkpoint_tables
 from tests.state_processor.programs import EVENTS, shop

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.checkpoints.snapshot_writing import SnapshotWriting
+from rayflink.actors.checkpoints.task_checkpoints import TaskCheckpoints
 from rayflink.actors.exchange.alignment import BarrierAligner
 from rayflink.actors.exchange.writer import RecordWriter
-from rayflink.actors.snapshot_writing import SnapshotWriting
-from rayflink.actors.task_checkpoints import TaskCheckpoints
 from rayflink.common.batches import CheckpointBarrier, Event
 from rayflink.common.commits import CommitRequest
 from rayflink.operators import rescaling

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.in_flight import CHANNELS, to_send
+from rayflink.actors.checkpoints.in_flight import CHANNELS, to_send
 from rayflink.common.errors import RayflinkError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import DataStream

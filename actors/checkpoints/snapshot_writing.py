@@ -13,8 +13,8 @@ from rayflink.state.errors import RayflinkError
 from rayflink.state.local_copies import LocalCopies
 from rayflink.state.snapshots import FileSlice, OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
 
-from .checkpoint_statistics import CheckpointMetrics
-from .facilities import Facilities
+from ..facilities import Facilities
+from .statistics import CheckpointMetrics
 
 log = get_logger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from rayflink.common.stop_mode import StopMode
 
-from .exchange.frames import TaskAddress
+from ..exchange.frames import TaskAddress
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rayflink.actors.checkpoints import Decision
+from rayflink.actors.checkpoints.coordinator import Decision
 from rayflink.actors.commands import (
     AnswerSavepoint,
     DiscardFiles,
@@ -26,7 +26,7 @@ from rayflink.actors.messages import (
 from rayflink.actors.states import JobStatus
 from rayflink.common.stop_mode import StopMode
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpointed_job import ALL, BASE, OPERATOR, Checkpoints, state
+from tests.actors.checkpoints.checkpointed_job import ALL, BASE, OPERATOR, Checkpoints, state
 
 STRANGER = TaskAddress("stranger")
 STOPS = st.sampled_from([None, None, StopMode.DRAIN, StopMode.SUSPEND])

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.checkpoint_failures import FailJob
-from rayflink.actors.checkpoint_plan import CheckpointProperties
+from rayflink.actors.checkpoints.completed import CompletedCheckpoint
+from rayflink.actors.checkpoints.failures import FailJob
+from rayflink.actors.checkpoints.plan import CheckpointProperties
 from rayflink.actors.commands import (
     AnswerSavepoint,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
 )
-from rayflink.actors.completed_checkpoints import CompletedCheckpoint
 from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
 from rayflink.actors.states import JobStatus
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.options import ExternalizedCheckpointRetention
 from rayflink.common.stop_mode import StopMode
 from rayflink.state.manifest import CheckpointManifest
-from tests.actors.checkpointed_job import ALL, BASE, JOB_ID, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import ALL, BASE, JOB_ID, Checkpoints, S, state, told
 
 FIRST = "/s/savepoint-abcdef-000000000001"
 SECOND = "/s/savepoint-abcdef-000000000002"

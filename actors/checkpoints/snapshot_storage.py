@@ -16,10 +16,10 @@ from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter
 from rayflink.state.snapshots import Blob, InlineSnapshots, OperatorSnapshot, SnapshotReader, loaded
 from rayflink.state.storages import open_storage
 
-from .facilities import Facilities
-from .messages import TaskDeployment
+from ..facilities import Facilities
+from ..messages import TaskDeployment
+from ..task_folders import copies_folder
 from .snapshot_writing import FinishedWriter, SnapshotWriting, SnapshotWritten
-from .task_folders import copies_folder
 
 
 class InMessages(InlineSnapshots):

@@ -13,7 +13,7 @@ from rayflink.state.manifest import METADATA
 from rayflink.state.manifest_format import encode_manifest
 from rayflink.state.storage import Storage, put_own
 
-from .commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
+from ..commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
 
 log = get_logger(__name__)
 OpenStorage = Callable[[str], Storage]

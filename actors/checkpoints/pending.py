@@ -11,8 +11,8 @@ from rayflink.state.manifest import METADATA, CheckpointManifest, OperatorManife
 from rayflink.state.snapshots import FileSlice, StoredSnapshot
 from rayflink.state.state_summary import joined
 
-from .checkpoint_plan import CheckpointedJob, CheckpointPlan, CheckpointProperties, OperatorPlace
-from .exchange.frames import TaskAddress
+from ..exchange.frames import TaskAddress
+from .plan import CheckpointedJob, CheckpointPlan, CheckpointProperties, OperatorPlace
 
 
 class Acknowledged(Enum):

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.checkpoints.in_flight import CHANNELS, InFlight
 from rayflink.actors.exchange.codec import encode_batch
-from rayflink.actors.in_flight import CHANNELS, InFlight
 from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, TriggerCheckpoint
 from rayflink.actors.progress import Progress
 from rayflink.actors.task import StreamTask
 from rayflink.common.batches import CheckpointBarrier, EndOfData, EndOfPartition, RowBatch
 from rayflink.operators.base import Operator
+from tests.actors.checkpoints.test_task_checkpoints import Gathers, seen_in
 from tests.actors.task_bench import DATASET, ListSource, TaskBench, rows_in_body
-from tests.actors.test_task_checkpoints import Gathers, seen_in
 
 ONE_BUFFER = {"taskmanager.network.memory.buffers-per-channel": "1",
               "taskmanager.network.memory.floating-buffers-per-gate": "0"}  # fmt: skip

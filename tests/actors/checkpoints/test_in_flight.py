@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.in_flight import CHANNELS, RecordsInFlight, received, to_send, without_records
+from rayflink.actors.checkpoints.in_flight import CHANNELS, RecordsInFlight, received, to_send, without_records
+from rayflink.actors.checkpoints.restoring import RestoreError, Restoring
 from rayflink.actors.rescaled_graph import rescaled_graph
-from rayflink.actors.restoring import RestoreError, Restoring
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph, JobVertex

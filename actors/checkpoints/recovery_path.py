@@ -19,15 +19,15 @@ from rayflink.state.retention import abandoned_files
 from rayflink.state.storage import MissingFileError, Storage
 from rayflink.state.stored_checkpoints import NoCheckpointError, read_manifest
 
-from .checkpoint_files import CheckpointFiles, OpenStorage
-from .checkpoint_settings import CheckpointSettings
-from .commands import DiscardFiles
-from .completed_checkpoints import CompletedCheckpoint
-from .executions import ExceptionEntry
+from ..commands import DiscardFiles
+from ..executions import ExceptionEntry
+from ..job_past import kept_past
+from ..messages import TaskFailure
+from ..rescaled_graph import as_it_ran
+from .completed import CompletedCheckpoint
+from .files import CheckpointFiles, OpenStorage
 from .job_checkpoints import JobStart, takes_checkpoints
-from .job_past import kept_past
-from .messages import TaskFailure
-from .rescaled_graph import as_it_ran
+from .settings import CheckpointSettings
 
 log = get_logger(__name__)
 

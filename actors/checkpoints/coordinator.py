@@ -16,12 +16,7 @@ from rayflink.common.stop_mode import StopMode
 from rayflink.state.manifest import is_shared
 from rayflink.state.snapshots import StoredSnapshot, size_of
 
-from .checkpoint_failures import AbortCause, FailJob, FailureCounter
-from .checkpoint_history import CheckpointHistory, CheckpointRecord, RestoredRecord
-from .checkpoint_plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
-from .checkpoint_settings import CheckpointSettings
-from .checkpoint_timing import CheckpointTiming
-from .commands import (
+from ..commands import (
     AnswerSavepoint,
     CheckpointCommand,
     DiscardFiles,
@@ -29,18 +24,23 @@ from .commands import (
     SavepointRequested,
     SendToTask,
 )
-from .completed_checkpoints import CompletedCheckpoint, CompletedCheckpoints
-from .exchange.frames import TaskAddress
-from .master_hooks import MasterHooks
-from .messages import (
+from ..exchange.frames import TaskAddress
+from ..messages import (
     CheckpointAborted,
     CheckpointAcknowledged,
     CheckpointComplete,
     CheckpointDeclined,
     TriggerCheckpoint,
 )
-from .pending_checkpoint import Acknowledged, PendingCheckpoint, files_of
-from .states import JobStatus
+from ..states import JobStatus
+from .completed import CompletedCheckpoint, CompletedCheckpoints
+from .failures import AbortCause, FailJob, FailureCounter
+from .history import CheckpointHistory, CheckpointRecord, RestoredRecord
+from .master_hooks import MasterHooks
+from .pending import Acknowledged, PendingCheckpoint, files_of
+from .plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
+from .settings import CheckpointSettings
+from .timing import CheckpointTiming
 
 log = get_logger(__name__)
 Decision = CheckpointCommand | FailJob

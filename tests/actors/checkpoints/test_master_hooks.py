@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.master_hooks import HookError, MasterHooks
+from rayflink.actors.checkpoints.master_hooks import HookError, MasterHooks
 from rayflink.actors.messages import TriggerCheckpoint
 from rayflink.actors.states import JobStatus
 from rayflink.common.batches import CheckpointBarrier
@@ -14,7 +14,7 @@ from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
-from tests.actors.checkpointed_job import Checkpoints, S, told
+from tests.actors.checkpoints.checkpointed_job import Checkpoints, S, told
 
 
 class Noted(MasterTriggerRestoreHook):

@@ -12,20 +12,20 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError, SnapshotMismatch, UnresolvedClassError, VersionMismatch
 from rayflink.state.storage import MissingFileError
 
-from .attempts import Attempts
-from .checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
-from .checkpoint_settings import CheckpointSettings
-from .checkpoints import CheckpointCoordinator, Decision
-from .commands import SendToTask
-from .completed_checkpoints import CompletedCheckpoint
-from .enumeration import Enumerators
-from .exchange.frames import TaskAddress
-from .executions import Execution
-from .job_past import JobPast
+from ..attempts import Attempts
+from ..commands import SendToTask
+from ..enumeration import Enumerators
+from ..exchange.frames import TaskAddress
+from ..executions import Execution
+from ..job_past import JobPast
+from ..messages import CheckpointAnnounced, TaskDeployment, TaskFailure
+from ..states import ExecutionState
+from .completed import CompletedCheckpoint
+from .coordinator import CheckpointCoordinator, Decision
 from .master_hooks import MasterHooks
-from .messages import CheckpointAnnounced, TaskDeployment, TaskFailure
+from .plan import CheckpointedJob, CheckpointPlan, OperatorPlace
 from .restoring import Restoring
-from .states import ExecutionState
+from .settings import CheckpointSettings
 
 _UNREADABLE = (DamagedFileError.__name__, MissingFileError.__name__)
 _UNFIT = (SnapshotMismatch.__name__, UnresolvedClassError.__name__, VersionMismatch.__name__)

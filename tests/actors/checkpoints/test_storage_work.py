@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rayflink.actors.storage_work import StorageWork
+from rayflink.actors.checkpoints.storage_work import StorageWork
 
 
 def test_work_is_done_in_order_and_a_failure_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.state.snapshots import Blob
 
+from ..exchange.codec import decode_batch, rows_in, split_batches
+from ..exchange.gate import InputGate
+from ..exchange.recording import InputRecording
+from ..exchange.subpartition import Buffer, Subpartition
+from ..exchange.writer import RecordWriter
 from . import in_flight
-from .exchange.codec import decode_batch, rows_in, split_batches
-from .exchange.gate import InputGate
-from .exchange.recording import InputRecording
-from .exchange.subpartition import Buffer, Subpartition
-from .exchange.writer import RecordWriter
 from .in_flight import InFlight
 
 

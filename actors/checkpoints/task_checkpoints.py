@@ -9,13 +9,11 @@ from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier, E
 from rayflink.operators.chain import OperatorChain
 from rayflink.state.snapshots import OperatorSnapshot
 
-from .checkpoint_statistics import CheckpointMetrics
-from .exchange import alignment
-from .exchange.gate import ChannelState, InputChannel, InputGate
-from .exchange.subpartition import ExchangeError
-from .exchange.writer import RecordWriter
-from .last_checkpoint import LastCheckpoint
-from .messages import (
+from ..exchange import alignment
+from ..exchange.gate import ChannelState, InputChannel, InputGate
+from ..exchange.subpartition import ExchangeError
+from ..exchange.writer import RecordWriter
+from ..messages import (
     AssignSplits,
     CheckpointAborted,
     CheckpointAcknowledged,
@@ -26,11 +24,13 @@ from .messages import (
     TaskDeployment,
     ToCoordinator,
 )
+from ..settings import TaskSettings
+from ..worked_buffer import WorkedBuffer
+from .last import LastCheckpoint
 from .open_snapshots import OpenSnapshots
 from .overtaken import OvertakenRecords
-from .settings import TaskSettings
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
-from .worked_buffer import WorkedBuffer
+from .statistics import CheckpointMetrics
 
 
 class TaskCheckpoints:

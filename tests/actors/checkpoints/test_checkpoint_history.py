@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from rayflink.actors.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.checkpoints.statistics import CheckpointMetrics
 from rayflink.actors.commands import SavepointRequested
 from rayflink.actors.messages import CheckpointDeclined
 from rayflink.common.metrics import MetricGroup
-from tests.actors.checkpointed_job import BASE, M0, M1, Checkpoints, S
+from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S
 
 MEASURED = {
     S: CheckpointMetrics(1, 0, 2, 3, 100, 100, 0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .checkpoint_settings import CheckpointSettings
+from .settings import CheckpointSettings
 
 
 class CheckpointTiming:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from rayflink.actors.checkpoint_plan import CheckpointedJob, CheckpointPlan, OperatorPlace
-from rayflink.actors.checkpoint_settings import CheckpointSettings
-from rayflink.actors.checkpoint_statistics import CheckpointMetrics
-from rayflink.actors.checkpoints import CheckpointCoordinator, Decision
+from rayflink.actors.checkpoints.coordinator import CheckpointCoordinator, Decision
+from rayflink.actors.checkpoints.master_hooks import MasterHooks
+from rayflink.actors.checkpoints.plan import CheckpointedJob, CheckpointPlan, OperatorPlace
+from rayflink.actors.checkpoints.settings import CheckpointSettings
+from rayflink.actors.checkpoints.statistics import CheckpointMetrics
 from rayflink.actors.commands import SendToTask
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.master_hooks import MasterHooks
 from rayflink.actors.messages import CheckpointAcknowledged
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rayflink.actors.last_checkpoint import LastCheckpoint
+from rayflink.actors.checkpoints.last import LastCheckpoint
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.stop_mode import StopMode
 

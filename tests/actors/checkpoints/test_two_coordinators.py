@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.checkpoint_failures import FailJob
-from rayflink.actors.checkpoint_files import CheckpointFiles
+from rayflink.actors.checkpoints.failures import FailJob
+from rayflink.actors.checkpoints.files import CheckpointFiles
+from rayflink.actors.checkpoints.recovery_path import begin
 from rayflink.actors.commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
 from rayflink.actors.executions import ExceptionEntry
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.job import JobMaster
 from rayflink.actors.job_past import JobPast, keep_past
 from rayflink.actors.messages import CheckpointAborted, TaskFailure
-from rayflink.actors.recovery_path import begin
 from rayflink.actors.states import JobStatus
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
@@ -30,7 +30,7 @@ from rayflink.state.memory_storage import MemoryStorage
 from rayflink.state.storage import Storage, StorageError
 from rayflink.state.storages import open_storage
 from rayflink.state.stored_checkpoints import NoCheckpointError
-from tests.actors.checkpointed_job import Checkpoints
+from tests.actors.checkpoints.checkpointed_job import Checkpoints
 
 A, B = "a" * 32, "b" * 32
 

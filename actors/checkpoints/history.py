@@ -17,7 +17,7 @@ from rayflink.common import metric_names as names
 from rayflink.common.histogram import Histogram
 from rayflink.common.metrics import MetricGroup
 
-from .checkpoint_statistics import CheckpointMetrics
+from .statistics import CheckpointMetrics
 
 IN_PROGRESS, COMPLETED, FAILED = "IN_PROGRESS", "COMPLETED", "FAILED"
 _REMEMBERED = 10_000

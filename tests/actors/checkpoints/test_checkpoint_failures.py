@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.checkpoint_failures import AbortCause, FailJob
-from rayflink.actors.checkpoints import Decision
+from rayflink.actors.checkpoints.coordinator import Decision
+from rayflink.actors.checkpoints.failures import AbortCause, FailJob
 from rayflink.actors.commands import DiscardFiles, PublishCheckpoint
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointComplete, CheckpointDeclined
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpointed_job import BASE, M0, M1, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S, state, told
 
 GIVEN_UP = [*told(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
 

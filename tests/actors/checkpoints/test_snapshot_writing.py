@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.checkpoints.snapshot_storage import InMessages
+from rayflink.actors.checkpoints.snapshot_writing import SnapshotWriting, SnapshotWritten
+from rayflink.actors.checkpoints.statistics import CheckpointMetrics
 from rayflink.actors.facilities import Facilities
-from rayflink.actors.snapshot_storage import InMessages
-from rayflink.actors.snapshot_writing import SnapshotWriting, SnapshotWritten
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import KeyedParts, OperatorSnapshot

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.checkpoints.snapshot_writing import SnapshotWritten
 from rayflink.actors.messages import (
     AssignSplits,
     CheckpointAborted,
@@ -15,7 +16,6 @@ from rayflink.actors.messages import (
     TriggerCheckpoint,
 )
 from rayflink.actors.progress import Progress
-from rayflink.actors.snapshot_writing import SnapshotWritten
 from rayflink.actors.states import ExecutionState
 from rayflink.common.batches import (
     Batch,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rayflink.state.manifest import CheckpointManifest, checkpoint_folder
 
-from .commands import DiscardFiles
+from ..commands import DiscardFiles
 
 MOST_REMEMBERED = 100_000
 """Deleted shared files whose names are remembered."""

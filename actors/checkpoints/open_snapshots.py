@@ -8,9 +8,9 @@ from rayflink.common.batches import CheckpointBarrier
 from rayflink.operators.base import Operator
 from rayflink.state.snapshots import OperatorSnapshot
 
-from .checkpoint_statistics import CheckpointMetrics
 from .overtaken import OvertakenRecords
 from .snapshot_writing import SnapshotWriting
+from .statistics import CheckpointMetrics
 
 _LOOK_AGAIN_MS = 10
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from rayflink.actors.checkpoint_settings import CheckpointSettings
-from rayflink.actors.checkpoints import Decision
+from rayflink.actors.checkpoints.coordinator import Decision
+from rayflink.actors.checkpoints.settings import CheckpointSettings
 from rayflink.actors.commands import DiscardFiles, SendToTask
 from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.common.errors import ConfigError
-from tests.actors.checkpointed_job import BASE, PLAN, Checkpoints, S, told
+from tests.actors.checkpoints.checkpointed_job import BASE, PLAN, Checkpoints, S, told
 
 
 def begun(commands: list[Decision]) -> list[int]:

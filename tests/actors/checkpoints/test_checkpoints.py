@@ -9,7 +9,7 @@ from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, Trig
 from rayflink.common.batches import CheckpointBarrier
 from rayflink.state.manifest import CheckpointManifest, OperatorManifest
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, state, told
 
 
 def barrier(number: int, now: int) -> TriggerCheckpoint:
