@@ -19,7 +19,7 @@ class CommitOutcome(Enum):
 
 
 class CommitFailed(Exception):
-    """A committable could not be committed; it stays in the last checkpoint, and the next attempt commits it.
+    """A committable could not be committed; it is in the last checkpoint, and the next attempt commits it.
 
     Args:
         committable: shortened.
@@ -32,7 +32,8 @@ class CommitFailed(Exception):
 
     def __str__(self) -> str:
         tried = f"after {self.retries} retries " if self.retries else ""
-        kept = "it stays in the checkpoint for the next attempt"
+        kept = "it is in the last checkpoint, from which the next attempt commits it; a job that fails for good keeps "
+        kept += "that one where execution.checkpointing.externalized-checkpoint-retention is DELETE_ON_CANCELLATION"
         return f"{self.committable} was not committed {tried}({self.what}); {kept}"
 
 

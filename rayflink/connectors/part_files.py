@@ -31,6 +31,9 @@ class PendingFile:
     visible: str
     cut_at: int | None = None
 
+    def __repr__(self) -> str:
+        return f"file {self.visible!r}, which is {self.hidden!r} until then"
+
 
 class Renamer(Committer):
     """Makes files visible, durably; one that is so already stays as it is."""

@@ -52,6 +52,9 @@ class Chunk:
     rows: int
     staged_s: float
 
+    def __repr__(self) -> str:
+        return f"{self.rows} rows for table {'.'.join(self.tables.target)!r} (chunk {self.id})"
+
 
 class Rows:
     """Turns records into rows, and says which of them the database refused.

@@ -254,7 +254,8 @@ def test_rows_the_table_refuses_when_they_are_moved_fail_the_task_and_are_moved_
     harness = started(PostgresSink(dsn, "t"))
     harness.process((1, "new"))
     taken = harness.snapshot(1)
-    with pytest.raises(UserCodeError, match=r"1 rows cannot be moved to table 'public.t': duplicate key .*give keys="):
+    told = r"1 rows for table 'public.t' .*: 1 rows cannot be moved to table 'public.t': duplicate key .*give keys="
+    with pytest.raises(UserCodeError, match=told):
         harness.notify_checkpoint_complete(1)
     harness.close()
     execute(dsn, "DELETE FROM t")

@@ -260,7 +260,7 @@ def test_what_was_tried_too_often_fails_the_task_and_is_still_in_the_checkpoint(
     harness.notify_checkpoint_complete(1)
     harness.set_processing_time(100)
     with pytest.raises(
-        UserCodeError, match=r"'a'.* was not committed after 2 retries .*OSError: b.*for the next attem"
+        UserCodeError, match=r"'a'.* was not committed after 2 retries .*OSError: b.*the next attem"
     ):
         harness.set_processing_time(300)
     assert _counts(harness) == {"total": 1, "retried": 2, "failed": 1, "pending": 1}
@@ -273,7 +273,8 @@ def test_a_failure_for_an_unknown_reason_fails_the_task_at_once_and_a_known_one_
     unknown = Shelf(lambda request: request.signal_failed_with_unknown_reason(OSError("gone")))
     harness = _harness(unknown)
     _checkpoint(harness, 1, "a")
-    with pytest.raises(UserCodeError, match=r"failed in commit: CommitFailed: .*was not committed \(OSError: gone\)"):
+    told = r"CommitFailed: .*'a'.* was not committed \(OSError: gone\); it is in .* is DELETE_ON_CANCELLATION"
+    with pytest.raises(UserCodeError, match=told):
         harness.notify_checkpoint_complete(1)
     harness.close()
     known = Shelf(lambda request: request.signal_failed_with_known_reason(OSError("refused")))
