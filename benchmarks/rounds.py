@@ -83,6 +83,7 @@ def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> di
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # so that its children can be killed with it
+        preexec_fn=_heed_interrupts,
     ) as process:
         try:
             output, errors = process.communicate(timeout=limit_seconds)
@@ -101,6 +102,11 @@ def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> di
     if not isinstance(result, dict):
         raise RunFailed(f"the last line is {last[:200]!r}, wanted a JSON object")
     return result
+
+
+def _heed_interrupts() -> None:
+    """A shell has what it starts in the background ignore them, and so all that this starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
