@@ -91,7 +91,7 @@ class Expiring:
         forgot: told how many entries expired and were removed.
     """
 
-    __slots__ = ("_expiry", "_forgot", "_met", "_now_ms", "_round", "_round_began_ms", "_sleeps", "_walk", "sweep_at")
+    __slots__ = ("_expiry", "_forgot", "_met", "_now_ms", "_quiet", "_round", "_round_began_ms", "_walk", "sweep_at")
 
     def __init__(self, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]) -> None:
         self._expiry = expiry
@@ -101,7 +101,7 @@ class Expiring:
         self._round: Iterator[tuple[Any, Any]] | None = None
         self._round_began_ms = 0
         self._met = False  # whether the round has met an entry
-        self._sleeps = False  # whether the sweep waits for the first entry
+        self._quiet = False  # whether nothing was written since the round began, which may miss what is
         self.sweep_at: int | None = 0 if expiry.in_background else None
         """When the next slice of the background sweep is due, epoch ms; None while there are no entries."""
 
@@ -114,7 +114,8 @@ class Expiring:
             may_continue: asked now and then; on False the slice ends.
         """
         if self._round is None:
-            self._round, self._round_began_ms, self._met = self._begin_walk(), now_ms, False
+            self._round, self._round_began_ms = self._begin_walk(), now_ms
+            self._met, self._quiet = False, True
         seen = 0
         for key, namespace in islice(self._round, most):
             self._met = self._tidy(key, namespace, now_ms) or self._met
@@ -125,11 +126,11 @@ class Expiring:
             self.sweep_at = now_ms + SLICE_MS
             return
         self._round = None
-        if self._met:
+        if self._met or not self._quiet:
             pause = max(self._expiry.ttl_ms // 2, LEAST_ROUND_MS)
             self.sweep_at = max(self._round_began_ms + pause, now_ms + SLICE_MS)
         else:
-            self._sleeps, self.sweep_at = True, None
+            self.sweep_at = None
 
     def unexpired(self, entry: Any) -> Any:
         """What a snapshot keeps of a stored entry; None for nothing."""
@@ -138,9 +139,11 @@ class Expiring:
     def _is_over(self, entry: _Entry, now_ms: int) -> bool:
         return entry[0] + self._expiry.ttl_ms <= now_ms
 
-    def _wake(self, now_ms: int) -> None:
-        """There is an entry again: it may be over after its time to live."""
-        self._sleeps, self.sweep_at = False, now_ms + self._expiry.ttl_ms
+    def _wrote(self, now_ms: int) -> None:
+        """There is an entry, again or still: it may be over after its time to live."""
+        self._quiet = False
+        if self.sweep_at is None:
+            self.sweep_at = now_ms + self._expiry.ttl_ms
 
     def _look_around(self) -> None:
         """Look at the next few keys of the walk; after the last one it begins anew."""
@@ -198,8 +201,8 @@ class ExpiringTable(Expiring):
         self._look_around()
         now_ms = self._now_ms()
         self._table.put(key, (now_ms, value), namespace)
-        if self._sleeps:
-            self._wake(now_ms)
+        if self._quiet:
+            self._wrote(now_ms)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Single values have no end to add to."""
@@ -258,16 +261,16 @@ class ExpiringListTable(ExpiringTable):
         self._look_around()
         now_ms = self._now_ms()
         self._table.put(key, [(now_ms, element) for element in value], namespace)
-        if self._sleeps:
-            self._wake(now_ms)
+        if self._quiet:
+            self._wrote(now_ms)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
         self._look_around()
         now_ms = self._now_ms()
         self._table.append(key, (now_ms, value), namespace)
-        if self._sleeps:
-            self._wake(now_ms)
+        if self._quiet:
+            self._wrote(now_ms)
 
     def unexpired(self, entry: Any) -> Any:
         """What a snapshot keeps of a stored list; None for nothing."""
@@ -319,8 +322,8 @@ class ExpiringMapTable(Expiring):
         self._look_around()
         now_ms = self._now_ms()
         self._table.put(key, map_key, (now_ms, value), namespace)
-        if self._sleeps:
-            self._wake(now_ms)
+        if self._quiet:
+            self._wrote(now_ms)
 
     def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
         """Delete the value at `map_key`, if there is one."""

@@ -294,4 +294,22 @@ class StagedExpiringHistory(ExpiringHistory):
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", [1, 8_000, 64 << 20])
 def test_state_that_expires_loses_nothing_fresh_at_any_step_of_the_links(memory: int) -> None:
-    check_histories(partial(StagedBackend, memory=memory, is_open=True), 30, 50, StagedExpiringHistory)
+    check_histories(partial(StagedBackend, memory=memory, is_open=True), 30, 50, StagedExpiringHistory, False)
+
+
+def test_what_is_written_during_a_round_of_the_sweep_that_finds_nothing_else_is_swept_too() -> None:
+    """Found by the histories above: the round had begun with what a sweep before it had removed."""
+    backend = staticmethod(partial(StagedBackend, memory=1, is_open=True))
+    history = type("History", (StagedExpiringHistory,), {"make_backend": backend})()
+    history.begin(looks=1, full=True, in_background=True, on_read=False)
+    history.write(ms=9, number=2, place=(0, 0), replaces=True)
+    for most, ms in [(4, 1), (5, 9), (5, 5)]:
+        history.sweep(most=most, ms=ms)
+    history.write(ms=9, number=2, place=(1, 0), replaces=True)
+    for most, ms in [(3, 9), (5, 0), (3, 5), (4, 5)]:
+        history.sweep(most=most, ms=ms)
+    history.write(ms=2, number=2, place=(1, 0), replaces=False)
+    for most, ms in [(2, 4), (3, 2), (3, 9), (5, 4), (1, 0), (5, 5)]:
+        history.sweep(most=most, ms=ms)
+    history.write(ms=4, number=1, place=(0, 0), replaces=False)
+    history.teardown()

@@ -14,7 +14,7 @@ def a_history_gives_what_dicts_would_give(subject: Subject) -> None:
 def many_long_histories_give_what_dicts_would_give(subject: Subject) -> None:
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=120, steps=50)
+    check_histories(subject.make_backend, histories=120, steps=50, shrinks=False)
 
 
 def a_history_of_state_that_expires_loses_nothing_fresh(subject: Subject) -> None:
@@ -28,7 +28,7 @@ def many_long_histories_of_state_that_expires_lose_nothing_fresh(subject: Subjec
     from .expiry_model import ExpiringHistory
     from .model import check_histories
 
-    check_histories(subject.make_backend, histories=120, steps=50, of=ExpiringHistory)
+    check_histories(subject.make_backend, histories=120, steps=50, of=ExpiringHistory, shrinks=False)
 
 
 LAWS: tuple[Law, ...] = (a_history_gives_what_dicts_would_give, a_history_of_state_that_expires_loses_nothing_fresh)
