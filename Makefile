@@ -2,6 +2,7 @@
 # PYTHON=/path/to/python chooses the interpreter, VENV another folder. Set-up is done again when pyproject.toml changes.
 
 VENV ?= .venv
+EXTRAS ?= examples,s3,spark,test,dev
 PYTHON ?=
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
@@ -26,7 +27,7 @@ $(READY): pyproject.toml
 	    python=$$(PYTHON="$(PYTHON)" .ci/find-python) && "$$python" -m venv --clear "$(VENV)" || exit 1; \
 	fi; \
 	echo "setting up $(VENV) with $$("$(BIN)/python" --version)"
-	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[examples,s3,test,dev]"
+	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[$(EXTRAS)]"
 	@touch "$@"
 
 $(DOCS_READY): $(READY)

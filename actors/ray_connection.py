@@ -51,7 +51,7 @@ def connect(cpus: int, namespace: str) -> bool:
     global _started_here
     if ray.is_initialized():
         present = ray.cluster_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
-        if _started_here and present < cpus and not job_names(namespace) and not _holds_caches(namespace):
+        if _started_here and present < cpus and not job_names(namespace) and not _holds_data(namespace):
             ray.shutdown()
         else:
             return _started_here
@@ -104,6 +104,12 @@ def join(namespace: str) -> bool:
         admitted(address)
         return False
     return True
+
+
+def join_address(address: str, namespace: str) -> None:
+    """Join the cluster at host:port, in a process of another program that has not joined it yet."""
+    if not ray.is_initialized():
+        _init(namespace, address=address, configure_logging=False)
 
 
 def admitted(address: str) -> bool:
@@ -198,9 +204,11 @@ def job_names(namespace: str) -> list[str]:
     return sorted(a["name"] for a in named if a["namespace"] == namespace and a["name"].endswith("/coordinator"))
 
 
-def _holds_caches(namespace: str) -> bool:
+def _holds_data(namespace: str) -> bool:
+    """Whether there are cached results, DataFrames, or a Spark."""
     named = ray.util.list_named_actors(all_namespaces=True)
-    return any(a["namespace"] == namespace and a["name"].endswith("/cache") for a in named)
+    names = [a["name"] for a in named if a["namespace"] == namespace]
+    return any(name.endswith(("/cache", "_SPARK_MASTER")) or "/frames/" in name for name in names)
 
 
 def _no_cluster(found: str) -> ConfigError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -15,17 +14,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rayflink.actors.outcomes import checked
 from rayflink.actors.rates import Rates, averaged
 from rayflink.common import options
 from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import (
     DriverEnded,
-    JobCancelled,
     JobExecutionError,
-    JobFailed,
-    NoResourceAvailable,
-    TaskLost,
 )
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
@@ -36,6 +32,7 @@ from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import DrawnOnce, RowBlock, rows_go_to
+from rayflink.connectors.frames import FrameFolder, FrameStore
 from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
@@ -471,6 +468,24 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     return client
 
 
+def frame_store(configuration: Configuration) -> FrameStore:
+    """Where blocks of a DataFrame go: the object stores of Ray; without Ray, a folder of a local job's machine.
+
+    Raises:
+        ConfigError, RayCannotStart: jobs run on Ray, and there is none.
+    """
+    ray, target = sys.modules.get("ray"), configuration.get(options.TARGET)
+    if target is not None and target.name == "LOCAL" and not (ray is not None and ray.is_initialized()):
+        folder = (configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0]
+        return FrameFolder(tempfile.mkdtemp(prefix="rayflink-frame-", dir=folder))
+    from rayflink.actors.ray_connection import connect
+    from rayflink.actors.ray_frames import RayFrames
+
+    namespace = configuration.get(options.RAY_NAMESPACE)
+    connect(1, namespace)
+    return RayFrames(namespace).open()
+
+
 def _python_files(configuration: Configuration) -> tuple[str, ...]:
     given = configuration.get(options.PYTHON_FILES) or ""
     return tuple(check_python_file(path.strip()) for path in given.split(",") if path.strip())
@@ -485,58 +500,6 @@ def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[
             stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))
             result.begin(stores[-1], partitions)
     return RayJobClient(graph, configuration, stores)
-
-
-def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:
-    """The result of a job that finished.
-
-    Args:
-        described: the job as plain data, for what the result does not hold.
-
-    Raises:
-        JobFailed: a function of the program raised.
-        TaskLost: the process of a task died or stopped answering.
-        NoResourceAvailable: the cluster did not give the job its slots in time.
-        JobCancelled, JobExecutionError: it ended otherwise.
-    """
-    if result.status is JobStatus.FINISHED:
-        return result
-    if result.status is JobStatus.CANCELED:
-        raise JobCancelled(result.job_id, result.cancelled_by)
-    failure = result.failure
-    assert failure is not None, "a failed job keeps its first failure"
-    if failure.operator:
-        raise JobFailed(
-            result.job_id,
-            failure.operator,
-            result.failed_subtask,
-            failure.record,
-            failure.traceback or failure.message,
-            failure.call_site,
-        )
-    if described and failure.kind == "TaskLost":
-        raise _lost(result, described)
-    if described and failure.kind == "NoResourceAvailable":
-        stamps = described["timestamps"]
-        waited = stamps[JobStatus.FAILING.value] - stamps[JobStatus.CREATED.value]
-        raise NoResourceAvailable(f"all slots of job {result.job_name!r}", failure.message, waited)
-    raise JobExecutionError(result.job_id, f"failed: {failure.message}", "see the job's exceptions for the history")
-
-
-def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
-    """The first failure, with the place and the last report of the task that is lost."""
-    first = described["exceptions"][0]
-    subtasks = {
-        f"{vertex['name']} ({subtask['subtask'] + 1}/{vertex['parallelism']})": subtask["metrics"]
-        for vertex in described["vertices"]
-        for subtask in vertex["subtasks"]
-    }
-    metrics = subtasks.get(first["task"], {})
-    place = f"{metrics['host']} (pid {metrics['pid']})" if "pid" in metrics else ""
-    silent = first["timestamp"] - metrics.get("reportedMs", first["timestamp"])
-    assert result.failure is not None, "a failed job keeps its first failure"
-    cause = re.sub(r"^lost task .* \(attempt #\d+\): ", "", result.failure.message)
-    return TaskLost(first["task"], place, max(0, silent), cause)
 
 
 def _tell_unasked(job: str) -> None:

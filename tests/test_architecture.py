@@ -21,6 +21,7 @@ STOREYS = {
     "rayflink.dashboard": 7,
     "rayflink.testing": 7,
     "rayflink.launch": 6,
+    "rayflink.spark": 6,
     "rayflink.table": 5.5,
     "rayflink.cep": 5.5,
     "rayflink.datastream": 5,
@@ -116,8 +117,9 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def bears_a_pyflink_signature(file: SourceFile, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Public functions and constructors of the front ends have PyFlink's parameters, however many."""
-    return part_of(file.module) in FRONT_ENDS and (function.name == "__init__" or not function.name.startswith("_"))
+    """Public functions and constructors of the front ends have PyFlink's parameters, or RayDP's, however many."""
+    is_public = function.name == "__init__" or not function.name.startswith("_")
+    return is_public and part_of(file.module) in {*FRONT_ENDS, "rayflink.spark"}
 
 
 def test_every_part_has_a_storey():

@@ -39,6 +39,7 @@ PACKAGES = (
     "rayflink.datastream.functions",
     "rayflink.datastream.state",
     "rayflink.datastream.window",
+    "rayflink.spark",
     "rayflink.state_processor",
 )
 FLUENT = (

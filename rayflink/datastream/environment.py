@@ -392,6 +392,40 @@ class StreamExecutionEnvironment(FaultTolerance):
         source = TextFileSource(file_path, encoding=charset_name)
         return self.from_source(source, None, f"Text File Source ({os.path.basename(file_path)})")
 
+    def from_spark(
+        self,
+        df: Any,
+        watermark_strategy: WatermarkStrategy | None = None,
+        source_name: str = "Spark",
+        path: str | None = None,
+    ) -> DataStream:
+        """A bounded stream of a Spark DataFrame's rows, which Spark computes now.
+
+        They stay columns: Spark's workers put record batches where the stream reads them, with the schema's types and
+        nulls. On Ray that is the object store of each node, which spills to disk what does not fit. The rows stay
+        there as long as this program or a job that began to read them lives, also when Spark has ended; but they are
+        lost with their node. With `path` they go to Parquet files instead, which a job finds again in a new cluster.
+
+        A partition is a split: its rows keep their order. Functions on records see `Row` objects.
+
+        Args:
+            df: a `pyspark.sql.DataFrame`.
+            watermark_strategy: as in `from_source`; a column with the time is told by `with_timestamp_column`.
+            source_name: shown as "Source: name".
+            path: a new folder that Spark and all nodes see.
+
+        Raises:
+            TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
+            SparkFailed: Spark could not compute it.
+        """
+        from rayflink.connectors import spark_frames
+
+        if path is not None:
+            return self.from_source(spark_frames.filed(df, path), watermark_strategy, source_name)
+        spark_frames.arrow_schema(df)
+        store = self._launch().frame_store(self._configuration)
+        return self.from_source(spark_frames.written(df, store), watermark_strategy, source_name)
+
     # plans and execution
 
     def get_stream_graph(self, job_name: str | None = None) -> StreamGraph:
@@ -489,9 +523,14 @@ class StreamExecutionEnvironment(FaultTolerance):
         self._sinks.clear()
         if _interceptors:
             return _interceptors[-1](stream, job)
-        from rayflink.launch import submit
+        return self._launch().submit(job, configuration, kept)
 
-        return submit(job, configuration, kept)
+    @staticmethod
+    def _launch() -> Any:
+        """What meets those who run jobs."""
+        from rayflink import launch
+
+        return launch
 
     def close(self) -> None:
         """Give up the records of all cached streams."""

@@ -17,16 +17,17 @@ ADDRESS = pytest.StashKey[str]()
 
 
 @contextmanager
-def two_nodes() -> Iterator[str]:
-    """A Ray of two nodes with a CPU each on loopback; programs of a test join it by RAY_ADDRESS."""
+def two_nodes(cpus: int = 1) -> Iterator[str]:
+    """A Ray of two nodes with so many CPUs each on loopback; programs of a test join it by RAY_ADDRESS."""
     import ray
     from ray.cluster_utils import Cluster
 
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "RAY_ADDRESS", "RAY_AUTH_MODE")}
     os.environ["PYTHONPATH"] = str(ROOT)
-    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    node = {**NODE, "num_cpus": cpus}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     try:
-        cluster.add_node(**NODE)
+        cluster.add_node(**node)
         os.environ["RAY_ADDRESS"] = cluster.address
         ray.init(address=cluster.address, namespace=watching.NAMESPACE, log_to_driver=False, logging_level="error")
         cluster.wait_for_nodes()

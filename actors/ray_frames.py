@@ -1,0 +1,208 @@
+"""DataFrames in the object store: on each node an actor that keeps the blocks which Spark's workers there have put.
+
+The actor owns the blocks, so they outlive Spark, the worker that put them and, with a job that holds them, the program.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import ray
+from ray import exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from rayflink.connectors.frames import FrameLost, FramePart
+
+from .ray_connection import join_address
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FRAMES = "frames"
+"""Part of the names of these actors."""
+LOOKS_EVERY_S = 5.0
+"""How often an actor looks whether somebody needs its blocks, and a program says so."""
+SILENCE_S = 60.0
+"""A program that was not heard of for so long has ended."""
+
+
+class FrameKeeper:
+    """Keeps the blocks of one DataFrame on one node until neither its program nor a job needs them.
+
+    Args:
+        namespace: Ray namespace of the jobs.
+        silence_s: seconds after which a program that says nothing has ended.
+    """
+
+    def __init__(self, namespace: str, silence_s: float = SILENCE_S) -> None:
+        self._namespace, self._silence_s = namespace, silence_s
+        self._blocks: dict[tuple[int, int], dict[int, Any]] = {}
+        self._coordinators: set[str] = set()
+        self._heard: float | None = time.monotonic()
+        threading.Thread(target=self._watch, name="needed", daemon=True).start()
+
+    def put(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> None:
+        """Own a block of an attempt at a partition."""
+        self.heard()
+        self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
+
+    def keep(self, kept: Sequence[tuple[int, int]]) -> None:
+        """Give up what other (partition, attempt) have put."""
+        wanted = set(kept)
+        self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in wanted}
+
+    def refs(self, partition: int, attempt: int) -> list[Any]:
+        """The blocks of a partition, in order."""
+        blocks = self._blocks.get((partition, attempt), {})
+        return [blocks[number] for number in sorted(blocks)]
+
+    def heard(self) -> None:
+        """The program lives."""
+        if self._heard is not None:
+            self._heard = time.monotonic()
+
+    def leave(self) -> None:
+        """The program needs the blocks no more."""
+        self._heard = None
+
+    def hold(self, coordinator: str) -> None:
+        """The job of that coordinator needs the blocks."""
+        self._coordinators.add(coordinator)
+
+    def process(self) -> int:
+        """The id of its process."""
+        return os.getpid()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(LOOKS_EVERY_S)
+            lives = self._heard is not None and time.monotonic() - self._heard < self._silence_s
+            if not lives and not any(map(self._is_there, tuple(self._coordinators))):
+                ray.kill(ray.get_runtime_context().current_actor)
+
+    def _is_there(self, coordinator: str) -> bool:
+        try:
+            ray.get_actor(coordinator, namespace=self._namespace)
+        except ValueError:
+            return False
+        return True
+
+
+class RayFrames:
+    """The blocks of one DataFrame in the object stores of the nodes on which they were put.
+
+    Args:
+        namespace: Ray namespace of the actors.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace, self._address = namespace, ray.get_runtime_context().gcs_address
+        self._name = f"{os.urandom(16).hex()}/{FRAMES}"
+        self._keepers: dict[str, Any] = {}
+        self._refs: dict[tuple[int, int], list[Any]] = {}
+        self._left = threading.Event()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_namespace": self._namespace, "_address": self._address, "_name": self._name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _keepers={}, _refs={}, _left=threading.Event())
+
+    def open(self) -> RayFrames:
+        """Say from now on that this program lives and needs the blocks; `leave` ends it."""
+        threading.Thread(target=self._tell, name=f"{FRAMES} are needed", daemon=True).start()
+        return self
+
+    def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
+        """Put a block into the object store of this node, whose id is the place."""
+        join_address(self._address, self._namespace)
+        node = ray.get_runtime_context().get_node_id()
+        try:
+            ray.get(self._keeper(node, makes=True).put.remote(partition, attempt, number, block))
+        except (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError) as error:
+            remedy = "free space in Ray's folder for spilled objects, start Ray with a larger object store"
+            remedy += ", or write the DataFrame to files: env.from_spark(df, path=...)"
+            raise OSError(f"a block of a DataFrame finds no space on node {node}; {remedy}") from error
+        except exceptions.RayActorError as error:
+            raise _gone(node) from error
+        return node
+
+    def keep(self, parts: Sequence[FramePart]) -> None:
+        """Give up what other attempts have put."""
+        kept = [(part.partition, part.attempt) for part in parts]
+        ray.get([keeper.keep.remote(kept) for keeper in self._all()])
+
+    def hold(self) -> None:
+        """The job whose coordinator this process is needs the blocks."""
+        name = ray.get_runtime_context().get_actor_name()
+        if name:
+            ray.get([keeper.hold.remote(name) for keeper in self._all()])
+
+    def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
+        """A block of a partition, as it lies in this node's object store; the next one is on its way here then."""
+        of = part.partition, part.attempt
+        try:
+            if of not in self._refs:
+                self._refs = {of: ray.get(self._keeper(part.place).refs.remote(*of))}
+            refs = self._refs[of]
+            if len(refs) != part.blocks:
+                raise FrameLost(f"{len(refs)} of {part.blocks} blocks of partition {part.partition} are there")
+            if number + 1 < len(refs):
+                ray.wait([refs[number + 1]], timeout=0, fetch_local=True)
+            block: pyarrow.RecordBatch = ray.get(refs[number])
+        except (exceptions.RayActorError, exceptions.ObjectLostError) as error:
+            raise _gone(part.place) from error
+        return block
+
+    def leave(self) -> None:
+        """The program needs the blocks no more."""
+        self._left.set()
+        if ray.is_initialized():
+            for keeper in self._all():
+                keeper.leave.remote()
+
+    def _tell(self) -> None:
+        while not self._left.wait(LOOKS_EVERY_S):
+            if not ray.is_initialized():
+                return
+            for keeper in self._all():
+                keeper.heard.remote()
+
+    def _all(self) -> list[Any]:
+        named = ray.util.list_named_actors(all_namespaces=True)
+        mine = [one["name"] for one in named if one["namespace"] == self._namespace]
+        return [self._keeper(name.rpartition("/")[2]) for name in mine if name.startswith(self._name)]
+
+    def _keeper(self, node: str, makes: bool = False) -> Any:
+        """The actor of a node."""
+        if node not in self._keepers:
+            name = f"{self._name}/{node}"
+            try:
+                self._keepers[node] = self._made(name, node) if makes else ray.get_actor(name, self._namespace)
+            except ValueError as error:
+                raise _gone(node) from error
+        return self._keepers[node]
+
+    def _made(self, name: str, node: str) -> Any:
+        options: dict[str, Any] = {
+            "num_cpus": 0,
+            "max_restarts": 0,
+            "name": name,
+            "namespace": self._namespace,
+            "lifetime": "detached",
+            "get_if_exists": True,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
+        }
+        blueprint: Any = ray.remote(FrameKeeper)
+        return blueprint.options(**options).remote(self._namespace)
+
+
+def _gone(node: str) -> FrameLost:
+    return FrameLost(f"the process on node {node} that keeps them has ended, or its program had before the job began")
+
+
+__all__ = ["FRAMES", "FrameKeeper", "RayFrames"]

@@ -1,0 +1,222 @@
+"""A table that lies in blocks of columns, in partitions, as a bounded source: how a DataFrame of Spark is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from ..common.batches import ArrowBatch, Batch
+from ..common.errors import RayflinkError
+from ..common.source import (
+    Boundedness,
+    EnumeratorContext,
+    PendingSplits,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from ..common.split_reader import OneByOneReader, SplitCursor
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class FrameLost(RayflinkError):
+    """Blocks of a DataFrame are gone.
+
+    Args:
+        cause: what was seen of it.
+    """
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return f"blocks of a DataFrame are gone: {self.cause}; env.from_spark(df, path=...) keeps them in files"
+
+
+@dataclass(frozen=True)
+class FramePart:
+    """A partition as one attempt at it has written it.
+
+    Args:
+        attempt: of those that wrote the partition, the one that counts.
+        place: where the store has put it.
+        blocks: their number.
+        rows: of all blocks.
+        size: of all blocks in bytes.
+    """
+
+    partition: int
+    attempt: int
+    place: str
+    blocks: int
+    rows: int
+    size: int
+
+
+class FrameStore(Protocol):
+    """Blocks of partitions; pickles as the way to them, also in processes that have only just begun."""
+
+    def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
+        """Put a block of an attempt at a partition behind its others; where it is then, the same for all of them.
+
+        Raises:
+            OSError: there is no room for it; says where and the remedy.
+        """
+
+    def keep(self, parts: Sequence[FramePart]) -> None:
+        """These are the partitions; what other attempts have written is given up."""
+
+    def hold(self) -> None:
+        """The job whose coordinator this process is reads the blocks: they stay until it ends."""
+
+    def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
+        """A block of a partition, 0 for the first.
+
+        Raises:
+            FrameLost: it is gone.
+        """
+
+    def leave(self) -> None:
+        """The program needs the blocks no more: they go with the last job that holds them."""
+
+
+class FrameFolder:
+    """Blocks as Arrow IPC files in a folder of this machine, for jobs in this process.
+
+    Args:
+        folder: exists, and is removed by `leave`.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
+        """Write a block to a file of its own."""
+        from pyarrow import ipc
+
+        path = self._path(partition, attempt, number)
+        try:
+            with ipc.new_file(path, block.schema) as file:
+                file.write_batch(block)
+        except OSError as error:
+            remedy = "free space there, or set io.tmp.dirs to a larger disk"
+            raise OSError(f"block {path} of a DataFrame cannot be written ({error}); {remedy}") from error
+        return self._folder
+
+    def keep(self, parts: Sequence[FramePart]) -> None:
+        """Remove the files of other attempts."""
+        kept = {f"{part.partition}-{part.attempt}-{number}.arrow" for part in parts for number in range(part.blocks)}
+        for name in set(os.listdir(self._folder)) - kept:
+            os.remove(os.path.join(self._folder, name))
+
+    def hold(self) -> None:
+        """The program outlives its jobs."""
+
+    def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
+        """A block of a partition; its columns are the file's pages."""
+        import pyarrow
+        from pyarrow import ipc
+
+        try:
+            with pyarrow.memory_map(self._path(part.partition, part.attempt, number)) as file:
+                return ipc.open_file(file).get_batch(0)
+        except OSError as error:
+            raise FrameLost(str(error)) from error
+
+    def leave(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, partition: int, attempt: int, number: int) -> str:
+        return os.path.join(self._folder, f"{partition}-{attempt}-{number}.arrow")
+
+
+@dataclass(frozen=True)
+class FrameSplit:
+    """A partition from a block on, without the first so many of its rows."""
+
+    part: FramePart
+    block: int = 0
+    row: int = 0
+
+    @property
+    def split_id(self) -> str:
+        """The partition."""
+        return f"partition {self.part.partition}"
+
+
+class FrameSource(Source):
+    """Reads blocks of columns; rows of one partition keep their order, and partitions are dealt in theirs.
+
+    Args:
+        store: where the blocks are.
+        parts: the partitions.
+        schema: of the blocks.
+    """
+
+    def __init__(self, store: FrameStore, parts: Sequence[FramePart], schema: pyarrow.Schema) -> None:
+        self.store, self.schema = store, schema
+        self.parts = tuple(sorted(parts, key=lambda part: part.partition))
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    @property
+    def rows(self) -> int:
+        """Of all partitions."""
+        return sum(part.rows for part in self.parts)
+
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        return self.restore_enumerator(ctx, [FrameSplit(part) for part in self.parts if part.rows])
+
+    def restore_enumerator(self, ctx: EnumeratorContext, state: Sequence[FrameSplit]) -> SplitEnumerator:
+        self.store.hold()
+        return PendingSplits(ctx, state)
+
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        return _FrameReader(self.store)
+
+
+class _FrameReader(OneByOneReader):
+    def __init__(self, store: FrameStore) -> None:
+        super().__init__()
+        self._store = store
+
+    def open_split(self, split: FrameSplit) -> SplitCursor:
+        return _FrameCursor(self._store, split)
+
+
+class _FrameCursor:
+    def __init__(self, store: FrameStore, split: FrameSplit) -> None:
+        self._store, self._split = store, split
+        self._block: pyarrow.RecordBatch | None = None
+
+    def read(self, max_records: int) -> Batch | None:
+        while self._split.block < self._split.part.blocks:
+            split = self._split
+            if self._block is None:
+                self._block = self._store.read(split.part, split.block)
+            if split.row >= self._block.num_rows:
+                self._block, self._split = None, replace(split, block=split.block + 1, row=0)
+                continue
+            found = self._block.slice(split.row, max_records)
+            self._split = replace(split, row=split.row + found.num_rows)
+            return ArrowBatch(found)
+        return None
+
+    def position(self) -> FrameSplit:
+        return self._split
+
+    def close(self) -> None:
+        self._block = None
+
+
+__all__ = ["FrameFolder", "FrameLost", "FramePart", "FrameSource", "FrameSplit", "FrameStore"]

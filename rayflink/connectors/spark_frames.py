@@ -1,0 +1,162 @@
+"""A DataFrame of Spark as blocks of columns: Spark's own Python workers put what they compute where a job reads it.
+
+Spark gives its Python workers record batches, and these go into the store as they are: no row is made of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..common.call_sites import call_site
+from ..common.errors import RayflinkError, TypeMismatch, shorten
+from .file_source import FileSource
+from .frames import FramePart, FrameSource, FrameStore
+from .parquet_files import ParquetFormat
+
+if TYPE_CHECKING:
+    import pyarrow
+
+BLOCK_BYTES = 8 << 20
+"""About the size of one block."""
+BLOCK_ROWS = 1 << 18
+"""Rows of one block at most."""
+_PARTS = "partition long, attempt long, place string, blocks long, rows long, size long"
+
+
+class SparkFailed(RayflinkError):
+    """Spark could not compute a DataFrame.
+
+    Args:
+        what: was to be done with it.
+        reason: the first line of what Spark says.
+    """
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(what, reason)
+        self.what, self.reason = what, reason
+
+    def __str__(self) -> str:
+        remedy = "Spark's own error is above; df.count() computes the DataFrame alone"
+        return f"Spark could not compute the DataFrame that was to be {self.what}: {self.reason}; {remedy}"
+
+
+def written(df: Any, store: FrameStore) -> FrameSource:
+    """Let Spark compute a DataFrame into a store.
+
+    Args:
+        df: a `pyspark.sql.DataFrame`.
+
+    Raises:
+        TypeMismatch: it is none, or Arrow has no type for one of its columns.
+        SparkFailed: Spark could not compute it.
+    """
+    schema = arrow_schema(df)
+    try:
+        parts = [FramePart(*row) for row in df.mapInArrow(_putting(store), _PARTS).collect()]
+        store.keep(parts)
+    except BaseException as error:
+        store.leave()
+        if not isinstance(error, Exception) or isinstance(error, RayflinkError):
+            raise
+        raise SparkFailed("read as a stream", reason_of(error)) from error  # it is of a class of Spark's own
+    source = FrameSource(store, parts, schema)
+    weakref.finalize(source, store.leave)
+    return source
+
+
+def filed(df: Any, path: str) -> FileSource:
+    """Let Spark write a DataFrame to a new folder of Parquet files.
+
+    Raises:
+        TypeMismatch, SparkFailed: as `written`.
+    """
+    arrow_schema(df)
+    try:
+        df.write.option("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS").parquet(path)
+    except Exception as error:  # of a class of Spark's own
+        raise SparkFailed(f"written to {path}", reason_of(error)) from error
+    return FileSource.for_bulk_file_format(ParquetFormat(), path).build()
+
+
+def arrow_schema(df: Any) -> pyarrow.Schema:
+    """The columns of a DataFrame.
+
+    Raises:
+        TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
+    """
+    from pyspark.sql import DataFrame
+    from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
+
+    if not isinstance(df, DataFrame):
+        found = f"{type(df).__name__} {shorten(df, 80)}"
+        remedy = "give what spark.read, spark.sql or spark.createDataFrame returns"
+        raise TypeMismatch("the table for a stream", "", found, "a pyspark.sql.DataFrame", remedy, call_site())
+    for field in df.schema:
+        try:
+            to_arrow_type(field.dataType)
+        except Exception as error:  # of a class of Spark's own, which its releases have changed
+            remedy = f"cast it before, say df.withColumn({field.name!r}, col({field.name!r}).cast('string'))"
+            where, found = f"column {field.name!r} of the DataFrame", field.dataType.simpleString()
+            raise TypeMismatch(where, "", found, "a type that Arrow has", remedy, call_site()) from error
+    return to_arrow_schema(df.schema)
+
+
+def reason_of(error: Exception) -> str:
+    """What Spark says went wrong, without the stacks of the JVM.
+
+    >>> reason_of(ValueError("a\\nb"))
+    'ValueError: a'
+    """
+    text = str(error).strip()
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line.startswith("Caused by: ")] or lines[:1]
+    python = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    if python:
+        ends = (line for line in lines[python[0] + 1 :] if line and not line.startswith(("File ", "at ", "^", "~")))
+        told = [line for line in ends if ": " in line and line.split(":")[0].replace(".", "").isidentifier()] or told
+        return told[0]
+    return f"{type(error).__name__}: {told[-1].removeprefix('Caused by: ')}" if told else type(error).__name__
+
+
+def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+    """What each task of Spark does with its partition: it tells what it has put where."""
+
+    def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None, "Spark's tasks have a context"
+        partition, attempt = task.partitionId(), task.taskAttemptId()
+        place, rows, size, number = "", 0, 0, 0
+        for block in blocks_of(batches):
+            place = store.append(partition, attempt, number, block)
+            number, rows, size = number + 1, rows + block.num_rows, size + block.nbytes
+        told = [partition, attempt, place, number, rows, size]
+        names = [column.split()[0] for column in _PARTS.split(", ")]
+        yield pyarrow.RecordBatch.from_pydict({name: [value] for name, value in zip(names, told, strict=True)})
+
+    return put
+
+
+def blocks_of(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Batches put together to about `BLOCK_BYTES`, and at most `BLOCK_ROWS` rows where they come in smaller ones."""
+    import pyarrow
+
+    held: list[pyarrow.RecordBatch] = []
+    size = rows = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if held and (size + batch.nbytes > BLOCK_BYTES or rows + batch.num_rows > BLOCK_ROWS):
+            yield pyarrow.concat_batches(held)
+            held, size, rows = [], 0, 0
+        held.append(batch)
+        size, rows = size + batch.nbytes, rows + batch.num_rows
+    if held:
+        yield pyarrow.concat_batches(held)
+
+
+__all__ = ["SparkFailed", "arrow_schema", "blocks_of", "reason_of", "written"]

@@ -1,0 +1,21 @@
+"""PySpark beside streams: Spark on the same Ray cluster through RayDP. See docs/spark.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.connectors.spark_frames import SparkFailed as SparkFailed
+    from rayflink.spark.errors import SparkCannotStart as SparkCannotStart
+    from rayflink.spark.ray_session import spark_session as spark_session
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.connectors.spark_frames": "SparkFailed",
+            "rayflink.spark.errors": "SparkCannotStart",
+            "rayflink.spark.ray_session": "spark_session",
+        },
+    )

