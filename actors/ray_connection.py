@@ -205,9 +205,9 @@ def job_names(namespace: str) -> list[str]:
 
 
 def _holds_data(namespace: str) -> bool:
-    """Whether there are cached results, DataFrames, or a Spark."""
+    """Whether there are cached results, DataFrames, or a Spark, which has a namespace of its own."""
     named = ray.util.list_named_actors(all_namespaces=True)
-    names = [a["name"] for a in named if a["namespace"] == namespace]
+    names = [a["name"] for a in named if a["namespace"] == namespace or a["name"].endswith("_SPARK_MASTER")]
     return any(name.endswith(("/cache", "_SPARK_MASTER")) or "/frames/" in name for name in names)
 
 

@@ -5,6 +5,7 @@ The actor owns the blocks, so they outlive Spark, the worker that put them and, 
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -26,6 +27,8 @@ FRAMES = "frames"
 """Part of the names of these actors."""
 LOOKS_EVERY_S = 5.0
 """How often an actor looks whether somebody needs its blocks, and a program says so."""
+LEAVES_S = 5.0
+"""How long the last word of a program may take."""
 SILENCE_S = 60.0
 """A program that was not heard of for so long has ended."""
 
@@ -105,16 +108,19 @@ class RayFrames:
         self._keepers: dict[str, Any] = {}
         self._refs: dict[tuple[int, int], list[Any]] = {}
         self._left = threading.Event()
+        self._teller: threading.Thread | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_namespace": self._namespace, "_address": self._address, "_name": self._name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _keepers={}, _refs={}, _left=threading.Event())
+        self.__dict__.update(state, _keepers={}, _refs={}, _left=threading.Event(), _teller=None)
 
     def open(self) -> RayFrames:
         """Say from now on that this program lives and needs the blocks; `leave` ends it."""
-        threading.Thread(target=self._tell, name=f"{FRAMES} are needed", daemon=True).start()
+        self._teller = threading.Thread(target=self._tell, name=f"{FRAMES} are needed", daemon=True)
+        self._teller.start()
+        atexit.register(self.leave)  # before Ray's own, after which a call would end the process
         return self
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
@@ -160,7 +166,13 @@ class RayFrames:
 
     def leave(self) -> None:
         """The program needs the blocks no more."""
+        if self._teller is None:
+            return
+        teller, self._teller = self._teller, None
+        atexit.unregister(self.leave)
         self._left.set()
+        if teller is not threading.current_thread():  # garbage is collected by any thread
+            teller.join(LEAVES_S)
         if ray.is_initialized():
             for keeper in self._all():
                 keeper.leave.remote()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rayflink.connectors.spark_frames import SparkFailed as SparkFailed
     from rayflink.spark.errors import SparkCannotStart as SparkCannotStart
     from rayflink.spark.ray_session import spark_session as spark_session
+    from rayflink.spark.sources import spark_source as spark_source
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -17,5 +18,6 @@ else:
             "rayflink.connectors.spark_frames": "SparkFailed",
             "rayflink.spark.errors": "SparkCannotStart",
             "rayflink.spark.ray_session": "spark_session",
+            "rayflink.spark.sources": "spark_source",
         },
     )

@@ -24,6 +24,7 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.option_types import MemorySize
+from rayflink.connectors.spark_frames import reason_of
 
 from .errors import SparkCannotStart
 from .java import OPENS, find_java, java_version, nodes_without_java, with_java
@@ -36,6 +37,10 @@ PROBE_S = 60.0
 """How long the nodes may take to tell which Java they have."""
 END_S = 30.0
 """How long what belongs to a Spark may take to end before it is killed, and after."""
+LEAST_MEMORY = 450 << 20
+"""Spark refuses executors with less: it keeps 300 MiB for itself, and wants half as much again."""
+ENDING_S = 5.0
+"""How long a Spark that has ended may be in Ray's list of actors."""
 _LOOKS_EVERY_S = 0.05
 _MASTER = "_SPARK_MASTER"
 T = TypeVar("T")
@@ -103,8 +108,9 @@ def spark_session(
         ConfigError, RayCannotStart: there is no Ray.
     """
     size = SparkSize(num_executors, executor_cores, _bytes_of(executor_memory))
-    if min(size.executors, size.cores, size.memory) < 1:
-        raise SparkCannotStart(str(size), "at least one executor with a CPU and memory", "ask for one or more")
+    if min(size.executors, size.cores) < 1 or size.memory < LEAST_MEMORY:
+        wanted = f"at least one executor, of at least one CPU and {LEAST_MEMORY >> 20} MiB"
+        raise SparkCannotStart(str(size), wanted, "ask for more")
     given = configuration or {}
     given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
     settings = under_program(given_options(), given)
@@ -115,7 +121,8 @@ def spark_session(
     with ExitStack() as undone:
         undone.enter_context(_environment(with_java(find_java(), os.environ)))
         _join(size, spare, stream_cpus or 0, namespace)
-        run = _Run(f"{app_name}-{os.urandom(4).hex()}", size, namespace)
+        ensure_alone()
+        run = _Run(f"{app_name}-{os.urandom(4).hex()}", size)
         undone.callback(run.end)
         yield run.begin(dict(configs or {}), start_timeout_s)
 
@@ -153,13 +160,34 @@ def _join(size: SparkSize, spare: int, must_remain: int, namespace: str) -> None
             "a connection by Ray Client (ray://)", "a program on a node of the cluster", "run it by `ray job submit`"
         )
     before = ray.is_initialized()
-    started = connect(size.cpus + spare, namespace)
+    started = connect(size.cpus + spare, f"{namespace}-{os.urandom(4).hex()}")
     total: Mapping[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     problem = too_small(total, size, must_remain)
     if problem is None and (before or not started):
         problem = nodes_without_java(on_nodes(nodes(), _java_there))
     if problem is not None:
         raise problem
+
+
+def ensure_alone() -> None:
+    """No other Spark runs in the Ray namespace of this program: RayDP's actors have the same names in each.
+
+    Raises:
+        SparkCannotStart: one does, and this program had joined Ray before, in that namespace.
+    """
+    namespace = ray.get_runtime_context().namespace
+    if not await_true(lambda: not spark_actors(), ENDING_S):
+        found = f"the Spark of another program in the Ray namespace {namespace!r}"
+        wanted, remedy = "a namespace of its own", "begin spark_session before anything else that joins Ray"
+        raise SparkCannotStart(found, wanted, remedy)
+
+
+def spark_actors() -> list[str]:
+    """Names of the actors of a Spark in the Ray namespace of this program."""
+    namespace = ray.get_runtime_context().namespace
+    named = ray.util.list_named_actors(all_namespaces=True)
+    names = [one["name"] for one in named if one["namespace"] == namespace]
+    return [name for name in names if name.endswith((_MASTER, "RAY_APP_MASTER")) or name.startswith("raydp-executor-")]
 
 
 def too_small(total: Mapping[str, float], size: SparkSize, must_remain: int) -> SparkCannotStart | None:
@@ -221,7 +249,6 @@ class _Run:
 
     name: str
     size: SparkSize
-    namespace: str
     group: Any = None
     folder: str = ""
     session: Any = None
@@ -256,7 +283,7 @@ class _Run:
         except SparkCannotStart:
             raise
         except Exception as error:  # of Ray's, of py4j's, or whatever the JVM's end causes
-            found = f"no Spark after {timeout_s:g} s" if self._late else f"{type(error).__name__}: {error}"
+            found = f"no Spark after {timeout_s:g} s" if self._late else reason_of(error)
             remedy = "see raydp-java-*.log and java-worker-*.log in the logs of Ray, and what Spark has printed above"
             raise SparkCannotStart(found, str(self.size), remedy) from error
         finally:
@@ -271,9 +298,7 @@ class _Run:
         try:
             in_time(raydp.stop_spark)
         finally:
-            for name in self._actors():
-                with suppress(ValueError):
-                    ray.kill(ray.get_actor(name, self.namespace))
+            kill_actors()
             if self.group is not None:
                 ray.util.remove_placement_group(self.group)
             end_gateway()
@@ -326,9 +351,7 @@ class _Run:
     def _give_up(self) -> None:
         """Let what waits for the start of Spark fail."""
         self._late = True
-        for name in self._actors():
-            with suppress(ValueError):
-                ray.kill(ray.get_actor(name, self.namespace))
+        kill_actors()
         end_gateway()
 
     @staticmethod
@@ -336,9 +359,12 @@ class _Run:
         here = ray.get_runtime_context().get_node_id()
         return [node for node in nodes() if node != here]
 
-    def _actors(self) -> list[str]:
-        named = ray.util.list_named_actors(all_namespaces=True) if ray.is_initialized() else []
-        return [one["name"] for one in named if one["name"] == self.name + _MASTER]
+
+def kill_actors() -> None:
+    """Kill the actors of this program's Spark that have not ended."""
+    for name in spark_actors() if ray.is_initialized() else ():
+        with suppress(ValueError):  # it has ended meanwhile
+            ray.kill(ray.get_actor(name, ray.get_runtime_context().namespace))
 
 
 def clear(folder: str) -> None:

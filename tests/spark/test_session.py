@@ -84,7 +84,8 @@ def test_without_spark_the_packages_that_are_missing_are_named(monkeypatch):
 
 
 def test_what_is_no_size_is_refused_first():
-    for asked, told in (({"num_executors": 0}, "0 executors"), ({"executor_memory": "much"}, "executor_memory='much'")):
+    for asked, told in (({"num_executors": 0}, "0 executors"), ({"executor_memory": "much"}, "executor_memory='much'"),
+                        ({"executor_memory": "300m"}, "1 executor of 1 CPU and 300 MiB, .* and 450 MiB")):  # fmt: skip
         with pytest.raises(SparkCannotStart, match=f"found {told}"), spark_session(**asked):
             raise AssertionError("it has begun")
 
@@ -199,7 +200,7 @@ from rayflink.spark import SparkCannotStart, spark_session
 
 if __name__ == "__main__":
     for asked in ({"num_executors": 9}, {"stream_cpus": 6}, {"executor_memory": "900g"},
-                  {"num_executors": 5, "executor_memory": "64m", "start_timeout_s": 2}):
+                  {"num_executors": 5, "executor_memory": "450m", "start_timeout_s": 2}):
         try:
             with spark_session("crowded", **asked):
                 print("begun")

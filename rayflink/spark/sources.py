@@ -1,0 +1,40 @@
+"""A DataFrame as a `Source`, where `env.from_spark` does not do: as the history in front of a live source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.option_sources import given_options, under_program
+from rayflink.common.source import Source
+from rayflink.connectors.spark_frames import arrow_schema, filed, written
+from rayflink.launch import frame_store
+
+
+def spark_source(
+    df: Any, path: str | None = None, configuration: Configuration | Mapping[str, Any] | None = None
+) -> Source:
+    """The rows of a DataFrame, which Spark computes now, as a bounded source; see `env.from_spark`.
+
+    >>> history = spark_source(spark.read.parquet("orders").orderBy("at"))     # doctest: +SKIP
+    >>> HybridSource.builder(history).add_source(live_from(position)).build()   # doctest: +SKIP
+
+    Args:
+        df: a `pyspark.sql.DataFrame`.
+        path: a new folder that Spark and all nodes see, for Parquet files; None: the object store.
+        configuration: the options of the environment that will read it, where it has any of its own.
+
+    Raises:
+        TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
+        SparkFailed: Spark could not compute it.
+    """
+    if path is not None:
+        return filed(df, path)
+    arrow_schema(df)
+    given = configuration or {}
+    given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
+    return written(df, frame_store(under_program(given_options(), given)))
+
+
+__all__ = ["spark_source"]
