@@ -38,6 +38,7 @@ _ABOUT = {
     "checkpoint_cost": "W1 with a checkpoint each second against none; target: less than 10 % of the rate",
     "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
+    "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
@@ -46,6 +47,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "state_count": {"keys": 100_000, "records": 400_000},
     "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
+    "spark_frames": {"rows": 200_000, "rounds": 1},
 }
 """Benchmark -> what `--small` gives to `run`."""
 _SIZED = {"recovery": ("state_mb", "rounds"), "rescale_pause": ("state_mb", "rounds"), "checkpoint_sync": ("state_mb",)}

@@ -78,6 +78,7 @@ def spark_session(
     executor_memory: str | int = "1g",
     *,
     stream_cpus: int | None = None,
+    ray_data: bool = False,
     configs: Mapping[str, str] | None = None,
     start_timeout_s: float = 120.0,
     configuration: Configuration | Mapping[str, Any] | None = None,
@@ -98,6 +99,8 @@ def spark_session(
         executor_memory: of one executor: bytes, or a text like "2g".
         stream_cpus: CPUs that must remain for streams; None: as many as this machine has where Ray is started here,
             else none.
+        ray_data: let `ray.data.from_spark(df)` work, for which Spark's driver joins Ray too: it starts a second or two
+            later. `env.from_spark` and `Dataset.to_spark` do without.
         configs: Spark's own options, which go before those set here.
         start_timeout_s: seconds in which the executors must run.
         configuration: rayflink's options, of which the Ray namespace is read.
@@ -122,7 +125,7 @@ def spark_session(
         undone.enter_context(_environment(with_java(find_java(), os.environ)))
         _join(size, spare, stream_cpus or 0, namespace)
         ensure_alone()
-        run = _Run(f"{app_name}-{os.urandom(4).hex()}", size)
+        run = _Run(f"{app_name}-{os.urandom(4).hex()}", size, ray_data)
         undone.callback(run.end)
         yield run.begin(dict(configs or {}), start_timeout_s)
 
@@ -245,10 +248,12 @@ class _Run:
 
     Args:
         name: of the application, which no other has.
+        ray_data: Spark's driver joins Ray.
     """
 
     name: str
     size: SparkSize
+    ray_data: bool
     group: Any = None
     folder: str = ""
     session: Any = None
@@ -275,7 +280,7 @@ class _Run:
                 self.size.executors,
                 self.size.cores,
                 f"{self.size.memory >> 20}m",
-                fault_tolerant_mode=False,
+                fault_tolerant_mode=self.ray_data,
                 placement_group=self.group,
                 configs={**self._configs(), **configs},
             )
