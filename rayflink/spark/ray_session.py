@@ -43,6 +43,24 @@ ENDING_S = 5.0
 """How long a Spark that has ended may be in Ray's list of actors."""
 _LOOKS_EVERY_S = 0.05
 _MASTER = "_SPARK_MASTER"
+LOGGING = "log4j2.properties"
+_LOGGING = """
+status = off
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p Spark %c{1}: %m%n%ex
+logger.host.name = org.apache.spark.util.Utils
+logger.host.level = error
+logger.folders.name = org.apache.spark.SparkConf
+logger.folders.level = error
+logger.hadoop.name = org.apache.hadoop.util.NativeCodeLoader
+logger.hadoop.level = error
+"""
+"""Warnings of the driver's JVM, but for those that each start on Ray would print."""
 T = TypeVar("T")
 
 
@@ -271,6 +289,7 @@ class _Run:
         self._reserve(timeout_s)
         self.folder = tempfile.mkdtemp(prefix="rayflink-spark-")
         on_nodes(self._others(), _make, self.folder)
+        Path(self.folder, LOGGING).write_text(_LOGGING, encoding="utf-8")
         watchdog = threading.Timer(max(1.0, until - time.monotonic()), self._give_up)
         watchdog.daemon = True
         watchdog.start()
@@ -332,6 +351,7 @@ class _Run:
             "spark.ray.raydp_spark_master.actor.resource.CPU": "0",
             "spark.pyspark.python": sys.executable,
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(packages),
+            "spark.log4j.config.file.name": os.path.join(self.folder, LOGGING),
             "spark.local.dir": self.folder,
             "spark.sql.warehouse.dir": os.path.join(self.folder, "warehouse"),
             "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -170,6 +170,7 @@ def test_rows_outlive_spark_which_leaves_nothing_and_may_start_again_and_fail(tm
     process = alone(tmp_path, "on")
     output, errors = process.communicate(timeout=95)
     assert process.returncode == 0, errors
+    assert errors == ""
     assert output.splitlines() == ["there", "[]", "1000 499500", "5", "by the program []"]
     assert [name for name in os.listdir(tmp_path) if "spark" in name.lower() or "lz4" in name] == []
 
