@@ -9,7 +9,7 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -109,12 +109,14 @@ class RayFrames:
         self._refs: dict[tuple[int, int], list[Any]] = {}
         self._left = threading.Event()
         self._teller: threading.Thread | None = None
+        self._needed: Callable[[], bool] = lambda: True
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_namespace": self._namespace, "_address": self._address, "_name": self._name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _keepers={}, _refs={}, _left=threading.Event(), _teller=None)
+        fresh = {"_keepers": {}, "_refs": {}, "_left": threading.Event(), "_teller": None, "_needed": lambda: True}
+        self.__dict__.update(state, **fresh)
 
     def open(self) -> RayFrames:
         """Say from now on that this program lives and needs the blocks; `leave` ends it."""
@@ -151,6 +153,7 @@ class RayFrames:
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """A block of a partition, as it lies in this node's object store; the next one is on its way here then."""
         of = part.partition, part.attempt
+        join_address(self._address, self._namespace)
         try:
             if of not in self._refs:
                 self._refs = {of: ray.get(self._keeper(part.place).refs.remote(*of))}
@@ -163,6 +166,10 @@ class RayFrames:
         except (exceptions.RayActorError, exceptions.ObjectLostError) as error:
             raise _gone(part.place) from error
         return block
+
+    def need_while(self, needed: Callable[[], bool]) -> None:
+        """The program, where it was opened, needs the blocks as long as that is true; it is asked now and then."""
+        self._needed = needed
 
     def leave(self) -> None:
         """The program needs the blocks no more."""
@@ -181,6 +188,8 @@ class RayFrames:
         while not self._left.wait(LOOKS_EVERY_S):
             if not ray.is_initialized():
                 return
+            if not self._needed():
+                return self.leave()
             for keeper in self._all():
                 keeper.heard.remote()
 

@@ -32,7 +32,7 @@ from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
 from rayflink.connectors.collected import DrawnOnce, RowBlock, rows_go_to
-from rayflink.connectors.frames import FrameFolder, FrameStore
+from rayflink.connectors.frames import FrameFolder, FrameSource, FrameStore
 from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rayflink.actors.ray_cache import RayBlocks
     from rayflink.actors.ray_cluster import JobHandle, RayJob
     from rayflink.actors.task_log import LogLine
+    from rayflink.connectors.frame_writing import Frame
 
 
 TURN_S = 0.05
@@ -468,14 +469,18 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     return client
 
 
-def frame_store(configuration: Configuration) -> FrameStore:
+def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStore:
     """Where blocks of a DataFrame go: the object stores of Ray; without Ray, a folder of a local job's machine.
+
+    Args:
+        on_ray: on Ray in any case.
 
     Raises:
         ConfigError, RayCannotStart: jobs run on Ray, and there is none.
     """
     ray, target = sys.modules.get("ray"), configuration.get(options.TARGET)
-    if target is not None and target.name == "LOCAL" and not (ray is not None and ray.is_initialized()):
+    is_local = target is not None and target.name == "LOCAL" and not on_ray
+    if is_local and not (ray is not None and ray.is_initialized()):
         folder = (configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0]
         return FrameFolder(tempfile.mkdtemp(prefix="rayflink-frame-", dir=folder))
     from rayflink.actors.ray_connection import connect
@@ -484,6 +489,25 @@ def frame_store(configuration: Configuration) -> FrameStore:
     namespace = configuration.get(options.RAY_NAMESPACE)
     connect(1, namespace)
     return RayFrames(namespace).open()
+
+
+def ray_dataset(frame: Frame) -> Any:
+    """A stream's result as a `ray.data.Dataset`."""
+    from rayflink.actors.ray_dataset import dataset
+
+    return dataset(frame)
+
+
+def dataset_source(dataset: Any, configuration: Configuration) -> FrameSource:
+    """A source of what Ray Data computes now.
+
+    Raises:
+        TypeMismatch: it is no `ray.data.Dataset`.
+    """
+    from rayflink.actors.ray_dataset import ensure_dataset, written
+
+    ensure_dataset(dataset)
+    return written(dataset, frame_store(configuration, on_ray=True))
 
 
 def _python_files(configuration: Configuration) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,7 +37,8 @@ class FrameLost(RayflinkError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"blocks of a DataFrame are gone: {self.cause}; env.from_spark(df, path=...) keeps them in files"
+        remedy = "env.from_spark(df, path=...), or a FileSink for a stream's result, keeps them in files"
+        return f"blocks of a DataFrame are gone: {self.cause}; {remedy}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class FrameStore(Protocol):
 
     def hold(self) -> None:
         """The job whose coordinator this process is reads the blocks: they stay until it ends."""
+
+    def need_while(self, needed: Callable[[], bool]) -> None:
+        """The program needs the blocks as long as that is true, and `leave` has not been called."""
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """A block of a partition, 0 for the first.
@@ -119,6 +123,9 @@ class FrameFolder:
     def hold(self) -> None:
         """The program outlives its jobs."""
 
+    def need_while(self, needed: Callable[[], bool]) -> None:
+        """Files stay until `leave`."""
+
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """A block of a partition; its columns are the file's pages."""
         import pyarrow
@@ -159,11 +166,14 @@ class FrameSource(Source):
         store: where the blocks are.
         parts: the partitions.
         schema: of the blocks.
+        in_order: `parts` are in the order of the table, and their numbers are not.
     """
 
-    def __init__(self, store: FrameStore, parts: Sequence[FramePart], schema: pyarrow.Schema) -> None:
+    def __init__(
+        self, store: FrameStore, parts: Sequence[FramePart], schema: pyarrow.Schema, in_order: bool = False
+    ) -> None:
         self.store, self.schema = store, schema
-        self.parts = tuple(sorted(parts, key=lambda part: part.partition))
+        self.parts = tuple(parts if in_order else sorted(parts, key=lambda part: part.partition))
 
     @property
     def boundedness(self) -> Boundedness:

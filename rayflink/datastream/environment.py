@@ -426,6 +426,26 @@ class StreamExecutionEnvironment(FaultTolerance):
         store = self._launch().frame_store(self._configuration)
         return self.from_source(spark_frames.written(df, store), watermark_strategy, source_name)
 
+    def from_ray_dataset(
+        self, dataset: Any, watermark_strategy: WatermarkStrategy | None = None, source_name: str = "Ray Data"
+    ) -> DataStream:
+        """A bounded stream of the rows of a Dataset of Ray Data, which is computed now.
+
+        Its blocks go to the object store as columns, and stay there as those of `from_spark` do. A block is a split;
+        blocks are dealt in their order. Functions on records see `Row` objects.
+
+        Args:
+            dataset: a `ray.data.Dataset`.
+            watermark_strategy: as in `from_source`; a column with the time is told by `with_timestamp_column`.
+            source_name: shown as "Source: name".
+
+        Raises:
+            TypeMismatch: it is none.
+            ray.exceptions.RayError: Ray Data could not compute it.
+        """
+        source = self._launch().dataset_source(dataset, self._configuration)
+        return self.from_source(source, watermark_strategy, source_name)
+
     # plans and execution
 
     def get_stream_graph(self, job_name: str | None = None) -> StreamGraph:

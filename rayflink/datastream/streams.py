@@ -474,6 +474,45 @@ class DataStream(Step):
         with records:
             return list(islice(records, limit))
 
+    def to_spark(self, spark: Any, schema: Any = None, job_execution_name: str | None = None) -> Any:
+        """Run the program to its end; the stream's records become a Spark DataFrame, each once, also after failures.
+
+        They are put as columns where Spark's workers read them: on Ray the object store of each node, which spills to
+        disk. There they stay until Spark ends. Columns have their own types. Those of records are as declared, or as
+        the values are; fields of tuples are f0, f1, ... and a single value is `value`. One task's records keep their
+        order. See docs/spark.md.
+
+        Args:
+            spark: the `SparkSession`.
+            schema: names and types: a StructType, a text like "id long, word string", a pyarrow Schema or a
+                RowTypeInfo; None: as above, where a stream without any record is an error.
+            job_execution_name: of the job; None: the option `pipeline.name`.
+
+        Returns: a `pyspark.sql.DataFrame`.
+
+        Raises:
+            PlanError: the stream has no end.
+            TypeMismatch: there is no schema and no record, records of different forms, or a type that Spark lacks.
+            JobFailed: a function raised, or a record does not fit; names it.
+        """
+        from .results import to_spark
+
+        return to_spark(self, spark, schema, job_execution_name)
+
+    def to_ray_dataset(self, schema: Any = None, job_execution_name: str | None = None) -> Any:
+        """Run the program to its end; the stream's records become a Dataset of Ray Data, each once.
+
+        As `to_spark`; the rows stay in the object stores as long as the Dataset, or one derived from it.
+
+        Args:
+            schema: a pyarrow Schema or a RowTypeInfo; None: as the records are.
+
+        Returns: a `ray.data.Dataset`.
+        """
+        from .results import to_ray_dataset
+
+        return to_ray_dataset(self, schema, job_execution_name)
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -1,0 +1,233 @@
+"""Records as columns, of declared types or of those that their values have, joined as more of them come."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..common.arrow_rows import rows_to_arrow
+from ..common.batches import ArrowBatch, Batch
+from ..common.errors import shorten
+from ..common.types import Row
+from .column_blocks import as_schema
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_REMEDY = "make it so in a map() before, or give a schema"
+
+
+class InferredColumns:
+    """Makes columns of batches of one stream.
+
+    Of columns the types are theirs. Of records a type is that of the values: whole numbers may become broken ones, None
+    fits all, and nothing else is mixed. A record that is a dict need not have every column.
+
+    >>> from rayflink.common.batches import RowBatch
+    >>> columns = InferredColumns()
+    >>> _ = columns.of(RowBatch([("a", 1), ("b", None)])), columns.of(RowBatch([("c", 2.5)]))
+    >>> columns.schema
+    f0: string
+    f1: double
+
+    Args:
+        schema: the wanted columns; None: as the records have them.
+    """
+
+    def __init__(self, schema: pyarrow.Schema | None = None) -> None:
+        self.schema, self._is_given = schema, schema is not None
+        self.is_open = False
+        """Whether records may lack columns that others have."""
+
+    def of(self, batch: Batch) -> pyarrow.RecordBatch:
+        """The columns of a batch; of columns that `schema` has too by now it may lack some, or have them narrower.
+
+        Raises:
+            ValueError: a record does not fit; names it.
+        """
+        if isinstance(batch, ArrowBatch):
+            return self._of_columns(batch)
+        if self._is_given and self.schema is not None:
+            named = [_named(record, self.schema.names) for record in batch.values]
+            for record, names in zip(batch.values, named, strict=True):
+                if not names.keys() <= set(self.schema.names):
+                    raise _unfit(record, f"it has {', '.join(names)}, columns are {', '.join(self.schema.names)}")
+            return _as_declared(named, self.schema, batch.values)
+        try:
+            found, is_open = _inferred(batch.values)
+            self._join(found.schema, is_open)
+        except _problems() as error:
+            raise self._first_unfit(batch.values, error) from error
+        return found
+
+    def _of_columns(self, batch: ArrowBatch) -> pyarrow.RecordBatch:
+        if self._is_given and self.schema is not None:
+            return as_schema(batch, self.schema)
+        found = batch.data.replace_schema_metadata(None)
+        try:
+            self._join(found.schema, False)
+        except _problems() as error:
+            remedy = "make them equal in a map_batches() before"
+            raise ValueError(f"columns of one stream differ: {error}; {remedy}") from error
+        return found
+
+    def _join(self, schema: pyarrow.Schema, is_open: bool) -> None:
+        is_open = is_open or self.is_open
+        self.schema = schema if self.schema is None else joined([self.schema, schema], is_open)
+        self.is_open = is_open
+
+    def _first_unfit(self, records: Sequence[Any], error: BaseException) -> ValueError:
+        for record in records:
+            try:
+                found, is_open = _inferred([record])
+                self._join(found.schema, is_open)
+            except _problems() as its:
+                return _unfit(record, str(its))
+        return ValueError(f"records do not become columns: {error}; {_REMEDY}")
+
+
+def _as_declared(
+    named: Sequence[dict[str, Any]], schema: pyarrow.Schema, records: Sequence[Any]
+) -> pyarrow.RecordBatch:
+    """Records, as values by name, as columns of a schema.
+
+    Raises:
+        ValueError: one does not fit; names it.
+    """
+    names = schema.names
+    rows = [tuple(map(values.get, names)) for values in named]
+    try:
+        return rows_to_arrow(rows, schema)
+    except _problems():
+        for row, record in zip(rows, records, strict=True):
+            try:
+                rows_to_arrow([row], schema)
+            except _problems() as error:
+                raise _unfit(record, str(error)) from error
+        raise
+
+
+def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.Schema:
+    """The narrowest schema into which values of all of them go.
+
+    Args:
+        is_open: columns may be missing.
+
+    Raises:
+        TypeError: there is none.
+    """
+    import pyarrow
+
+    names = [schema.names for schema in schemas]
+    if not is_open and any(other != names[0] for other in names):
+        other = next(other for other in names if other != names[0])
+        raise TypeError(f"columns {', '.join(names[0])} and columns {', '.join(other)}")
+    for name in dict.fromkeys(chain.from_iterable(names)):
+        kinds = [schema.field(name).type for schema in schemas if name in schema.names]
+        kinds = [kind for kind in kinds if not pyarrow.types.is_null(kind)]
+        if len({kind.id for kind in kinds}) > 1 and not all(map(_is_number, kinds)):
+            raise TypeError(f"column {name!r} has values of {' and '.join(map(str, dict.fromkeys(kinds)))}")
+    found: pyarrow.Schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    return found
+
+
+def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """The columns of a block as those of a schema; columns that it lacks are null.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not go into its type.
+    """
+    import pyarrow
+
+    if block.schema.equals(schema):
+        return block
+    columns = []
+    for field in schema:
+        at = block.schema.get_field_index(field.name)
+        column = pyarrow.nulls(block.num_rows, field.type) if at < 0 else block.column(at).cast(field.type)
+        columns.append(column)
+    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
+    """Records as columns of their own types, and whether they may lack columns."""
+    import pyarrow
+
+    named = [_named(record, None) for record in records]
+    is_open = all(isinstance(record, dict) for record in records)
+    names = list(dict.fromkeys(chain.from_iterable(named)))
+    for values in named:
+        if not is_open and len(values) != len(names):
+            raise ValueError(f"found {len(values)} fields beside others, wanted {', '.join(names)} in each record")
+    arrays = []
+    for name in names:
+        column = [values.get(name) for values in named]
+        _refuse_mixture(name, column)
+        arrays.append(pyarrow.array(column))
+    return pyarrow.RecordBatch.from_arrays(arrays, names=names), is_open
+
+
+def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """The fields of a record by name.
+
+    Args:
+        names: for records that have none; None: f0, f1, ...
+    """
+    if isinstance(record, dict):
+        return record
+    if isinstance(record, Row) and record._names is not None:
+        return record.as_dict(recursive=True)
+    if is_dataclass(record) and not isinstance(record, type):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        named: dict[str, Any] = record._asdict()
+        return named
+    if isinstance(record, (tuple, list, Row)):
+        values = list(record)
+        if names is not None and len(names) != len(values):
+            raise _unfit(record, f"it has {len(values)} fields, columns are {', '.join(names)}")
+        return dict(zip(names or [f"f{at}" for at in range(len(values))], values, strict=True))
+    if names is not None and len(names) != 1:
+        raise _unfit(record, f"it is one value, columns are {', '.join(names)}")
+    return {names[0] if names else "value": record}
+
+
+def _refuse_mixture(name: str, column: Iterable[Any]) -> None:
+    """Arrow makes dates of moments, bytes of texts and so on without a word where they stand in one column."""
+    forms = {_form(value) for value in column if value is not None}
+    if len(forms) > 1:
+        raise TypeError(f"column {name!r} has values of {' and '.join(sorted(forms))}")
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        return "datetime" if value.tzinfo is None else "datetime with a zone"
+    if isinstance(value, (bool, Decimal)):
+        return type(value).__name__
+    if isinstance(value, numbers.Real):
+        return "number"
+    return "list" if isinstance(value, (list, tuple)) else type(value).__name__
+
+
+def _is_number(kind: pyarrow.DataType) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind))
+
+
+def _problems() -> tuple[type[Exception], ...]:
+    import pyarrow
+
+    return pyarrow.ArrowException, ValueError, TypeError, KeyError, OverflowError
+
+
+def _unfit(record: Any, why: str) -> ValueError:
+    return ValueError(f"record {shorten(record, 200)} does not fit the columns ({why}); {_REMEDY}")
+
+
+__all__ = ["InferredColumns", "fitted", "joined"]
