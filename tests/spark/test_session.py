@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -120,20 +121,22 @@ from rayflink.spark import spark_session
 from tests.spark.test_session import javas
 
 if __name__ == "__main__":
-    with spark_session("alone", executor_memory="600m") as spark:
-        kept = StreamExecutionEnvironment({"execution.target": "ray"}).from_spark(spark.range(0, 1000, 1, 3))
-        print("there", flush=True)
-        if sys.argv[1] == "wait":
-            time.sleep(60)
-    print(javas(), flush=True)
-    rows = kept.execute_and_collect(limit=2000)
-    print(len(rows), sum(row.id for row in rows), flush=True)
-    try:
+    if sys.argv[1] == "rows":
+        with spark_session("alone", executor_memory="600m") as spark:
+            env = StreamExecutionEnvironment({"execution.target": "ray"})
+            kept = env.from_spark(spark.range(0, 1000, 1, 3))
+        print(javas(), flush=True)
+        rows = kept.execute_and_collect(limit=2000)
+        print(len(rows), sum(row.id for row in rows), flush=True)
+    else:
+        try:
+            with spark_session("fails", executor_memory="600m") as spark:
+                raise ValueError("by the program")
+        except ValueError as error:
+            print(error, javas(), flush=True)
         with spark_session("again", executor_memory="600m") as spark:
             print(spark.range(5).count(), flush=True)
-            raise ValueError("by the program")
-    except ValueError as error:
-        print(error, javas(), flush=True)
+            time.sleep(60)
 """
 
 
@@ -147,14 +150,26 @@ def javas() -> list[str]:
     return [command for command in found if command]  # those that are ending have none any more
 
 
-def alone(tmp_path: Path, what: str) -> subprocess.Popen[str]:
+@contextmanager
+def alone(tmp_path: Path, what: str) -> Iterator[subprocess.Popen[str]]:
+    """The program; if it has not ended at the end, it is interrupted, and killed with all it has started."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
     environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT))
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, str(script), what], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            began = [psutil.Process(process.pid), *of(process)]
+            process.send_signal(signal.SIGINT)
+            if not ended(began):
+                for one in began:
+                    with suppress(psutil.NoSuchProcess):
+                        one.kill()
 
 
 def of(process: subprocess.Popen[str]) -> list[psutil.Process]:
@@ -165,27 +180,31 @@ def ended(processes: list[psutil.Process]) -> bool:
     return watching.eventually(lambda: not [one for one in processes if one.is_running()], within_s=30)
 
 
-@real
-def test_rows_outlive_spark_which_leaves_nothing_and_may_start_again_and_fail(tmp_path):
-    process = alone(tmp_path, "on")
-    output, errors = process.communicate(timeout=95)
-    assert process.returncode == 0, errors
-    assert errors == ""
-    assert output.splitlines() == ["there", "[]", "1000 499500", "5", "by the program []"]
-    assert [name for name in os.listdir(tmp_path) if "spark" in name.lower() or "lz4" in name] == []
+def left_in(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if "spark" in name.lower() or "lz4" in name]
 
 
 @real
-def test_a_program_that_is_interrupted_leaves_no_process(tmp_path):
-    process = alone(tmp_path, "wait")
-    assert process.stdout is not None and process.stdout.readline() == "there\n"
-    began = of(process)
-    assert any("java" in one.name() for one in began)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
+    with alone(tmp_path, "rows") as process:
+        output, errors = process.communicate(timeout=95)
+    assert process.returncode == 0 and errors == ""
+    assert output.splitlines() == ["[]", "1000 499500"]
+    assert left_in(tmp_path) == []
+
+
+@real
+def test_spark_starts_again_after_an_error_and_leaves_no_process_when_it_is_interrupted(tmp_path):
+    with alone(tmp_path, "again") as process:
+        assert process.stdout is not None and process.stdout.readline() == "by the program []\n"
+        assert process.stdout.readline() == "5\n"
+        began = of(process)
+        assert any("java" in one.name() for one in began)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
     assert ended(began)
-    assert [name for name in os.listdir(tmp_path) if "spark" in name.lower() or "lz4" in name] == []
+    assert left_in(tmp_path) == []
 
 
 @real
