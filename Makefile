@@ -12,7 +12,7 @@ DOCS_READY := $(VENV)/.docs-ready
 .PHONY: help demo setup test local cluster fast lint spec docs wheel clean
 
 help:
-	@echo "make demo   run the main job: flight delays from 336,776 real departures"
+	@echo "make demo   run the main job: Spark and a stream on 336,776 real flights, with a report and a chart"
 	@echo "make test   lint, types and the whole test suite"
 	@echo "make fast   the tests of every day: no Ray, none slow"
 	@echo "make local  all tests that need no Ray; make cluster: those on Ray"
@@ -35,7 +35,7 @@ $(DOCS_READY): $(READY)
 	@touch "$@"
 
 demo: $(READY)
-	@"$(BIN)/python" examples/flight_delays.py
+	@"$(BIN)/python" examples/flight_pipeline.py
 
 setup: $(READY) $(DOCS_READY)
 

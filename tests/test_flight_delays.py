@@ -1,4 +1,4 @@
-"""The main job against an independent computation with polars: every number of every airport and hour."""
+"""The stream of departures against an independent computation with polars: every number of every airport and hour."""
 
 from __future__ import annotations
 

@@ -414,6 +414,7 @@ def same_rows(found: list[list[str]], want: list[tuple[Any, ...]]) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 def test_every_number_that_the_main_job_shows_is_that_of_polars(tmp_path, tables):
+    pytest.importorskip("raydp")
     out = tmp_path / "pipeline"
     command = [sys.executable, str(EXAMPLE), "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
