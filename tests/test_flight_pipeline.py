@@ -319,11 +319,10 @@ def tables() -> dict[str, pl.DataFrame]:
     return {name: pl.read_csv(text, null_values=["", "NA"], infer_schema_length=None) for name, text in files.items()}
 
 
-def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """What the stream must find, computed from whole tables."""
-    weather = (
-        tables["weather"]
-        .filter(~(pl.col("wind_speed") > 200).fill_null(False))
+def expected_skies(weather: pl.DataFrame) -> pl.DataFrame:
+    """The weather in a word, from when on it holds."""
+    return (
+        weather.filter(~(pl.col("wind_speed") > 200).fill_null(False))
         .with_columns(since=pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC"))
         .with_columns(cold=pl.col("temp").fill_null(99) <= 32, windy=pl.col("wind_speed").fill_null(0) >= 20)
         .with_columns(
@@ -338,6 +337,11 @@ def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
         .select("origin", "since", "sky")
         .sort("since")
     )
+
+
+def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """What the stream must find, computed from whole tables."""
+    weather = expected_skies(tables["weather"])
     on_the_clock = pl.datetime(
         "year", "month", "day", pl.col("sched_dep_time") // 100, pl.col("sched_dep_time") % 100,
         time_zone=NEW_YORK, ambiguous="earliest",
@@ -370,6 +374,11 @@ def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
         .sort("airport", "hour")
     )
     assert hours["different_skies"].max() == 1
+    return with_rises(hours).drop("total", "different_skies")
+
+
+def with_rises(hours: pl.DataFrame) -> pl.DataFrame:
+    """Hours in order, each with the rise up to it."""
 
     def over_three(column: str, back: int) -> pl.Expr:
         return sum((pl.col(column).shift(back + at) for at in range(1, 3)), pl.col(column).shift(back)).over("airport")
@@ -383,7 +392,7 @@ def expected_hours(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     busy = pl.min_horizontal("departures", back("departures", 1), back("departures", 2)) >= 10
     hours = hours.with_columns(rise=pl.when(in_a_row).then(rise))
     rising = ((pl.col("rise") >= 10) & grows & busy).fill_null(False)
-    return hours.with_columns(rising=rising).drop("total", "different_skies")
+    return hours.with_columns(rising=rising)
 
 
 def printed_tables(printed: str) -> dict[str, list[list[str]]]:
