@@ -249,7 +249,7 @@ BAD_FLIGHTS: list[tuple[str | None, dict[str, str]]] = [
     ("no such scheduled time", {"sched_dep_time": "230", "dep_time": "332", "month": "3", "day": "10"}),  # was skipped
     ("unknown carrier", {"carrier": "ZZ"}),
     ("unknown carrier", {"carrier": "NA"}),
-    ("unknown airport", {"origin": "XXX"}),
+    ("unknown airport", {"origin": "NYC"}),
     ("unreadable line", {"dep_delay": "two"}),
     ("unreadable line", {"month": "January"}),
 ]
