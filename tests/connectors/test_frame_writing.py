@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pytest
 
+from rayflink.common.batches import ArrowBatch, Element, RowBatch
 from rayflink.common.errors import JobFailed, PlanError, TypeMismatch
 from rayflink.connectors import frame_writing
 from rayflink.connectors.collected import DrawnOnce, DrawnSink, RowBlock, rows_go_to
@@ -17,6 +19,7 @@ from rayflink.connectors.frames import FrameFolder, FrameLost, FramePart
 from rayflink.connectors.spark_results import plain_type
 from rayflink.datastream import DataStream, StreamExecutionEnvironment
 from rayflink.datastream.results import _frame
+from rayflink.operators.base import OperatorContext
 from rayflink.operators.factory import Factory
 from rayflink.testing import KillTask, simulate
 
@@ -67,16 +70,44 @@ def test_all_records_are_in_the_frame_and_those_of_a_task_in_order(folders, mode
         frame.block(frame.parts[0], 0)
 
 
-def test_blocks_and_parts_have_a_size(folders, monkeypatch):
+def opened(store: FrameFolder, attempt: int = 0) -> FrameOperator:
+    operator = FrameOperator(store)
+    operator.setup(OperatorContext("0" * 32, "Columns", subtask=1, attempt=attempt))
+    return operator
+
+
+def told(elements: Iterable[Element]) -> list[WrittenPart]:
+    return [part for batch in elements for part in batch.values]
+
+
+def test_blocks_and_parts_have_a_size_and_a_checkpoint_ends_both(tmp_path, monkeypatch):
     monkeypatch.setattr(frame_writing, "BLOCK_ROWS", 1_000)
-    monkeypatch.setattr(frame_writing, "PART_BYTES", 3 * 8_000)
-    frame = collected(environment().from_sequence(1, 20_000))
-    assert sum(part.rows for part in frame.parts) == 20_000
-    assert max(part.blocks for part in frame.parts) > 1 and len(frame.parts) > 2
-    assert all(part.size <= 2 * 3 * 8_000 for part in frame.parts)
-    groups = frame.groups()
-    assert [part for group in groups for part in group] == list(frame.parts)
-    assert all(len({part.partition for part in group}) == 1 for group in groups)
+    monkeypatch.setattr(frame_writing, "PART_BYTES", 2 * 8_000)
+    store = FrameFolder(str(tmp_path))
+    operator = opened(store)
+    for first in range(0, 5_200, 400):
+        assert not list(operator.process(RowBatch(list(range(first, first + 400))), 0))
+    first = told(operator.prepare_snapshot(1))
+    assert [(one.part.blocks, one.part.rows) for one in first] == [(3, 2_400), (3, 2_400), (1, 400)]
+    assert not list(operator.prepare_snapshot(2))
+    operator.process(RowBatch([5_200]), 0)
+    second = told(operator.finish())
+    assert [(one.part.blocks, one.part.rows) for one in second] == [(1, 1)]
+    again = opened(store, attempt=1)
+    again.process(RowBatch([7]), 0)
+    frame = frame_of(store, [*first, *second])
+    assert [row["value"] for row in rows_in(frame)] == list(range(5_201))
+    third = told(again.finish())
+    assert len({one.part.attempt for one in [*first, *second, *third]}) == 5, "attempts at a subtask are told apart"
+
+
+def test_an_operator_without_records_tells_its_schema_once(tmp_path):
+    operator = opened(FrameFolder(str(tmp_path)))
+    assert not list(operator.prepare_snapshot(1))
+    operator.process(ArrowBatch(pyarrow.RecordBatch.from_pydict({"n": pyarrow.array([], pyarrow.int8())})), 0)
+    (only,) = told(operator.prepare_snapshot(2))
+    assert (only.part.rows, only.schema) == (0, pyarrow.schema([("n", pyarrow.int8())]))
+    assert not list(operator.finish())
 
 
 def test_small_parts_of_a_subtask_are_read_together():

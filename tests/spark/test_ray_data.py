@@ -80,7 +80,12 @@ def test_event_time_of_a_column_no_row_and_what_is_no_dataset(data):
         .execute_and_collect(limit=10)
     )  # fmt: skip
     assert counts == [20, 20, 20]
-    assert environment().from_ray_dataset(data.from_arrow(table.slice(0, 0))).execute_and_collect(limit=10) == []
+    assert (
+        environment(execution_target="local")
+        .from_ray_dataset(data.from_arrow(table.slice(0, 0)))
+        .execute_and_collect(limit=10)
+        == []
+    )
     with pytest.raises(TypeMismatch, match=r"found list \[1\], wanted a ray.data.Dataset"):
         environment().from_ray_dataset([1])
 
@@ -94,7 +99,11 @@ def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
     assert keepers() and even.sum("n") == sum(range(2, 10_001, 2))
     there = environment().from_ray_dataset(even).map_batches(lambda columns: columns)
     assert sorted(row.n for row in there.execute_and_collect(limit=10_000)) == list(range(2, 10_001, 2))
-    nothing = environment().from_collection([]).to_ray_dataset(pyarrow.schema([("n", pyarrow.int64())]))
+    nothing = (
+        environment(execution_target="local")
+        .from_collection([])
+        .to_ray_dataset(pyarrow.schema([("n", pyarrow.int64())]))
+    )
     assert nothing.count() == 0 and nothing.schema().names == ["n"]
     del there, even
     assert watching.eventually(lambda: not keepers(), within_s=30), "blocks of tables that nobody has"
@@ -103,12 +112,12 @@ def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
 def test_a_block_that_is_lost_is_told(data):
     import ray
 
-    dataset = environment().from_sequence(1, 100).to_ray_dataset()
+    dataset = environment(execution_target="local").from_sequence(1, 100).to_ray_dataset()
     for keeper in keepers():
         ray.kill(keeper)
     with pytest.raises(Exception, match="blocks of a DataFrame are gone: .*FileSink"):
         dataset.take_all()
-    stream = environment(restart__strategy_type="none").from_ray_dataset(data.range(100))
+    stream = environment(execution_target="local").from_ray_dataset(data.range(100))
     for keeper in keepers():
         ray.kill(keeper)
     with pytest.raises(Exception, match="blocks of a DataFrame are gone"):

@@ -41,6 +41,10 @@ def restarting() -> StreamExecutionEnvironment:
     )
 
 
+def local() -> StreamExecutionEnvironment:
+    return environment(execution_target="local", restart__strategy_type="none")
+
+
 def keepers() -> list[Any]:
     import ray
 
@@ -86,28 +90,28 @@ def test_types_and_nulls_go_there_and_back_as_they_are(spark):
     leave_all()
 
 
-def test_one_record_no_record_and_what_spark_has_no_type_for(spark):
+def test_jobs_of_this_process_with_one_record_none_and_what_spark_has_no_type_for(spark):
     at = datetime.datetime(2013, 1, 1, 5, tzinfo=UTC)
     record = {"id": 1, "at": at, "price": Decimal("2.50"), "of": {"x": [1]}}
-    one = environment().from_collection([record]).to_spark(spark)
+    one = local().from_collection([record]).to_spark(spark)
     assert [(row.id, row.price, row.of.x) for row in one.collect()] == [(1, Decimal("2.50"), [1])]
     assert one.selectExpr("unix_timestamp(at)").collect()[0][0] == at.timestamp()
-    nothing = environment().from_collection([]).to_spark(spark, "id long, at timestamp")
+    nothing = local().from_collection([]).to_spark(spark, "id long, at timestamp")
     assert nothing.schema.simpleString() == "struct<id:bigint,at:timestamp>" and nothing.collect() == []
     with pytest.raises(TypeMismatch, match=r"columns of the stream: found no record.*schema="):
-        environment().from_collection([]).to_spark(spark)
+        local().from_collection([]).to_spark(spark)
     with pytest.raises(TypeMismatch, match=r"DataFrame .f0: found time64\[us\], wanted a type that Spark has"):
-        environment().from_collection([(datetime.time(1),)]).to_spark(spark)
+        local().from_collection([(datetime.time(1),)]).to_spark(spark)
     with pytest.raises(JobFailed, match=r"record \(1, 2\) does not fit the columns .*it has 2 fields, columns are id"):
-        environment(restart__strategy_type="none").from_collection([(1, 2)]).to_spark(spark, "id long")
+        local().from_collection([(1, 2)]).to_spark(spark, "id long")
     with pytest.raises(TypeMismatch, match="found 'id log' .*wanted a schema"):
-        environment().from_collection([1]).to_spark(spark, "id log")
+        local().from_collection([1]).to_spark(spark, "id log")
     with pytest.raises(TypeMismatch, match="found str 'spark', wanted a pyspark.sql.SparkSession"):
-        environment().from_collection([1]).to_spark("spark")
+        local().from_collection([1]).to_spark("spark")
     leave_all()
 
 
-def test_a_worker_of_spark_that_dies_while_it_reads_reads_again_and_a_lost_block_is_told(spark, tmp_path):
+def test_a_worker_of_spark_that_dies_reads_again_and_blocks_go_with_spark(spark, tmp_path, monkeypatch):
     df = environment().from_sequence(1, 10_000).to_spark(spark)
     died = str(tmp_path / "died")
 
@@ -122,8 +126,10 @@ def test_a_worker_of_spark_that_dies_while_it_reads_reads_again_and_a_lost_block
 
     assert df.mapInArrow(dies_once, df.schema).selectExpr("sum(value)").collect()[0][0] == sum(range(1, 10_001))
     assert os.path.exists(died)
-    leave_all()
-    assert watching.eventually(lambda: not keepers(), within_s=30)
+    assert keepers()
+    with monkeypatch.context() as ended:
+        ended.setattr(spark.sparkContext, "_jsc", None)  # as that of a Spark that has ended
+        assert watching.eventually(lambda: not keepers(), within_s=30)
     with pytest.raises(Exception, match="FrameLost: blocks of a DataFrame are gone: .*FileSink"):
         df.count()
 
