@@ -80,8 +80,11 @@ def filed(df: Any, path: str) -> FileSource:
     return FileSource.for_bulk_file_format(ParquetFormat(), path).build()
 
 
-def arrow_schema(df: Any) -> pyarrow.Schema:
+def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schema:
     """The columns of a DataFrame.
+
+    Args:
+        what: it is, for the error.
 
     Raises:
         TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
@@ -92,7 +95,7 @@ def arrow_schema(df: Any) -> pyarrow.Schema:
     if not isinstance(df, DataFrame):
         found = f"{type(df).__name__} {shorten(df, 80)}"
         remedy = "give what spark.read, spark.sql or spark.createDataFrame returns"
-        raise TypeMismatch("the table for a stream", "", found, "a pyspark.sql.DataFrame", remedy, call_site())
+        raise TypeMismatch(what, "", found, "a pyspark.sql.DataFrame", remedy, call_site())
     for field in df.schema:
         try:
             to_arrow_type(field.dataType)

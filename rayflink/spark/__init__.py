@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rayflink.spark.errors import SparkCannotStart as SparkCannotStart
     from rayflink.spark.ray_session import spark_session as spark_session
     from rayflink.spark.sources import spark_source as spark_source
+    from rayflink.spark.state_reading import read_state as read_state
+    from rayflink.spark.state_rows import DuplicateRowError as DuplicateRowError
+    from rayflink.spark.state_writing import SparkSavepoint as SparkSavepoint
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -19,5 +22,8 @@ else:
             "rayflink.spark.errors": "SparkCannotStart",
             "rayflink.spark.ray_session": "spark_session",
             "rayflink.spark.sources": "spark_source",
+            "rayflink.spark.state_reading": "read_state",
+            "rayflink.spark.state_rows": "DuplicateRowError",
+            "rayflink.spark.state_writing": "SparkSavepoint",
         },
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Savepoint as Savepoint,
         read_savepoint as read_savepoint,
     )
-    from rayflink.state_processor.states import SavedState as SavedState
+    from rayflink.state_processor.states import SavedState as SavedState, UnfitValueError as UnfitValueError
     from rayflink.state_processor.tables import ColumnError as ColumnError
     from rayflink.state_processor.writing import SavepointExistsError as SavepointExistsError
 else:
@@ -40,7 +40,7 @@ else:
             "rayflink.state_processor.disposal": "DisposalError dispose_savepoint",
             "rayflink.state_processor.rows": "StateRow",
             "rayflink.state_processor.savepoint": "NotInSavepointError OperatorState Savepoint read_savepoint",
-            "rayflink.state_processor.states": "SavedState",
+            "rayflink.state_processor.states": "SavedState UnfitValueError",
             "rayflink.state_processor.tables": "ColumnError",
             "rayflink.state_processor.writing": "SavepointExistsError",
         },

@@ -132,10 +132,13 @@ class Savepoint:
         manifest: what it consists of.
         operators: its operators.
         path: where it is; "" where it is not written yet.
+        base: address of the storage that the names of its files begin at; "" where it is not written yet.
     """
 
-    def __init__(self, manifest: CheckpointManifest, operators: Iterable[OperatorState], path: str = "") -> None:
-        self.manifest, self.path = manifest, path
+    def __init__(
+        self, manifest: CheckpointManifest, operators: Iterable[OperatorState], path: str = "", base: str = ""
+    ) -> None:
+        self.manifest, self.path, self.base = manifest, path, base
         self.operators = tuple(operators)
 
     @staticmethod
@@ -154,7 +157,7 @@ class Savepoint:
         found = read_manifest(path, options)
         reader = SnapshotFileReader(open_storage(found.base, options))
         operators = (OperatorState(one, StoredContents(one, reader), reader) for one in found.manifest.operators)
-        return Savepoint(found.manifest, operators, path)
+        return Savepoint(found.manifest, operators, path, found.base)
 
     @property
     def job_id(self) -> str:

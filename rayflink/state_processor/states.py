@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rayflink.operators.window import TimeWindow
+from rayflink.state.errors import StateError
 from rayflink.state.manifest import StateSummary
 
-from .columns import array, common_field
+from .columns import NoColumnError, array, common_field
 from .contents import OperatorContents, entry_value
 from .rows import EXPIRING, TIMERS, StateRow, rows_in
 
@@ -25,6 +26,26 @@ _SPLITS = "source-splits"
 ENUMERATOR = "source-enumerator"
 RAW_KEYED = "raw keyed state"
 KEYED_KINDS = frozenset({"value", "list", "map", "reducing", "aggregating", TIMERS})
+
+
+class UnfitValueError(StateError):
+    """State does not fit into the columns that were asked for.
+
+    Args:
+        state: its name.
+        found: the value, and whose it is; or the columns that there are.
+        wanted: the column.
+    """
+
+    def __init__(self, state: str, found: str, wanted: str) -> None:
+        super().__init__(state, found, wanted)
+        self.state, self.found, self.wanted = state, found, wanted
+
+    def __str__(self) -> str:
+        return (
+            f"state {self.state!r} does not fit into the column {self.wanted}: found {self.found}; give another "
+            "schema, or none, and the columns are those of the values that there are"
+        )
 
 
 class SavedState:
@@ -87,26 +108,38 @@ class SavedState:
         import pyarrow as pa
 
         if self._schema is None:
-            fields: dict[str, Any] = {}
-            for _, columns in self._column_lists():
-                for name, values in columns.items():
-                    if values is not None:
-                        fields[name] = common_field(name, fields.get(name), array(values)[1])
-            names = [name for name in _COLUMNS if name in fields]
-            self._schema = pa.schema([fields[name] for name in names])
+            self._schema = joined_schema(
+                pa.schema([array(values)[1].with_name(name) for name, values in columns.items() if values is not None])
+                for _, columns in self._column_lists(_BATCH_ROWS)
+            )
         return self._schema
 
-    def batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """The table in parts of at most 65,536 rows; only a part, and one key group, is in memory at a time."""
+    def batches(self, schema: pyarrow.Schema | None = None, most: int = _BATCH_ROWS) -> Iterator[pyarrow.RecordBatch]:
+        """The table in parts; only a part, and one key group, is in memory at a time.
+
+        Args:
+            schema: the columns that are wanted; None: all, of types that fit the values.
+            most: rows of a part.
+
+        Raises:
+            UnfitValueError: there is no such column, or a value does not fit into it.
+        """
         import pyarrow as pa
 
-        schema = self.schema
-        for size, columns in self._column_lists():
+        wanted: pyarrow.Schema = self.schema if schema is None else schema
+        for size, columns in self._column_lists(most):
             arrays = []
-            for field in schema:
+            for field in wanted:
+                if field.name not in columns:
+                    there = ", ".join(columns)
+                    raise UnfitValueError(self.name, f"{self.kind} state with the columns {there}", repr(field.name))
                 values = columns[field.name]
-                arrays.append(array([None] * size if values is None else values, field)[0])
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                try:
+                    arrays.append(array([None] * size if values is None else values, field)[0])
+                except (NoColumnError, pa.ArrowException, OverflowError) as error:
+                    whose = columns["key"] or columns["subtask"] or values or ()
+                    raise self._unfit(values or (), whose, field) from error
+            yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
     def to_arrow(self) -> pyarrow.Table:
         """The whole table."""
@@ -126,12 +159,25 @@ class SavedState:
     def __repr__(self) -> str:
         return f"<{self.summary.kind} state {self.name!r}>"
 
-    def _column_lists(self) -> Iterator[tuple[int, dict[str, list[Any] | None]]]:
+    def _unfit(self, values: Sequence[Any], whose: Sequence[Any], field: pyarrow.Field) -> UnfitValueError:
+        """The error for the first of the values that is not of the field's type."""
+        import pyarrow as pa
+
+        found = "values that have no type in common"
+        for key, value in zip(whose, values, strict=True):
+            try:
+                array([value], field)
+            except (NoColumnError, pa.ArrowException, OverflowError):
+                found = f"{value!r:.100} ({type(value).__qualname__}) of key {key!r:.100}"
+                break
+        return UnfitValueError(self.name, found, f"{field.name!r} of type {field.type}")
+
+    def _column_lists(self, most: int) -> Iterator[tuple[int, dict[str, list[Any] | None]]]:
         """Rows in parts: their number, and column -> values, None where all of them have none."""
         rows = self._read()
-        part = list(islice(rows, _BATCH_ROWS))
+        part = list(islice(rows, most))
         yield len(part), self._columns(part)
-        while part := list(islice(rows, _BATCH_ROWS)):
+        while part := list(islice(rows, most)):
             yield len(part), self._columns(part)
 
     def _columns(self, rows: list[StateRow]) -> dict[str, list[Any] | None]:
@@ -162,6 +208,17 @@ class SavedState:
                 ttl = self.ttl_ms
                 columns["expires"] = [None if row.last_access is None else row.last_access + ttl for row in rows]
         return columns
+
+
+def joined_schema(parts: Iterable[pyarrow.Schema]) -> pyarrow.Schema:
+    """The columns of a table of which these are the columns of its parts."""
+    import pyarrow as pa
+
+    fields: dict[str, Any] = {}
+    for part in parts:
+        for field in part:
+            fields[field.name] = common_field(field.name, fields.get(field.name), field)
+    return pa.schema([fields[name] for name in _COLUMNS if name in fields])
 
 
 def domain_of(queue: str) -> str:
@@ -209,5 +266,5 @@ def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> SavedState:
     return SavedState(StateSummary(name, kind, ""), lambda: iter(held))
 
 
-__all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "SavedState", "USER", "domain_of", "keyed_state", "list_state",
-           "single_state"]  # fmt: skip
+__all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "SavedState", "USER", "UnfitValueError", "domain_of",
+           "joined_schema", "keyed_state", "list_state", "single_state"]  # fmt: skip
