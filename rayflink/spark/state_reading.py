@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 32 << 20
 """Of what one task reads, as it is stored, unless a key group is larger."""
+LEAST_BYTES = 1 << 20
+"""What is worth a task of its own."""
 BATCH_ROWS = 10_000
 _TASKS_A_CORE = 4
 _SHARES = "number int, share binary"
@@ -66,7 +68,7 @@ def read_state(
     known = savepoint.operator(operator)
     cores = spark.sparkContext.defaultParallelism
     held = sum(map(size_of, known.manifest.blobs))
-    shares = shares_of(known, state, savepoint.base, min(MOST_BYTES, held // (_TASKS_A_CORE * cores) + 1))
+    shares = shares_of(known, state, savepoint.base, min(MOST_BYTES, max(LEAST_BYTES, held // (_TASKS_A_CORE * cores))))
     given = dict(options or {})
     columns = _asked(schema) if schema is not None else _seen(spark, shares, given, (known.uid or known.name, state))
     read = partial(_rows, schema=columns.serialize().to_pybytes(), options=given)

@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.errors import RayflinkError
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import SerializationError, StateError
 from rayflink.state.group_content import Content
@@ -117,7 +118,7 @@ def placed(batches: Iterable[pyarrow.RecordBatch], number: int, state: GivenStat
             keys = [canonical_key(row.key) for row, _ in rows]
             groups = key_groups_of(hash_keys(keys), state.max_parallelism).tolist()
             packed = [_packed(row, order, state) for row, order in rows]
-        except StateError as error:
+        except RayflinkError as error:
             yield _batch([PROBLEM], number, [pickle.dumps(error)])
             return
         yield _batch([state.operator << _GROUP_BITS | group for group in groups], number, packed)
@@ -134,14 +135,14 @@ def contents(
         states: by number.
 
     Raises:
-        StateError: what `placed` found to be wrong.
+        RayflinkError: what `placed` found to be wrong.
         DuplicateRowError: there are several rows for one value.
     """
     for place, parts in groupby(_unpacked(batches), key=itemgetter(0)):
         held: dict[int, list[tuple[StateRow, Any]]] = {}
         for _, number, row in parts:
             if place == PROBLEM:
-                problem: StateError = pickle.loads(row)
+                problem: RayflinkError = pickle.loads(row)
                 raise problem
             given, order = pickle.loads(row)
             held.setdefault(number, []).append((StateRow(*given), order))

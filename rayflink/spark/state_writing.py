@@ -167,7 +167,7 @@ class SparkSavepoint:
         Raises:
             SavepointExistsError: there is one.
             DuplicateRowError: several rows are for one value, and no order says which counts.
-            InvalidKeyError, SerializationError: a key or a value cannot be in state.
+            InvalidKeyError, SerializationError, TypeMismatch: a key or a value cannot be in the state.
             StorageError: the storage refuses.
             SparkFailed: Spark cannot compute a DataFrame, or write it.
         """
@@ -223,7 +223,7 @@ class SparkSavepoint:
         """What all tasks have written.
 
         Raises:
-            StateError: what is wrong with rows.
+            RayflinkError: what is wrong with rows.
             SparkFailed: Spark cannot.
         """
         frames = [
@@ -285,7 +285,7 @@ class _Writing:
             told = self.written(batches)
         except StorageError:
             raise  # Spark tries again
-        except StateError as error:
+        except RayflinkError as error:
             told = error
         yield pa.RecordBatch.from_pydict({"told": pa.array([pickle.dumps(told)], pa.binary())})
 
@@ -293,7 +293,7 @@ class _Writing:
         """The key groups, stored in files that no other attempt knows.
 
         Raises:
-            StateError: something is wrong with the rows, or the storage refuses; then no file is left.
+            RayflinkError: something is wrong with the rows, or the storage refuses; then no file is left.
         """
         states: list[GivenState] = unpack(self.states)
         groups: list[tuple[int, int, Blob]] = []

@@ -122,8 +122,11 @@ def test_no_row_at_all_one_row_and_one_partition_with_nearly_all(spark):
 
 def test_a_dataframe_larger_than_the_object_stores_is_spilled_and_read(spark):
     wide = spark.range(0, 30_000, 1, 4).selectExpr("id", "repeat(cast(id % 10 AS string), 12000) AS text")  # 360 MB
-    rows = environment().from_spark(wide).map(lambda row: (row.id, len(row.text), row.text[0])).execute_and_collect(
-        limit=40_000
+    rows = (
+        environment()
+        .from_spark(wide)
+        .map(lambda row: (row.id, len(row.text), row.text[0]))
+        .execute_and_collect(limit=40_000)
     )
     assert len(rows) == 30_000
     assert all((length, first) == (12_000, str(number % 10)) for number, length, first in rows)
