@@ -183,6 +183,7 @@ class SparkSavepoint:
             try:
                 written = self._computed(spark, _Writing(path, dict(options or {}), run, self._packed(), STORED_BYTES))
                 manifest = replace(empty_manifest(self._job_name), operators=tuple(self._manifests(written)))
+                ensure_seen(storage, manifest.files())
                 named = set(manifest.files())
             finally:  # attempts that failed, or came second
                 await_ended(spark, run)
@@ -334,6 +335,18 @@ def remove_others(storage: Storage, run: str, named: Iterable[str]) -> None:
             storage.delete(path)
 
 
+def ensure_seen(storage: Storage, named: Iterable[str]) -> None:
+    """The driver finds the files that tasks have written.
+
+    Raises:
+        StorageError: it does not.
+    """
+    lacking = sorted(set(named).difference(storage.list()))
+    if lacking:
+        why = "a task of Spark has written it, so the address is another place on another node; give one that all share"
+        raise StorageError(f"find {lacking[0]}", storage.url, why)
+
+
 def await_ended(spark: SparkSession, run: str) -> None:
     """Wait until no task of a group of jobs runs any more, or that has taken too long."""
     tracker, until = spark.sparkContext.statusTracker(), time.monotonic() + END_S
@@ -370,4 +383,4 @@ def _named(column: Column) -> list[str]:
     return [column] if isinstance(column, str) else [] if callable(column) else list(column)
 
 
-__all__ = ["SparkSavepoint", "Written", "await_ended", "remove_others"]
+__all__ = ["SparkSavepoint", "Written", "await_ended", "ensure_seen", "remove_others"]

@@ -122,7 +122,8 @@ def test_a_job_begins_from_a_dataframe_on_each_backend_and_at_another_parallelis
 
 
 def test_a_dataframe_comes_back_as_it_was(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(state_reading, "LEAST_BYTES", 1)  # a task for each few key groups
+    monkeypatch.setattr(state_reading, "LEAST_BYTES", 1)
+    monkeypatch.setattr(state_reading, "_TASKS_A_CORE", 1)
     df = spark.sql("""
         SELECT if(id = 7, null, concat('schlüssel ', id, '✓')) AS key, 'day' AS namespace,
             if(id % 5 = 0, null, struct(id AS f0, cast(id AS string) AS f1)) AS value

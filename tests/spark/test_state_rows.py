@@ -20,7 +20,7 @@ from rayflink.datastream.state import (
 )
 from rayflink.spark import DuplicateRowError
 from rayflink.spark.state_rows import GivenState, contents, placed
-from rayflink.spark.state_writing import STORED_BYTES, Written, _Writing, remove_others
+from rayflink.spark.state_writing import STORED_BYTES, Written, _Writing, ensure_seen, remove_others
 from rayflink.state.errors import InvalidKeyError, SerializationError, StateError
 from rayflink.state.storages import open_storage
 from rayflink.state_processor import ColumnError, Savepoint, UnfitValueError
@@ -158,6 +158,11 @@ def test_attempts_share_no_file_and_those_that_are_not_named_are_removed(tmp_pat
     named = {blob.path for _, _, blob in second.groups}
     assert len(named) > 5, "a file for every few key groups"
     assert not named & {blob.path for _, _, blob in first.groups}
+    ensure_seen(open_storage(str(tmp_path)), named)
+    with pytest.raises(
+        StateError, match=r"could not find elsewhere: a task of Spark has written it, .* that all share"
+    ):
+        ensure_seen(open_storage(str(tmp_path)), {*named, "elsewhere"})
     before = files(tmp_path)
     remove_others(open_storage(str(tmp_path)), "other", named)
     assert set(files(tmp_path)) == {path for path in before if path.startswith("run-")} | named

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rayflink.state_processor import NotInSavepointError, Savepoint, read_savepoint
+from rayflink.state_processor.shares import shares_of
 from tests.state_processor.programs import EVENTS, Cart, shop
 from tests.state_processor.savepoints import BACKENDS, environment, savepoint_after, wait_until, worked
 
@@ -120,6 +121,12 @@ def test_the_files_of_an_incremental_checkpoint_are_read(tmp_path: Path) -> None
     assert has_databases(checkpoint)
     assert len(sorted_rows(checkpoint, "carts", "visits")) == len(EVENTS)
     assert len(sorted_rows(checkpoint, "carts", "user-timers/event")) == len(EVENTS)
+    for name in ("visits", "user-timers/event"):  # a database is one share, with the timers that were in memory
+        shares = shares_of(checkpoint.operator("carts"), name, checkpoint.base, 1)
+        assert len(shares) >= 2
+        assert sorted(str(row) for share in shares for row in share.read().rows()) == sorted(
+            map(str, checkpoint.state("carts", name).rows())
+        )
 
 
 def has_databases(savepoint: Savepoint) -> bool:
