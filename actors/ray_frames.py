@@ -23,6 +23,7 @@ from .ray_connection import join_address
 if TYPE_CHECKING:
     import pyarrow
 
+AUTH_MODE = "RAY_AUTH_MODE"
 FRAMES = "frames"
 """Part of the names of these actors."""
 LOOKS_EVERY_S = 5.0
@@ -117,6 +118,11 @@ class RayFrames:
     def __setstate__(self, state: dict[str, Any]) -> None:
         fresh = {"_keepers": {}, "_refs": {}, "_left": threading.Event(), "_teller": None, "_needed": lambda: True}
         self.__dict__.update(state, **fresh)
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """How processes prove themselves to this Ray, which is read when `ray` is imported."""
+        return {AUTH_MODE: os.environ[AUTH_MODE]} if AUTH_MODE in os.environ else {}
 
     def open(self) -> RayFrames:
         """Say from now on that this program lives and needs the blocks; `leave` ends it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -64,6 +64,10 @@ class FramePart:
 class FrameStore(Protocol):
     """Blocks of partitions; pickles as the way to them, also in processes that have only just begun."""
 
+    @property
+    def surroundings(self) -> Mapping[str, str]:
+        """Variables of the environment that a process needs before the store is unpickled there."""
+
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
         """Put a block of an attempt at a partition behind its others; where it is then, the same for all of them.
 
@@ -100,6 +104,7 @@ class FrameFolder:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self.surroundings: Mapping[str, str] = {}
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
         """Write a block to a file of its own."""

@@ -5,7 +5,11 @@ Spark gives its Python workers record batches, and these go into the store as th
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -89,13 +93,18 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
     Raises:
         TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
     """
-    from pyspark.sql import DataFrame
-    from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
-
-    if not isinstance(df, DataFrame):
+    frames = sys.modules.get("pyspark.sql")
+    if frames is None or not isinstance(df, frames.DataFrame):
         found = f"{type(df).__name__} {shorten(df, 80)}"
         remedy = "give what spark.read, spark.sql or spark.createDataFrame returns"
         raise TypeMismatch(what, "", found, "a pyspark.sql.DataFrame", remedy, call_site())
+    from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
+
+    twice = sorted(name for name, count in Counter(df.columns).items() if count > 1)
+    if twice or not df.columns:
+        found = f"several columns {twice[0]!r}" if twice else "none"
+        remedy = "rename them, say by df.toDF(...)" if twice else "select one"
+        raise TypeMismatch("columns of the DataFrame", "", found, "columns of different names", remedy, call_site())
     for field in df.schema:
         try:
             to_arrow_type(field.dataType)
@@ -125,17 +134,21 @@ def reason_of(error: Exception) -> str:
 
 def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """What each task of Spark does with its partition: it tells what it has put where."""
+    packed, surroundings = pickle.dumps(store), dict(store.surroundings)
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
         from pyspark import TaskContext
 
+        for name, value in surroundings.items():
+            os.environ.setdefault(name, value)
+        place_of: FrameStore = pickle.loads(packed)
         task = TaskContext.get()
         assert task is not None, "Spark's tasks have a context"
         partition, attempt = task.partitionId(), task.taskAttemptId()
         place, rows, size, number = "", 0, 0, 0
         for block in blocks_of(batches):
-            place = store.append(partition, attempt, number, block)
+            place = place_of.append(partition, attempt, number, block)
             number, rows, size = number + 1, rows + block.num_rows, size + block.nbytes
         told = [partition, attempt, place, number, rows, size]
         names = [column.split()[0] for column in _PARTS.split(", ")]

@@ -22,6 +22,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from rayflink.actors.ray_connection import connect
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.logs import get_logger
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.option_types import MemorySize
 from rayflink.connectors.spark_frames import reason_of
@@ -32,6 +33,8 @@ from .packages import ensure_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = get_logger(__name__)
 
 PROBE_S = 60.0
 """How long the nodes may take to tell which Java they have."""
@@ -321,6 +324,8 @@ class _Run:
 
         try:
             in_time(raydp.stop_spark)
+        except Exception as error:  # whatever a Spark says of which parts have died; they are ended below
+            log.warning("Spark did not end by itself: %s", reason_of(error))
         finally:
             kill_actors()
             if self.group is not None:

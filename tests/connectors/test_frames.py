@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pyarrow
 import pytest
 
 from rayflink.common.batches import ArrowBatch
+from rayflink.common.errors import TypeMismatch
 from rayflink.common.source import END, ReaderContext
 from rayflink.connectors import spark_frames
 from rayflink.connectors.frames import FrameFolder, FrameLost, FramePart, FrameSource, FrameSplit
@@ -114,3 +116,9 @@ def test_the_cause_is_found_in_what_spark_says():
     assert reason_of(RuntimeError("")) == "RuntimeError"
     told = str(SparkFailed("read as a stream", "ValueError: no"))
     assert told.startswith("Spark could not compute the DataFrame that was to be read as a stream: ValueError: no; ")
+
+
+def test_what_is_no_dataframe_is_refused_where_spark_is_not_even_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
+    with pytest.raises(TypeMismatch, match=r"found list \[1\], wanted a pyspark.sql.DataFrame; give what spark.read"):
+        StreamExecutionEnvironment({"execution.target": "local"}).from_spark([1])

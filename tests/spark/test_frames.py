@@ -135,6 +135,10 @@ def test_a_dataframe_larger_than_the_object_stores_is_spilled_and_read(spark):
 def test_what_is_no_dataframe_and_a_type_that_arrow_lacks_are_refused_at_once(spark):
     with pytest.raises(TypeMismatch, match=r"found list \[1\], wanted a pyspark.sql.DataFrame"):
         environment().from_spark([1])
+    with pytest.raises(TypeMismatch, match=r"columns of the DataFrame: found several columns 'id', .*rename them"):
+        environment().from_spark(spark.sql("SELECT id, id FROM range(3)"))
+    with pytest.raises(TypeMismatch, match=r"columns of the DataFrame: found none, .*select one"):
+        environment().from_spark(spark.range(3).select())
     odd = spark.sql("SELECT interval '2' month AS months")
     with pytest.raises(TypeMismatch, match=r"column 'months' of the DataFrame: found interval month, .*cast it"):
         environment().from_spark(odd)

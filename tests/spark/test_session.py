@@ -151,12 +151,12 @@ def javas() -> list[str]:
 
 
 @contextmanager
-def alone(tmp_path: Path, what: str) -> Iterator[subprocess.Popen[str]]:
+def alone(tmp_path: Path, what: str, program: str = PROGRAM) -> Iterator[subprocess.Popen[str]]:
     """The program; if it has not ended at the end, it is interrupted, and killed with all it has started."""
     script = tmp_path / "program.py"
-    script.write_text(PROGRAM)
+    script.write_text(program)
     environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
-    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT))
+    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable)
     process = subprocess.Popen(
         [sys.executable, str(script), what], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
@@ -205,6 +205,27 @@ def test_spark_starts_again_after_an_error_and_leaves_no_process_when_it_is_inte
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
     assert ended(began)
     assert left_in(tmp_path) == []
+
+
+PLAIN = """
+from pyspark.sql import SparkSession
+from rayflink.datastream import StreamExecutionEnvironment
+
+if __name__ == "__main__":
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    for target in ("local", "ray"):
+        env = StreamExecutionEnvironment({"execution.target": target})
+        print(target, sum(row.id for row in env.from_spark(spark.range(0, 1000, 1, 3)).execute_and_collect(limit=2000)))
+    spark.stop()
+"""
+
+
+@real
+def test_a_spark_that_is_not_on_ray_is_read_too(tmp_path):
+    with alone(tmp_path, "", PLAIN) as process:
+        output, errors = process.communicate(timeout=95)
+    assert process.returncode == 0, errors
+    assert output.splitlines() == ["local 499500", "ray 499500"]
 
 
 @real
