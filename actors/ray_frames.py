@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -54,10 +55,11 @@ class FrameKeeper:
         self.heard()
         self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
 
-    def keep(self, kept: Sequence[tuple[int, int]]) -> None:
-        """Give up what other (partition, attempt) have put."""
+    def keep(self, kept: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+        """Give up what other (partition, attempt) have put; how many blocks there are of each of these."""
         wanted = set(kept)
         self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in wanted}
+        return {of: len(blocks) for of, blocks in self._blocks.items()}
 
     def refs(self, partition: int, attempt: int) -> list[Any]:
         """The blocks of a partition, in order."""
@@ -148,7 +150,13 @@ class RayFrames:
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Give up what other attempts have put."""
         kept = [(part.partition, part.attempt) for part in parts]
-        ray.get([keeper.keep.remote(kept) for keeper in self._all()])
+        there: dict[tuple[int, int], int] = {}
+        for keeper in self._all():
+            with suppress(exceptions.RayActorError):  # it has ended just now
+                there |= ray.get(keeper.keep.remote(kept))
+        for part in parts:
+            if there.get((part.partition, part.attempt), 0) < part.blocks:
+                raise _gone(part.place)
 
     def hold(self) -> None:
         """The job whose coordinator this process is needs the blocks."""

@@ -76,7 +76,11 @@ class FrameStore(Protocol):
         """
 
     def keep(self, parts: Sequence[FramePart]) -> None:
-        """These are the partitions; what other attempts have written is given up."""
+        """These are the partitions; what other attempts have written is given up.
+
+        Raises:
+            FrameLost: blocks of them are gone.
+        """
 
     def hold(self) -> None:
         """The job whose coordinator this process is reads the blocks: they stay until it ends."""
@@ -122,8 +126,11 @@ class FrameFolder:
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Remove the files of other attempts."""
         kept = {f"{part.partition}-{part.attempt}-{number}.arrow" for part in parts for number in range(part.blocks)}
-        for name in set(os.listdir(self._folder)) - kept:
+        there = set(os.listdir(self._folder))
+        for name in there - kept:
             os.remove(os.path.join(self._folder, name))
+        if lost := sorted(kept - there):
+            raise FrameLost(f"{os.path.join(self._folder, lost[0])} is not there")
 
     def hold(self) -> None:
         """The program outlives its jobs."""

@@ -203,6 +203,16 @@ def test_subtasks_that_found_types_that_do_not_go_together_are_an_error(tmp_path
         frame_of(FrameFolder(str(tmp_path)), parts)
 
 
+def test_blocks_that_are_gone_when_the_job_has_ended_are_told(tmp_path):
+    operator = opened(FrameFolder(str(tmp_path)))
+    operator.process(RowBatch([1]), 0)
+    parts = told(operator.finish())
+    (block,) = tmp_path.iterdir()
+    block.unlink()
+    with pytest.raises(FrameLost, match=f"blocks of a DataFrame are gone: {block} is not there"):
+        frame_of(FrameFolder(str(tmp_path)), parts)
+
+
 def test_an_endless_stream_is_refused_before_anything_runs(folders):
     from rayflink.connectors.generator import DataGeneratorSource
 

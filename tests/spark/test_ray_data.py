@@ -13,12 +13,20 @@ from rayflink.actors.ray_frames import FRAMES
 from rayflink.common import WatermarkStrategy
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.time import Time
+from rayflink.connectors.frames import FrameLost
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.testing.sources import Pause, ScriptedSource
 from tests.cluster import watching
 
-pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]  # the first one starts Spark
 
+RESTARTING = {
+    "execution.runtime-mode": "STREAMING",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "10",
+    "restart-strategy.fixed-delay.delay": "0 s",
+}
 START = datetime.datetime(2013, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -60,8 +68,8 @@ def test_a_dataset_is_a_stream_in_its_order_that_reads_on_after_a_failure(data, 
     at = pyarrow.array([START + datetime.timedelta(milliseconds=number) for number in range(20_000)])
     table = pyarrow.table({"id": ids, "at": at, "some": some})
     dataset = data.from_arrow([table.slice(first, 2_500) for first in range(0, 20_000, 2_500)])
-    env = environment(execution_checkpointing_interval="50 ms", execution_runtime__mode="STREAMING")
-    env.configure({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "0 s"})
+    env = environment(execution_checkpointing_interval="50 ms")
+    env.configure(RESTARTING)
     stream = env.from_ray_dataset(dataset).set_parallelism(1)
     rows = stream.map(fails_once).set_parallelism(1).execute_and_collect(limit=30_000)
     assert failed.exists() and [row[0] for row in rows] == list(range(20_000))
@@ -117,6 +125,16 @@ def test_a_block_that_is_lost_is_told(data):
         ray.kill(keeper)
     with pytest.raises(Exception, match="blocks of a DataFrame are gone: .*FileSink"):
         dataset.take_all()
+
+    def kills(number: int) -> int:
+        if number == 50:  # the first half is in the store
+            for keeper in keepers():
+                ray.kill(keeper)
+        return number
+
+    one = environment(execution_target="local", execution_checkpointing_interval="1 ms").configure(RESTARTING)
+    with pytest.raises(FrameLost, match="blocks of a DataFrame are gone: the process on node"):
+        one.from_source(ScriptedSource([*range(50), Pause(500), *range(50, 100)])).map(kills).to_ray_dataset()
     stream = environment(execution_target="local").from_ray_dataset(data.range(100))
     for keeper in keepers():
         ray.kill(keeper)
