@@ -19,7 +19,8 @@ from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing.sources import Pause, ScriptedSource
 from tests.cluster import watching
 
-pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]  # the first one starts Spark
+# The first one starts Spark.
+pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]
 
 RESTARTING = {
     "execution.runtime-mode": "STREAMING",
