@@ -78,7 +78,7 @@ def filed(df: Any, path: str) -> FileSource:
     """
     arrow_schema(df)
     try:
-        df.write.option("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS").parquet(path)
+        df.write.parquet(path)
     except Exception as error:  # of a class of Spark's own
         raise SparkFailed(f"written to {path}", reason_of(error)) from error
     return FileSource.for_bulk_file_format(ParquetFormat(), path).build()

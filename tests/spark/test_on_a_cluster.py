@@ -16,6 +16,7 @@ import psutil
 import pytest
 import ray
 
+from rayflink.common.errors import JobExecutionError
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.hybrid_source import HybridSource
 from rayflink.datastream import StreamExecutionEnvironment
@@ -107,7 +108,7 @@ def test_blocks_that_are_lost_are_an_error_with_the_remedy(spark):
     stream = environment().from_spark(spark.range(0, 1_000, 1, 2))
     for name in keepers():
         ray.kill(ray.get_actor(name, namespace="rayflink"))
-    with pytest.raises(Exception, match=r"blocks of a DataFrame are gone: .*env.from_spark\(df, path=...\) keeps them"):
+    with pytest.raises(JobExecutionError, match=r"blocks of a DataFrame are gone: .*df, path=...\), .* keeps them in"):
         stream.execute_and_collect(limit=2_000)
 
 

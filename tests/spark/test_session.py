@@ -156,7 +156,7 @@ def alone(tmp_path: Path, what: str, program: str = PROGRAM) -> Iterator[subproc
     script = tmp_path / "program.py"
     script.write_text(program)
     environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
-    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable)
+    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable, RAY_ADDRESS="local")
     process = subprocess.Popen(
         [sys.executable, str(script), what], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
@@ -188,7 +188,8 @@ def left_in(folder: Path) -> list[str]:
 def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
     with alone(tmp_path, "rows") as process:
         output, errors = process.communicate(timeout=95)
-    assert process.returncode == 0 and errors == ""
+    assert process.returncode == 0, errors
+    assert errors == ""
     assert output.splitlines() == ["[]", "1000 499500"]
     assert left_in(tmp_path) == []
 
