@@ -21,7 +21,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from tests.cluster import watching
 
-pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]
 
 TYPES = """
     id, if(id % 3 = 0, null, id) AS some, cast(id AS decimal(20, 3)) AS price,

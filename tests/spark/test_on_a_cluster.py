@@ -24,7 +24,7 @@ from rayflink.spark import spark_source
 from tests.cluster import watching
 from tests.spark.test_frames import environment, keepers
 
-pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -134,7 +134,7 @@ def test_a_job_that_goes_on_alone_keeps_the_rows_and_they_go_with_it(running_spa
     script.write_text(DETACHED)
     before = set(keepers())
     run = [sys.executable, "-m", "rayflink.cli.main", "run", "--detached", str(script), "--", str(out), str(gate)]
-    done = subprocess.run(run, text=True, capture_output=True, timeout=95, check=False)
+    done = subprocess.run(run, text=True, capture_output=True, timeout=180, check=False)
     assert done.returncode == 0 and "has been submitted" in done.stdout, done.stderr
     assert len(set(keepers()) - before) >= 1
     gate.touch()

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def real(test):
     """Starts Spark."""
-    return pytest.mark.spark(pytest.mark.ray(pytest.mark.slow(test)))
+    return pytest.mark.timeout(200)(pytest.mark.spark(pytest.mark.ray(pytest.mark.slow(test))))
 
 
 def java_home(folder: Path, says: str) -> Path:
@@ -187,7 +187,7 @@ def left_in(folder: Path) -> list[str]:
 @real
 def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
     with alone(tmp_path, "rows") as process:
-        output, errors = process.communicate(timeout=95)
+        output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert errors == ""
     assert output.splitlines() == ["[]", "1000 499500"]
@@ -224,7 +224,7 @@ if __name__ == "__main__":
 @real
 def test_a_spark_that_is_not_on_ray_is_read_too(tmp_path):
     with alone(tmp_path, "", PLAIN) as process:
-        output, errors = process.communicate(timeout=95)
+        output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert output.splitlines() == ["local 499500", "ray 499500"]
 

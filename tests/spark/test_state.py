@@ -27,7 +27,7 @@ from rayflink.state_processor import ColumnError, NotInSavepointError, Savepoint
 from tests.state_processor.programs import EVENTS, shop
 from tests.state_processor.savepoints import BACKENDS, environment, savepoint_after, worked
 
-pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]
 
 TOTAL, NOTES, COUNTS = ValueStateDescriptor("total"), ListStateDescriptor("notes"), MapStateDescriptor("counts")
 USERS = 300
