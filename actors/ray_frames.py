@@ -79,10 +79,6 @@ class FrameKeeper:
         """The job of that coordinator needs the blocks."""
         self._coordinators.add(coordinator)
 
-    def process(self) -> int:
-        """The id of its process."""
-        return os.getpid()
-
     def _watch(self) -> None:
         while True:
             time.sleep(LOOKS_EVERY_S)
@@ -161,8 +157,9 @@ class RayFrames:
     def hold(self) -> None:
         """The job whose coordinator this process is needs the blocks."""
         name = ray.get_runtime_context().get_actor_name()
-        if name:
-            ray.get([keeper.hold.remote(name) for keeper in self._all()])
+        for keeper in self._all() if name else ():
+            with suppress(exceptions.RayActorError):  # who reads what it kept is told
+                ray.get(keeper.hold.remote(name))
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """A block of a partition, as it lies in this node's object store; the next one is on its way here then."""
@@ -208,9 +205,13 @@ class RayFrames:
                 keeper.heard.remote()
 
     def _all(self) -> list[Any]:
-        named = ray.util.list_named_actors(all_namespaces=True)
-        mine = [one["name"] for one in named if one["namespace"] == self._namespace]
-        return [self._keeper(name.rpartition("/")[2]) for name in mine if name.startswith(self._name)]
+        """The actors that there are."""
+        found = []
+        for one in ray.util.list_named_actors(all_namespaces=True):
+            if one["namespace"] == self._namespace and one["name"].startswith(self._name):
+                with suppress(FrameLost):  # it has ended since the list was made
+                    found.append(self._keeper(one["name"].rpartition("/")[2]))
+        return found
 
     def _keeper(self, node: str, makes: bool = False) -> Any:
         """The actor of a node."""

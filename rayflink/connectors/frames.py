@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,6 +98,24 @@ class FrameStore(Protocol):
 
     def leave(self) -> None:
         """The program needs the blocks no more: they go with the last job that holds them."""
+
+
+class SentStore:
+    """A store on its way to a process of another program, which may have to be told first how to reach it.
+
+    Args:
+        store: to be opened there.
+    """
+
+    def __init__(self, store: FrameStore) -> None:
+        self._surroundings, self._packed = dict(store.surroundings), pickle.dumps(store)
+
+    def open(self) -> FrameStore:
+        """The store, in the process that this was sent to."""
+        for name, value in self._surroundings.items():
+            os.environ.setdefault(name, value)
+        store: FrameStore = pickle.loads(self._packed)
+        return store
 
 
 class FrameFolder:
@@ -241,4 +260,4 @@ class _FrameCursor:
         self._block = None
 
 
-__all__ = ["FrameFolder", "FrameLost", "FramePart", "FrameSource", "FrameSplit", "FrameStore"]
+__all__ = ["FrameFolder", "FrameLost", "FramePart", "FrameSource", "FrameSplit", "FrameStore", "SentStore"]

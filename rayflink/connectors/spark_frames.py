@@ -5,8 +5,6 @@ Spark gives its Python workers record batches, and these go into the store as th
 
 from __future__ import annotations
 
-import os
-import pickle
 import sys
 import weakref
 from collections import Counter
@@ -15,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.call_sites import call_site
 from ..common.errors import RayflinkError, TypeMismatch, shorten
+from ..common.source import Source
 from .file_source import FileSource
-from .frames import FramePart, FrameSource, FrameStore
+from .frames import FramePart, FrameSource, FrameStore, SentStore
 from .parquet_files import ParquetFormat
 
 if TYPE_CHECKING:
@@ -46,17 +45,23 @@ class SparkFailed(RayflinkError):
         return f"Spark could not compute the DataFrame that was to be {self.what}: {self.reason}; {remedy}"
 
 
-def written(df: Any, store: FrameStore) -> FrameSource:
-    """Let Spark compute a DataFrame into a store.
+def source_of(df: Any, path: str | None, make_store: Callable[[], FrameStore]) -> Source:
+    """Let Spark compute a DataFrame to where a stream reads it.
 
     Args:
         df: a `pyspark.sql.DataFrame`.
+        path: a new folder for Parquet files; None: a store.
+        make_store: makes the store.
 
     Raises:
-        TypeMismatch: it is none, or Arrow has no type for one of its columns.
+        TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
         SparkFailed: Spark could not compute it.
     """
     schema = arrow_schema(df)
+    return _filed(df, path) if path is not None else _written(df, schema, make_store())
+
+
+def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     try:
         parts = [FramePart(*row) for row in df.mapInArrow(_putting(store), _PARTS).collect()]
         store.keep(parts)
@@ -70,13 +75,7 @@ def written(df: Any, store: FrameStore) -> FrameSource:
     return source
 
 
-def filed(df: Any, path: str) -> FileSource:
-    """Let Spark write a DataFrame to a new folder of Parquet files.
-
-    Raises:
-        TypeMismatch, SparkFailed: as `written`.
-    """
-    arrow_schema(df)
+def _filed(df: Any, path: str) -> FileSource:
     try:
         df.write.parquet(path)
     except Exception as error:  # of a class of Spark's own
@@ -134,21 +133,18 @@ def reason_of(error: Exception) -> str:
 
 def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """What each task of Spark does with its partition: it tells what it has put where."""
-    packed, surroundings = pickle.dumps(store), dict(store.surroundings)
+    sent = SentStore(store)
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
         from pyspark import TaskContext
 
-        for name, value in surroundings.items():
-            os.environ.setdefault(name, value)
-        place_of: FrameStore = pickle.loads(packed)
-        task = TaskContext.get()
+        there, task = sent.open(), TaskContext.get()
         assert task is not None, "Spark's tasks have a context"
         partition, attempt = task.partitionId(), task.taskAttemptId()
         place, rows, size, number = "", 0, 0, 0
         for block in blocks_of(batches):
-            place = place_of.append(partition, attempt, number, block)
+            place = there.append(partition, attempt, number, block)
             number, rows, size = number + 1, rows + block.num_rows, size + block.nbytes
         told = [partition, attempt, place, number, rows, size]
         names = [column.split()[0] for column in _PARTS.split(", ")]
@@ -175,4 +171,4 @@ def blocks_of(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Record
         yield pyarrow.concat_batches(held)
 
 
-__all__ = ["SparkFailed", "arrow_schema", "blocks_of", "reason_of", "written"]
+__all__ = ["SparkFailed", "arrow_schema", "blocks_of", "reason_of", "source_of"]

@@ -11,6 +11,7 @@ from ..common.call_sites import call_site
 from ..common.errors import TypeMismatch, shorten
 from ..common.type_base import TypeInformation
 from .frame_writing import Frame
+from .frames import SentStore
 
 if TYPE_CHECKING:
     import pyarrow
@@ -133,14 +134,15 @@ def _runs(context: Any) -> bool:
 
 def _reading(frame: Frame) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """What each task of Spark does with the number of a group: it gives the rows of that."""
-    groups = frame.groups()
+    groups, parts, schema, sent = frame.groups(), frame.parts, frame.schema, SentStore(frame.store)
 
     def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        there = Frame(sent.open(), parts, schema)
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for part in groups[group]:
                     for number in range(part.blocks):
-                        yield frame.block(part, number)
+                        yield there.block(part, number)
 
     return read
 

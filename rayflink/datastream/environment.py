@@ -418,13 +418,10 @@ class StreamExecutionEnvironment(FaultTolerance):
             TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
             SparkFailed: Spark could not compute it.
         """
-        from rayflink.connectors import spark_frames
+        from rayflink.connectors.spark_frames import source_of
 
-        if path is not None:
-            return self.from_source(spark_frames.filed(df, path), watermark_strategy, source_name)
-        spark_frames.arrow_schema(df)
-        store = self._launch().frame_store(self._configuration)
-        return self.from_source(spark_frames.written(df, store), watermark_strategy, source_name)
+        source = source_of(df, path, lambda: self._launch().frame_store(self._configuration))
+        return self.from_source(source, watermark_strategy, source_name)
 
     def from_ray_dataset(
         self, dataset: Any, watermark_strategy: WatermarkStrategy | None = None, source_name: str = "Ray Data"

@@ -8,7 +8,7 @@ from typing import Any
 from rayflink.common.configuration import Configuration
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.source import Source
-from rayflink.connectors.spark_frames import arrow_schema, filed, written
+from rayflink.connectors.spark_frames import source_of
 from rayflink.launch import frame_store
 
 
@@ -29,12 +29,9 @@ def spark_source(
         TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
         SparkFailed: Spark could not compute it.
     """
-    if path is not None:
-        return filed(df, path)
-    arrow_schema(df)
     given = configuration or {}
     given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-    return written(df, frame_store(under_program(given_options(), given)))
+    return source_of(df, path, lambda: frame_store(under_program(given_options(), given)))
 
 
 __all__ = ["spark_source"]

@@ -51,19 +51,20 @@ def restarting(tmp_path: Path) -> StreamExecutionEnvironment:
 def test_an_executor_that_is_lost_while_it_computes_costs_no_row(spark, tmp_path):
     from pyspark.sql.functions import udf
 
-    started, there = tmp_path / "started", executors()
+    started, killed, there = tmp_path / "started", tmp_path / "killed", executors()
     assert len(there) == 2
 
     @udf("long")
     def slow(number: int) -> int:
         started.touch()
-        if number % 500 == 0:
-            threading.Event().wait(0.05)
+        if number % 5_000 == 100:
+            watching.eventually(killed.exists, within_s=60)
         return number
 
     def kill() -> None:
         assert watching.eventually(started.exists, within_s=60)
         there[0].send_signal(signal.SIGKILL)
+        killed.touch()
 
     killing = threading.Thread(target=kill)
     killing.start()

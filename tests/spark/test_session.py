@@ -115,7 +115,7 @@ def test_a_cluster_that_is_too_small_is_refused_before_spark_starts():
 
 
 PROGRAM = """
-import sys, time
+import sys
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.spark import spark_session
 from tests.spark.test_session import javas
@@ -136,7 +136,7 @@ if __name__ == "__main__":
             print(error, javas(), flush=True)
         with spark_session("again", executor_memory="600m") as spark:
             print(spark.range(5).count(), flush=True)
-            time.sleep(60)
+            sys.stdin.read()
 """
 
 
@@ -158,7 +158,12 @@ def alone(tmp_path: Path, what: str, program: str = PROGRAM) -> Iterator[subproc
     environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
     environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable, RAY_ADDRESS="local")
     process = subprocess.Popen(
-        [sys.executable, str(script), what], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        [sys.executable, str(script), what],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
     )
     try:
         yield process
@@ -216,7 +221,8 @@ if __name__ == "__main__":
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     for target in ("local", "ray"):
         env = StreamExecutionEnvironment({"execution.target": target})
-        print(target, sum(row.id for row in env.from_spark(spark.range(0, 1000, 1, 3)).execute_and_collect(limit=2000)))
+        stream = env.from_spark(spark.range(0, 1000, 1, 3))
+        print(target, sum(row.id for row in stream.execute_and_collect(limit=2000)), stream.to_spark(spark).count())
     spark.stop()
 """
 
@@ -226,7 +232,7 @@ def test_a_spark_that_is_not_on_ray_is_read_too(tmp_path):
     with alone(tmp_path, "", PLAIN) as process:
         output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
-    assert output.splitlines() == ["local 499500", "ray 499500"]
+    assert output.splitlines() == ["local 499500 1000", "ray 499500 1000"]
 
 
 @real
