@@ -9,6 +9,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -18,6 +19,8 @@ import pytest
 
 UNREACHABLE = ("Failed to establish a new connection", "Max retries exceeded", "Temporary failure in name resolution",
                "Read timed out", "Network is unreachable")  # fmt: skip
+
+BELOW = "packages_below.pth"
 
 
 def python_with_dashboard() -> str:
@@ -35,13 +38,14 @@ def python_with_dashboard() -> str:
     python = folder / "bin" / "python"
     if (folder / "ready").exists():
         return str(python)
+    forget_orphans(folder.parent)
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
     own = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
     below = f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n"
-    (Path(own) / "packages_below.pth").write_text(below, encoding="utf-8")
+    (Path(own) / BELOW).write_text(below, encoding="utf-8")
     install = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1", requirement]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [sys.executable, "-m", "pip", "--python", str(python), *install]
@@ -51,3 +55,10 @@ def python_with_dashboard() -> str:
     assert done.returncode == 0, done.stderr
     (folder / "ready").touch()
     return str(python)
+
+
+def forget_orphans(folder: Path) -> None:
+    """Remove those on top of packages that are no more."""
+    for one in folder.glob(f"cluster-*/lib/python*/site-packages/{BELOW}"):
+        if not Path(one.read_text(encoding="utf-8").split("'")[1]).exists():
+            shutil.rmtree(one.parents[3], ignore_errors=True)

@@ -3,101 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import shutil
-import signal
-import socket
 import subprocess
-import tempfile
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.dashboard_packages import python_with_dashboard
+from tests.cluster.head import ROOT, Head, head_node
 from tests.cluster.watching import eventually
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
-
-
-@dataclass
-class Head:
-    """A running head node."""
-
-    python: str
-    environment: Mapping[str, str]
-    address: str
-    dashboard: str
-    discovery: Path
-
-    def ray(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """A command of Ray in a terminal of its own."""
-        return self._run("ray.scripts.scripts", *arguments, **more)
-
-    def rayflink(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """A command of rayflink in a terminal of its own."""
-        return self._run("rayflink.cli.main", *arguments, **{"RAY_ADDRESS": self.address, **more})
-
-    def _run(self, module: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [self.python, "-m", module, *arguments]
-        environment = {**self.environment, **more}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90)
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def answers(dashboard: str, token: str) -> bool:
-    asked = urllib.request.Request(f"{dashboard}/api/version", headers={"Authorization": f"Bearer {token}"})
-    try:
-        with urllib.request.urlopen(asked, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="module")
 def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
     """A head node on loopback with two CPUs and its dashboard."""
-    head_log = tmp_path_factory.mktemp("head") / "head.log"
-    python, token = python_with_dashboard(), secrets.token_hex(32)
-    port, dashboard, agent = free_ports(3)
-    folder = tempfile.mkdtemp(prefix="head-", dir=os.environ["RAY_TMPDIR"])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": folder}
-    environment.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token)
-    environment.pop("RAY_ADDRESS", None)
-    command = [
-        python, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats",
-        "--num-cpus=2", f"--memory={2 << 30}", f"--object-store-memory={100 << 20}", f"--temp-dir={folder}",
-        "--node-ip-address=127.0.0.1", f"--port={port}", "--dashboard-host=127.0.0.1",
-        f"--dashboard-port={dashboard}", f"--dashboard-agent-listen-port={agent}",
-    ]  # fmt: skip
-    with open(head_log, "wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        url = f"http://127.0.0.1:{dashboard}"
-        assert eventually(lambda: answers(url, token), within_s=60), head_log.read_text()
-        yield Head(python, environment, f"127.0.0.1:{port}", url, Path(folder, "prom_metrics_service_discovery.json"))
-    finally:
-        process.send_signal(signal.SIGTERM)  # with --block it ends the node's processes
-        try:
-            process.wait(timeout=30)
-        finally:
-            process.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+    with head_node(tmp_path_factory.mktemp("head")) as running:
+        yield running
 
 
 @pytest.mark.spec("S01", "S05", "S06")
