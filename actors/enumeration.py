@@ -13,6 +13,7 @@ from rayflink.common.value_bytes import from_bytes, to_bytes
 from rayflink.connectors.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 
+from .failures import is_recoverable
 from .messages import AssignSplits, TaskFailure
 
 
@@ -141,4 +142,5 @@ class Enumerators:
 def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:
     """What the enumerator of a source raised, as the failure of the source."""
     message = f"the enumerator of source {source.name!r} failed{when}: {described(error)}"
-    return TaskFailure(type(error).__name__, message, "", source.name, source.call_site)
+    where = source.name, source.call_site
+    return TaskFailure(type(error).__name__, message, "", *where, recoverable=is_recoverable(error))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import traceback
+from collections.abc import Iterator
 
-from rayflink.common.errors import ConfigError, described
+from rayflink.common.errors import ConfigError, SuppressRestarts, described
 from rayflink.common.logs import get_logger
 from rayflink.common.tracebacks import users_traceback
 from rayflink.operators.base import Operator, UserCodeError
@@ -25,19 +26,23 @@ FATAL_EXIT_CODE = 255
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
     """The error as a value that any process can read."""
+    recoverable = is_recoverable(error)
     error = in_its_operator(error)
     if isinstance(error, UserCodeError):
         cause = error.__cause__ or error
         log.debug("a function of %s failed", error.operator, exc_info=error)
         kind = type(cause).__name__
-        return TaskFailure(kind, str(error), users_traceback(cause), error.operator, error.call_site, error.record)
+        traced, record = users_traceback(cause), error.record
+        where = error.operator, error.call_site
+        return TaskFailure(kind, str(error), traced, *where, record, recoverable=recoverable)
     head = deployment.operators[0]
     if isinstance(error, _SAYS_ALL):  # says it all; the program has no part in its frames
         log.debug("task %s failed", deployment.title, exc_info=error)
         told = described(error)
-        return TaskFailure(type(error).__name__, told, told, head.name, head.call_site)
+        return TaskFailure(type(error).__name__, told, told, head.name, head.call_site, recoverable=recoverable)
     text = "".join(traceback.format_exception(error))
-    return TaskFailure(type(error).__name__, described(error), text, head.name, head.call_site)
+    where = head.name, head.call_site
+    return TaskFailure(type(error).__name__, described(error), text, *where, recoverable=recoverable)
 
 
 def in_its_operator(error: BaseException) -> BaseException:
@@ -62,14 +67,22 @@ def in_its_operator(error: BaseException) -> BaseException:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the error, or one that it was raised from, is a MemoryError."""
+    return any(isinstance(cause, MemoryError) for cause in _causes(error))
+
+
+def is_recoverable(error: BaseException) -> bool:
+    """Whether a restart may help: neither the error, nor one that it was raised from, says that it will not."""
+    return not any(isinstance(cause, SuppressRestarts) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it was raised from."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
-        if isinstance(cause, MemoryError):
-            return True
+        yield cause
         seen.add(id(cause))
         cause = cause.__cause__
-    return False
 
 
 def halt_process(error: BaseException) -> None:

@@ -42,6 +42,7 @@ class JobRestarts:
         """What the user has to be told, and has not been."""
         self.are_over = False
         """Nothing restarts any more, whatever the strategy says: the job is another coordinator's."""
+        self._is_final = False
 
     def adopt(self, graph: JobGraph) -> None:
         """The job goes on with other parallelisms."""
@@ -65,7 +66,8 @@ class JobRestarts:
 
         Results of tasks that have finished count as lost: each can be read once.
         """
-        delay = None if self.are_over else self._strategy.failed(now_ms)
+        self._is_final = not failure.recoverable
+        delay = None if self.are_over or self._is_final else self._strategy.failed(now_ms)
         if delay is None:
             return False
         involved: Iterable[Place] = self._everything
@@ -98,7 +100,9 @@ class JobRestarts:
     @property
     def refusal(self) -> str:
         """Why there is no restart; "" where none was asked for."""
-        return self._strategy.refusal if self.are_possible and not self.are_over else ""
+        if not self.are_possible or self.are_over:
+            return ""
+        return "the failure is not recoverable" if self._is_final else self._strategy.refusal
 
 
 __all__ = ["JobRestarts"]

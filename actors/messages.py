@@ -106,7 +106,8 @@ class TaskDeployment:
 class TaskFailure:
     """Why an attempt failed; `traceback` is text, the user's part where his code raised.
 
-    `operator`, `call_site` and `record` are "" where the failure was not in a user's function.
+    `operator`, `call_site` and `record` are "" where the failure was not in a user's function. One that is not
+    `recoverable` ends the job.
     """
 
     kind: str
@@ -116,6 +117,7 @@ class TaskFailure:
     call_site: str = ""
     record: str = ""
     operator_id: str = ""
+    recoverable: bool = True
 
     def told(self) -> str:
         """The message, and below it the traceback unless that says no more."""

@@ -140,7 +140,7 @@ class RayFrames:
             remedy += ", or write the DataFrame to files: env.from_spark(df, path=...)"
             raise OSError(f"a block of a DataFrame finds no space on node {node}; {remedy}") from error
         except exceptions.RayActorError as error:
-            raise _gone(node) from error
+            raise ConnectionError(f"the process on node {node} that keeps blocks has ended") from error
         return node
 
     def keep(self, parts: Sequence[FramePart]) -> None:

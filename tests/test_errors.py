@@ -29,6 +29,7 @@ from rayflink.common.errors import (
     PlanError,
     RayCannotStart,
     RayflinkError,
+    SuppressRestarts,
     TaskLost,
     TypeMismatch,
     shorten,
@@ -59,6 +60,7 @@ SAMPLES = [
     NotSerializable("function 'parse'", "cannot pickle '_thread.lock' object", "job.py:7"),
     PlanError("a keyed stream is needed", "call key_by() first", "job.py:9"),
     RayCannotStart("RuntimeError: no room"),
+    SuppressRestarts("these files are not of version 2"),
     TaskLost("sum#0", "node 10.0.0.3", 50_000, "its actor died"),
     TypeMismatch("result of map 'parse'", ".price", "str 'x'", "Double", "return a float", "job.py:7"),
 ]

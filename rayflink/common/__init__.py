@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         NotSerializable as NotSerializable,
         PlanError as PlanError,
         RayflinkError as RayflinkError,
+        SuppressRestarts as SuppressRestarts,
         TypeMismatch as TypeMismatch,
     )
     from rayflink.common.execution_config import ExecutionConfig as ExecutionConfig
@@ -98,7 +99,7 @@ else:
             "rayflink.common.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
             "rayflink.common.errors": (
                 "ConfigError JobCancelled JobExecutionError JobFailed NotSerializable PlanError RayflinkError "
-                "TypeMismatch"
+                "SuppressRestarts TypeMismatch"
             ),
             "rayflink.common.execution_config": "ExecutionConfig",
             "rayflink.common.execution_mode": "ExecutionMode",

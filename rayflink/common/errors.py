@@ -20,6 +20,7 @@ __all__ = [
     "PlanError",
     "RayCannotStart",
     "RayflinkError",
+    "SuppressRestarts",
     "TaskLost",
     "TypeMismatch",
     "described",
@@ -188,6 +189,29 @@ class DriverEnded(JobExecutionError):
         super().__init__(job_id, f"goes on without its driver, which was ended by {by}", remedy)
         self.args = (job_id, by)
         self.by = by
+
+
+class SuppressRestarts(RayflinkError):
+    """An error that a restart would only repeat: the job fails at once, whatever its restart strategy.
+
+    A function that raises it, or a subclass, or another error because of it (`raise ... from`), ends its job.
+    Flink's SuppressRestartsException.
+
+    >>> def parse(line):
+    ...     if not line.startswith("v2,"):
+    ...         raise SuppressRestarts("found a line of another version than 2", "read it with the old program")
+
+    Args:
+        found: what is wrong.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, found: str, remedy: str = "correct this, then submit the job again") -> None:
+        super().__init__(found, remedy)
+        self.found, self.remedy = found, remedy
+
+    def __str__(self) -> str:
+        return f"{self.found}; {self.remedy}"
 
 
 class TaskLost(RayflinkError):

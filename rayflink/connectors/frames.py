@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from ..common.batches import ArrowBatch, Batch
-from ..common.errors import RayflinkError
+from ..common.errors import SuppressRestarts
 from ..common.source import (
     Boundedness,
     EnumeratorContext,
@@ -26,20 +26,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class FrameLost(RayflinkError):
-    """Blocks of a DataFrame are gone.
+class FrameLost(SuppressRestarts):
+    """Blocks of a DataFrame are gone, which ends a job that reads them.
 
     Args:
         cause: what was seen of it.
     """
 
     def __init__(self, cause: str) -> None:
-        super().__init__(cause)
-        self.cause = cause
-
-    def __str__(self) -> str:
         remedy = "env.from_spark(df, path=...), or a FileSink for a stream's result, keeps them in files"
-        return f"blocks of a DataFrame are gone: {self.cause}; {remedy}"
+        super().__init__(f"blocks of a DataFrame are gone: {cause}", remedy)
+        self.args = (cause,)
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class FrameStore(Protocol):
         """Put a block of an attempt at a partition behind its others; where it is then, the same for all of them.
 
         Raises:
-            OSError: there is no room for it; says where and the remedy.
+            OSError: there is no room for it, says where and the remedy; or what keeps it has ended.
         """
 
     def keep(self, parts: Sequence[FramePart]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,8 @@ from rayflink.actors.facilities import Facilities
 from rayflink.actors.failures import FATAL_EXIT_CODE, describe_failure, in_its_operator, is_out_of_memory
 from rayflink.actors.messages import TaskFailure
 from rayflink.actors.task import StreamTask
-from rayflink.common.errors import JobFailed
+from rayflink.common.errors import JobFailed, SuppressRestarts
+from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import Operator, UserCodeError
 from rayflink.operators.stateless import MapOperator
@@ -46,6 +48,44 @@ def caught() -> UserCodeError:
     except UserCodeError as error:
         return error
     raise AssertionError("nothing was raised")
+
+
+class Final(SuppressRestarts):
+    """One of a program's own."""
+
+
+def test_whether_a_restart_may_help_is_told_also_of_causes():
+    def failing(value: object) -> object:
+        try:
+            raise Final("no")
+        except Final as error:
+            raise ValueError("because") from error
+
+    with pytest.raises(UserCodeError) as raised, OperatorHarness(lambda: MapOperator(failing)) as harness:
+        harness.process("x")
+    assert not describe_failure(raised.value, DEPLOYMENT).recoverable
+    assert not describe_failure(Final("no"), DEPLOYMENT).recoverable
+    assert describe_failure(caught(), DEPLOYMENT).recoverable and describe_failure(OSError(), DEPLOYMENT).recoverable
+
+
+@pytest.mark.parametrize("raises", ["function", "enumerator"])
+def test_a_job_that_may_restart_ends_at_once_where_that_would_not_help(raises, tmp_path):
+    def fails(calls: Path = tmp_path / "calls") -> None:
+        with calls.open("a") as file:
+            file.write("x")
+        raise Final("gone")
+
+    class Source(NumberSequenceSource):
+        def create_enumerator(self, context):
+            fails()
+
+    options = {"execution.target": "local", "restart-strategy.type": "fixed-delay"}
+    env = StreamExecutionEnvironment({**options, "restart-strategy.fixed-delay.delay": "0 s"})
+    numbers = NumberSequenceSource(1, 3) if raises == "function" else Source(1, 3)
+    env.from_source(numbers).map(lambda number: fails()).print()
+    with pytest.raises(JobFailed, match="Final: gone"):
+        env.execute()
+    assert (tmp_path / "calls").read_text() == "x"
 
 
 def test_an_error_of_user_code_keeps_kind_text_operator_and_a_shortened_record():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rayflink.actors.commands import CancelRequested, DeployTask, EndJob, SendToTask, TaskGone, Tick
@@ -91,6 +93,15 @@ def test_after_the_last_attempt_the_job_fails_with_the_failure_and_who_suppresse
     assert isinstance(end, EndJob) and end.result.status is JobStatus.FAILED
     assert end.result.failure.message.startswith("no (Recovery is suppressed by FixedDelay")
     assert running.master.job_metrics()["metrics"]["numRestarts"] == 2
+
+
+def test_a_failure_that_is_not_recoverable_ends_the_job_whatever_the_strategy(running):
+    final = replace(failure("gone"), recoverable=False)
+    running.says(MAP_1, FAILED, 0, failure=final)
+    assert running.master.status is JobStatus.FAILING
+    (end,) = cancel_all_but(running, MAP_1, 10)
+    assert isinstance(end, EndJob) and end.result.status is JobStatus.FAILED
+    assert end.result.failure.message == "gone (the failure is not recoverable)"
 
 
 def test_what_fails_while_it_is_cancelled_is_remembered_and_is_no_second_failure(running):
