@@ -131,6 +131,8 @@ class FrameOperator(Operator):
         assert schema is not None, "the schema is known with the first record"
         with UserCode(self.ctx, "columns"):
             block = pyarrow.concat_batches([fitted(batch, schema) for batch in self._held])
+        if not schema.names:  # only columns keep the number of rows on their way
+            block = pyarrow.RecordBatch.from_arrays([pyarrow.nulls(self._rows)], names=[""])
         self._held, self._rows, self._bytes = [], 0, 0
         if self._part is None:
             self._part = self._new_part("")
@@ -170,6 +172,9 @@ def frame_of(store: FrameStore, written: Sequence[WrittenPart], line: str = "") 
     except (TypeError, ValueError) as error:
         raise TypeMismatch("the columns of the stream", "", str(error), "records of one form", remedy, line) from error
     parts = [one.part for one in written if one.part.rows]
+    if parts and not schema.names:
+        found = "records without a field"
+        raise TypeMismatch("the columns of the stream", "", found, "a field in some record, or a schema", remedy, line)
     store.keep(parts)
     return Frame(store, tuple(sorted(parts, key=lambda part: part.partition)), schema)
 

@@ -129,11 +129,44 @@ def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.
         raise TypeError(f"columns {', '.join(names[0])} and columns {', '.join(other)}")
     for name in dict.fromkeys(chain.from_iterable(names)):
         kinds = [schema.field(name).type for schema in schemas if name in schema.names]
-        kinds = [kind for kind in kinds if not pyarrow.types.is_null(kind)]
-        if len({kind.id for kind in kinds}) > 1 and not all(map(_is_number, kinds)):
-            raise TypeError(f"column {name!r} has values of {' and '.join(map(str, dict.fromkeys(kinds)))}")
+        _refuse_types(name, kinds)
+        if len({kind.tz for kind in kinds if pyarrow.types.is_timestamp(kind)}) > 1:
+            schemas = [_in_utc(schema, name) for schema in schemas]
     found: pyarrow.Schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
     return found
+
+
+def _refuse_types(name: str, kinds: Iterable[pyarrow.DataType]) -> None:
+    """Arrow would make bytes of texts, decimals of numbers and so on where types are joined, within others too.
+
+    Raises:
+        TypeError: values of these types do not go together.
+    """
+    import pyarrow
+
+    types = pyarrow.types
+    kinds = [kind for kind in dict.fromkeys(kinds) if not types.is_null(kind)]
+    zoned = {kind.tz is None for kind in kinds if types.is_timestamp(kind)}
+    if (len({kind.id for kind in kinds}) > 1 and not all(map(_is_number, kinds))) or len(zoned) > 1:
+        raise TypeError(f"column {name!r} has values of {' and '.join(map(str, kinds))}")
+    if len(kinds) < 2:
+        return
+    if types.is_list(kinds[0]):
+        _refuse_types(f"{name}[]", [kind.value_type for kind in kinds])
+    elif types.is_struct(kinds[0]):
+        for part in dict.fromkeys(field.name for kind in kinds for field in kind):
+            _refuse_types(f"{name}.{part}", [field.type for kind in kinds for field in kind if field.name == part])
+
+
+def _in_utc(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
+    """A schema with the moments of a column in UTC, if they have a zone."""
+    import pyarrow
+
+    at = schema.get_field_index(name)
+    if at < 0 or not pyarrow.types.is_timestamp(schema.field(at).type):
+        return schema
+    field = schema.field(at)
+    return schema.set(at, field.with_type(pyarrow.timestamp(field.type.unit, "UTC")))
 
 
 def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
@@ -168,8 +201,22 @@ def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
     for name in names:
         column = [values.get(name) for values in named]
         _refuse_mixture(name, column)
-        arrays.append(pyarrow.array(column))
+        arrays.append(_array(column))
+    if not arrays:  # columns without names have their number of rows from others
+        return pyarrow.RecordBatch.from_arrays([pyarrow.nulls(len(records))], names=[""]).select([]), is_open
     return pyarrow.RecordBatch.from_arrays(arrays, names=names), is_open
+
+
+def _array(column: Sequence[Any]) -> pyarrow.Array:
+    """Values as Arrow has them; moments of several zones in UTC, as when they come in several batches."""
+    import pyarrow
+
+    found = pyarrow.array(column)
+    if pyarrow.types.is_timestamp(found.type) and found.type.tz is not None:
+        zones = {value.tzinfo: value for value in column if value is not None}
+        if len({pyarrow.array([value]).type for value in zones.values()}) > 1:
+            return found.cast(pyarrow.timestamp(found.type.unit, "UTC"))
+    return found
 
 
 def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
@@ -199,9 +246,15 @@ def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
 
 def _refuse_mixture(name: str, column: Iterable[Any]) -> None:
     """Arrow makes dates of moments, bytes of texts and so on without a word where they stand in one column."""
-    forms = {_form(value) for value in column if value is not None}
+    values = [value for value in column if value is not None]
+    forms = set(map(_form, values))
     if len(forms) > 1:
         raise TypeError(f"column {name!r} has values of {' and '.join(sorted(forms))}")
+    if forms == {"list"}:
+        _refuse_mixture(f"{name}[]", chain.from_iterable(values))
+    elif forms == {"dict"}:
+        for part in dict.fromkeys(chain.from_iterable(values)):
+            _refuse_mixture(f"{name}.{part}", [value.get(part) for value in values])
 
 
 def _form(value: Any) -> str:

@@ -110,6 +110,17 @@ def test_an_operator_without_records_tells_its_schema_once(tmp_path):
     assert not list(operator.finish())
 
 
+def test_records_without_a_field_are_kept_until_others_have_some(tmp_path):
+    store = FrameFolder(str(tmp_path))
+    operator = opened(store)
+    operator.process(RowBatch([{}, {}]), 0)
+    first = told(operator.prepare_snapshot(1))
+    with pytest.raises(TypeMismatch, match="columns of the stream: found records without a field, wanted a field in"):
+        frame_of(store, first)
+    operator.process(RowBatch([{"n": 1}]), 0)
+    assert rows_in(frame_of(store, [*first, *told(operator.finish())])) == [{"n": None}, {"n": None}, {"n": 1}]
+
+
 def test_small_parts_of_a_subtask_are_read_together():
     small = [FramePart(subtask, number, "", 1, 1, 20 << 20) for subtask in (0, 1) for number in range(4)]
     groups = Frame(FrameFolder(""), tuple(small), pyarrow.schema([])).groups()

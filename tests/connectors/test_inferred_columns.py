@@ -102,6 +102,19 @@ def test_the_split_into_batches_changes_neither_columns_nor_what_is_refused(colu
         (Decimal("1.5"), 1.5, r"record \(1.5,\) does not fit"),
         (1, object(), r"record \(<object object .*does not fit the columns"),
         (1, 2**70, r"record \(1180591620717411303424,\) does not fit the columns"),
+        ([datetime.date(2013, 1, 1)], [datetime.datetime(2013, 1, 1, 5)], r"\.datetime.*'f0\[\]' has values of date32"),
+        ({"x": [b"a"]}, {"x": ["b"]}, r"record .*'b'.*'f0.x\[\]' has values of binary and string"),
+        ({"x": 1}, {"x": Decimal("1.5")}, r"record .*1.5.*'f0.x' has values of int64 and decimal"),
+        (
+            {"at": datetime.datetime(2013, 1, 1)},
+            {"at": datetime.datetime(2013, 1, 1, tzinfo=UTC)},
+            "timezone.utc.*'f0.at' has",
+        ),
+        (
+            [1],
+            [datetime.date(2013, 1, 1), datetime.datetime(2013, 1, 1, 5)],
+            "'f0\\[\\]' has values of date and datetime",
+        ),
     ],
 )
 @pytest.mark.parametrize("at", [None, 1])
@@ -118,6 +131,21 @@ def test_records_with_other_fields_do_not_fit(at):
     with pytest.raises(ValueError, match=r"record Row\(b=2\) does not fit the columns"):
         table([Row(a=1), Row(b=2)], at)
     assert table([{"a": 1}, {"b": "x"}], at).to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
+
+
+@pytest.mark.parametrize("at", [None, 1, 2])
+def test_records_without_a_field_are_rows_too(at):
+    assert table([{}, {"a": 1}, {}], at).to_pylist() == [{"a": None}, {"a": 1}, {"a": None}]
+    assert table([{}, {}, {"a": 1}], at).to_pylist() == [{"a": None}, {"a": None}, {"a": 1}]
+
+
+@pytest.mark.parametrize("at", [None, 1, 2])
+def test_moments_of_several_zones_are_one_column(at):
+    zones = [datetime.timezone(datetime.timedelta(hours=hours)) for hours in (2, 2, 1)]
+    moments = [datetime.datetime(2013, 10, 27, 2, tzinfo=zone) for zone in zones]
+    found = table([(one,) for one in moments], at)
+    assert found.schema.types == [pyarrow.timestamp("us", "UTC")] and found.columns[0].to_pylist() == moments
+    assert table([(one,) for one in moments[:2]], 1).schema.types == [pyarrow.timestamp("us", "+02:00")]
 
 
 def test_a_given_schema_is_kept_and_names_what_does_not_fit():
