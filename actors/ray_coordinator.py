@@ -20,6 +20,7 @@ from ray.util import get_node_ip_address as node_address
 from rayflink.common.errors import JobExecutionError, PlanError, described
 from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.common.value_bytes import to_bytes
+from rayflink.connectors.frames import hold_blocks
 from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
@@ -125,6 +126,8 @@ class Coordinator:
         log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
+        for operator in (operator for vertex in graph.vertices for operator in vertex.operators):
+            hold_blocks(getattr(operator.factory, "source", None))
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def _keep(self, submission: Submission) -> None:

@@ -223,6 +223,18 @@ class FrameSource(Source):
         return _FrameReader(self.store)
 
 
+def hold_blocks(source: Source | None) -> None:
+    """The job whose coordinator this process is reads the blocks of a source, and of those within it.
+
+    Said when it begins: a source that is read after others, or when there is room, has no enumerator by then, and the
+    program may end before there is one.
+    """
+    if isinstance(source, FrameSource):
+        source.store.hold()
+    for inner in getattr(source, "wrapped_functions", ()):
+        hold_blocks(inner)
+
+
 class _FrameReader(OneByOneReader):
     def __init__(self, store: FrameStore) -> None:
         super().__init__()
@@ -257,4 +269,13 @@ class _FrameCursor:
         self._block = None
 
 
-__all__ = ["FrameFolder", "FrameLost", "FramePart", "FrameSource", "FrameSplit", "FrameStore", "SentStore"]
+__all__ = [
+    "FrameFolder",
+    "FrameLost",
+    "FramePart",
+    "FrameSource",
+    "FrameSplit",
+    "FrameStore",
+    "SentStore",
+    "hold_blocks",
+]

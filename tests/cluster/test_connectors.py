@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from rayflink.common import JobFailed
+from rayflink.connectors.frames import FrameFolder, FramePart, FrameSource
+from rayflink.connectors.generator import NumberSequenceSource
+from rayflink.connectors.hybrid_source import HybridSource
+from rayflink.datastream import StreamExecutionEnvironment
+from tests.cluster import watching
 from tests.connectors import jobs
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -30,3 +36,24 @@ def test_an_async_generator_and_a_hybrid_source() -> None:
 def test_an_async_generator_that_raises_fails_the_job() -> None:
     with pytest.raises(JobFailed, match="LookupError: no more"):
         jobs.failing_midway(ON_RAY)
+
+
+class Noted(FrameFolder):
+    """Blocks in a folder, with a file beside it that says who holds them."""
+
+    def hold(self) -> None:
+        Path(f"{self._folder}.held").touch()
+
+
+def test_blocks_that_are_read_later_are_held_when_the_job_has_been_submitted(tmp_path: Path) -> None:
+    folder, gate = tmp_path / "blocks", tmp_path / "gate"
+    folder.mkdir()
+    store, block = Noted(str(folder)), pyarrow.record_batch({"n": pyarrow.array([3])})
+    parts = [FramePart(0, 0, store.append(0, 0, 0, block), 1, 1, block.nbytes)]
+    both = HybridSource.builder(NumberSequenceSource(1, 2)).add_source(FrameSource(store, parts, block.schema)).build()
+    env = StreamExecutionEnvironment(ON_RAY)
+    env.from_source(both).set_parallelism(1).map(watching.waiter(str(gate))).set_parallelism(1).print()
+    job = env.execute_async()
+    assert (tmp_path / "blocks.held").exists(), "the program may end now"
+    gate.touch()
+    job.get_job_execution_result().result()
