@@ -128,7 +128,8 @@ class FrameDatasource(Datasource):
         del parallelism, data_context  # blocks are as large as they are
         tasks = []
         for part in self._frame.parts:
-            told = BlockMetadata(part.rows // part.blocks, part.size // part.blocks, None, None)
+            rows = part.rows if part.blocks == 1 else None  # Ray Data counts by it, and reads where it does not know
+            told = BlockMetadata(rows, part.size // part.blocks, None, None)
             for number in range(part.blocks):
                 read = partial(_tables, self._frame, part, number)
                 tasks.append(ReadTask(read, told, self._frame.schema, per_task_row_limit))

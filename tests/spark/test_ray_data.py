@@ -13,7 +13,8 @@ from rayflink.actors.ray_frames import FRAMES
 from rayflink.common import WatermarkStrategy
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.time import Time
-from rayflink.connectors.frames import FrameLost
+from rayflink.connectors.frame_writing import Frame
+from rayflink.connectors.frames import FrameFolder, FrameLost, FramePart
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing.sources import Pause, ScriptedSource
@@ -116,6 +117,16 @@ def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
     assert nothing.count() == 0 and nothing.schema().names == ["n"]
     del there, even
     assert watching.eventually(lambda: not keepers(), within_s=30), "blocks of tables that nobody has"
+
+
+def test_blocks_of_unlike_sizes_are_counted_as_they_are(data, tmp_path):
+    from rayflink.actors.ray_dataset import dataset
+
+    store, blocks = FrameFolder(str(tmp_path)), [pyarrow.record_batch({"n": range(rows)}) for rows in (1, 2)]
+    for number, block in enumerate(blocks):
+        place = store.append(0, 0, number, block)
+    frame = Frame(store, (FramePart(0, 0, place, 2, 3, 24),), blocks[0].schema)
+    assert dataset(frame).count() == 3
 
 
 def test_a_block_that_is_lost_is_told(data):
