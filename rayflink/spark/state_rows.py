@@ -149,9 +149,13 @@ def contents(
         content: Content = {"tables": {}, "timers": {}}
         summaries = []
         for number in sorted(held):
-            state, rows = states[number], chosen(held.pop(number), states[number])
-            descriptor, expires = state.descriptor, state.expires
-            stored = stored_rows(rows, descriptor.kind, expires)
+            state, expires = states[number], states[number].expires
+            descriptor = state.descriptor
+            try:
+                rows = chosen(held.pop(number), state)
+                stored = stored_rows(rows, descriptor.kind, expires)
+            except (TypeError, ValueError) as error:
+                raise StateError(f"rows of state {descriptor.name!r} cannot be stored: {error}") from error
             if descriptor.kind == TIMERS:
                 content["timers"][descriptor.name] = stored
             else:
@@ -171,10 +175,11 @@ def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow
     """
     kind, name = state.descriptor.kind, state.descriptor.name
     if state.order_by:
-        rows.sort(key=lambda given: _comparable(given[1]))
+        rows[:] = sorted(((row, _comparable(order)) for row, order in rows), key=itemgetter(1))
     if kind == "list":
         return [row for row, _ in rows]
     last: dict[Any, tuple[StateRow, Any]] = {}
+    tied: dict[Any, tuple[StateRow, StateRow]] = {}
     for row, order in rows:
         what = row.value if kind == TIMERS else row.part
         place = canonical_key(row.key), row.namespace, what
@@ -185,11 +190,16 @@ def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow
             raise StateError(
                 f"state {name!r} has a key of a map or a namespace {place[1:]!r:.100}; {remedy}"
             ) from error
-        if before is not None and kind != TIMERS and (not state.order_by or before[1] == order):
-            parts = {"key": row.key, "namespace": row.namespace, "map key": row.part}
-            told = ", ".join(f"{part} {value!r:.100}" for part, value in parts.items() if value is not None)
-            raise DuplicateRowError(name, told or "key None", f"{before[0].value!r:.100} and {row.value!r:.100}")
+        if before is not None and before[1] == order:
+            tied[place] = before[0], row
+        else:
+            tied.pop(place, None)
         last[place] = row, order
+    if kind != TIMERS:
+        for one, other in tied.values():
+            parts = {"key": one.key, "namespace": one.namespace, "map key": one.part}
+            told = ", ".join(f"{part} {value!r:.100}" for part, value in parts.items() if value is not None)
+            raise DuplicateRowError(name, told or "key None", f"{one.value!r:.100} and {other.value!r:.100}")
     return [row for row, _ in last.values()]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rayflink.operators.window import TimeWindow
 from rayflink.state.class_schemas import found_class, is_named_tuple
+from rayflink.state.clock import epoch_ms
 from rayflink.state.errors import StateError
 from rayflink.state.state_summary import StateSummary
 
@@ -64,6 +65,10 @@ def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> It
 
     Args:
         summary: of the state; where its values are of one class, structs become objects of it.
+
+    Raises:
+        ColumnError: a column is missing.
+        StateError: a window is not of epoch milliseconds.
     """
     if not isinstance(table, (str, bytes, Mapping)) and isinstance(table, Iterable):
         table, first = _peeked(table)
@@ -73,12 +78,19 @@ def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> It
     make = maker_of(summary)
     part_of = "map_key" if summary.kind.endswith(("map", "broadcast")) else "position"
     for row in dicts_of(table):
-        window = row.get("window_start")
-        namespace = native(row.get("namespace")) if window is None else TimeWindow(window, _in(row, "window_end"))
+        namespace = native(row.get("namespace")) if row.get("window_start") is None else _window(row)
         part = _in(row, part_of) if part_of == "map_key" else row.get(part_of)
         yield StateRow(
             _taken(row, key, native), _taken(row, value, make), namespace, native(part), row.get("last_access")
         )
+
+
+def _window(row: dict[str, Any]) -> TimeWindow:
+    start, end = row["window_start"], _in(row, "window_end")
+    try:
+        return TimeWindow(epoch_ms(start, "the start of a window"), epoch_ms(end, "the end of a window"))
+    except (TypeError, ValueError) as error:
+        raise StateError(f"{error}; unix_millis(column) is that of Spark's timestamps") from error
 
 
 def maker_of(summary: StateSummary) -> Callable[[Any], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from rayflink.state_processor.shares import shares_of
 
 VALUE, LIST, MAP = ValueStateDescriptor("v"), ListStateDescriptor("l"), MapStateDescriptor("m")
 MANY = 1 << 30
+DAY = datetime(2013, 1, 1, tzinfo=timezone.utc)
+WINDOW = {"window_start": DAY, "window_end": DAY}
 
 
 def given(descriptor: StateDescriptor, order_by: tuple[str, ...] = (), **changed: Any) -> GivenState:
@@ -107,6 +110,16 @@ def test_with_an_order_the_last_row_counts_and_lists_are_in_it() -> None:
     assert held(given(VALUE, ("at",)), nan) == {("a", None): 2}
     with pytest.raises(DuplicateRowError, match="found 1 and 7"):
         held(given(VALUE, ("at",)), [*rows, {"key": "a", "value": 7, "at": 3}])
+    with pytest.raises(DuplicateRowError, match="found 2 and 3"):
+        held(given(VALUE, ("at",)), [nan[0], {**nan[0], "value": 3, "at": float("nan")}])
+
+
+def test_rows_of_one_order_that_are_not_the_last_do_not_matter() -> None:
+    earlier = [{"key": "a", "value": value, "at": 1} for value in (1, 2, 3)]
+    assert held(given(VALUE, ("at",)), [{"key": "a", "value": 9, "at": 2}, *earlier]) == {("a", None): 9}
+    assert held(given(MAP, ("at",)), [{**row, "map_key": row["value"] % 2} for row in earlier[1:]]) == {
+        ("a", None): {0: 2, 1: 3}
+    }
 
 
 def test_state_that_expires_was_accessed_now_where_nothing_is_said() -> None:
@@ -124,12 +137,20 @@ def test_state_that_expires_was_accessed_now_where_nothing_is_said() -> None:
         (given(VALUE, value=lambda row: print), {"key": 1, "value": 2}, None, ""),
         (given(VALUE, value=lambda row: lambda: 1), {"key": 7, "value": 2}, SerializationError, "state 'v' of key 7"),
         (given(MAP), {"key": 1, "map_key": [1], "value": 2}, StateError, r"map or a namespace \(None, \[1\]\)"),
+        (given(VALUE), {"key": 1, "value": 2, **WINDOW}, StateError, r"start of a window is an int of .*unix_millis\("),
+        (given(TimersDescriptor("user-timers/event"), value="at"), {"key": 1, "at": DAY}, StateError, "time is an int"),
+        (
+            given(VALUE, ("at",)),
+            [{"key": 1, "value": 2, "at": at} for at in ([1], [None])],
+            StateError,
+            "'v' cannot be",
+        ),
     ],
 )
 def test_what_is_wrong_with_rows_comes_as_an_error_and_not_as_a_failure_of_a_task(
-    tmp_path: Path, state: GivenState, row: dict[str, Any], error: type[Exception] | None, told: str
+    tmp_path: Path, state: GivenState, row: Any, error: type[Exception] | None, told: str
 ) -> None:
-    (answer,) = writing(tmp_path, [state])(by_place(sent(state, [row])))
+    (answer,) = writing(tmp_path, [state])(by_place(sent(state, row if isinstance(row, list) else [row])))
     found = pickle.loads(answer.column("told")[0].as_py())
     if error is None:
         assert isinstance(found, Written)
