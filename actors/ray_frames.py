@@ -46,19 +46,21 @@ class FrameKeeper:
     def __init__(self, namespace: str, silence_s: float = SILENCE_S) -> None:
         self._namespace, self._silence_s = namespace, silence_s
         self._blocks: dict[tuple[int, int], dict[int, Any]] = {}
+        self._kept: frozenset[tuple[int, int]] | None = None
         self._coordinators: set[str] = set()
         self._heard: float | None = time.monotonic()
         threading.Thread(target=self._watch, name="needed", daemon=True).start()
 
     def put(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> None:
-        """Own a block of an attempt at a partition."""
+        """Own a block of an attempt at a partition, unless others have been chosen by now."""
         self.heard()
-        self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
+        if self._kept is None or (partition, attempt) in self._kept:
+            self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
 
     def keep(self, kept: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Give up what other (partition, attempt) have put; how many blocks there are of each of these."""
-        wanted = set(kept)
-        self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in wanted}
+        self._kept = frozenset(kept)
+        self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in self._kept}
         return {of: len(blocks) for of, blocks in self._blocks.items()}
 
     def refs(self, partition: int, attempt: int) -> list[Any]:
@@ -84,13 +86,16 @@ class FrameKeeper:
             time.sleep(LOOKS_EVERY_S)
             lives = self._heard is not None and time.monotonic() - self._heard < self._silence_s
             if not lives and not any(map(self._is_there, tuple(self._coordinators))):
-                ray.kill(ray.get_runtime_context().current_actor)
+                with suppress(exceptions.RayError):  # then the next time
+                    ray.kill(ray.get_runtime_context().current_actor)
 
     def _is_there(self, coordinator: str) -> bool:
         try:
             ray.get_actor(coordinator, namespace=self._namespace)
         except ValueError:
             return False
+        except exceptions.RayError:  # the control service does not answer now
+            return True
         return True
 
 
@@ -130,18 +135,19 @@ class RayFrames:
         return self
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
-        """Put a block into the object store of this node, whose id is the place."""
+        """Put a block into the object store of this node; the place is the name of the actor that keeps it."""
         join_address(self._address, self._namespace)
         node = ray.get_runtime_context().get_node_id()
+        name = f"{self._name}/{node}"
         try:
-            ray.get(self._keeper(node, makes=True).put.remote(partition, attempt, number, block))
+            ray.get(self._keeper(name, node).put.remote(partition, attempt, number, block))
         except (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError) as error:
             remedy = "free space in Ray's folder for spilled objects, start Ray with a larger object store"
             remedy += ", or write the DataFrame to files: env.from_spark(df, path=...)"
             raise OSError(f"a block of a DataFrame finds no space on node {node}; {remedy}") from error
         except exceptions.RayActorError as error:
             raise ConnectionError(f"the process on node {node} that keeps blocks has ended") from error
-        return node
+        return name
 
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Give up what other attempts have put."""
@@ -201,8 +207,9 @@ class RayFrames:
                 return
             if not self._needed():
                 return self.leave()
-            for keeper in self._all():
-                keeper.heard.remote()
+            with suppress(exceptions.RayError):  # the control service does not answer now
+                for keeper in self._all():
+                    keeper.heard.remote()
 
     def _all(self) -> list[Any]:
         """The actors that there are."""
@@ -210,18 +217,21 @@ class RayFrames:
         for one in ray.util.list_named_actors(all_namespaces=True):
             if one["namespace"] == self._namespace and one["name"].startswith(self._name):
                 with suppress(FrameLost):  # it has ended since the list was made
-                    found.append(self._keeper(one["name"].rpartition("/")[2]))
+                    found.append(self._keeper(one["name"]))
         return found
 
-    def _keeper(self, node: str, makes: bool = False) -> Any:
-        """The actor of a node."""
-        if node not in self._keepers:
-            name = f"{self._name}/{node}"
+    def _keeper(self, name: str, makes_on: str = "") -> Any:
+        """The actor of that name.
+
+        Args:
+            makes_on: the node on which it is made where there is none.
+        """
+        if name not in self._keepers:
             try:
-                self._keepers[node] = self._made(name, node) if makes else ray.get_actor(name, self._namespace)
+                self._keepers[name] = self._made(name, makes_on) if makes_on else ray.get_actor(name, self._namespace)
             except ValueError as error:
-                raise _gone(node) from error
-        return self._keepers[node]
+                raise _gone(name) from error
+        return self._keepers[name]
 
     def _made(self, name: str, node: str) -> Any:
         options: dict[str, Any] = {
@@ -237,7 +247,8 @@ class RayFrames:
         return blueprint.options(**options).remote(self._namespace)
 
 
-def _gone(node: str) -> FrameLost:
+def _gone(place: str) -> FrameLost:
+    node = place.rpartition("/")[2]
     return FrameLost(f"the process on node {node} that keeps them has ended, or its program had before the job began")
 
 

@@ -45,7 +45,8 @@ class FramePart:
 
     Args:
         attempt: of those that wrote the partition, the one that counts.
-        place: where the store has put it.
+        place: where the store has put it; no other store has that place, so that a job that goes on from a savepoint
+            does not read what a later DataFrame has put under the same numbers.
         blocks: their number.
         rows: of all blocks.
         size: of all blocks in bytes.
@@ -130,7 +131,7 @@ class FrameFolder:
         """Write a block to a file of its own."""
         from pyarrow import ipc
 
-        path = self._path(partition, attempt, number)
+        path = os.path.join(self._folder, self._name(partition, attempt, number))
         try:
             with ipc.new_file(path, block.schema) as file:
                 file.write_batch(block)
@@ -141,7 +142,7 @@ class FrameFolder:
 
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Remove the files of other attempts."""
-        kept = {f"{part.partition}-{part.attempt}-{number}.arrow" for part in parts for number in range(part.blocks)}
+        kept = {self._name(part.partition, part.attempt, number) for part in parts for number in range(part.blocks)}
         there = set(os.listdir(self._folder))
         for name in there - kept:
             os.remove(os.path.join(self._folder, name))
@@ -159,8 +160,9 @@ class FrameFolder:
         import pyarrow
         from pyarrow import ipc
 
+        path = os.path.join(part.place, self._name(part.partition, part.attempt, number))
         try:
-            with pyarrow.memory_map(self._path(part.partition, part.attempt, number)) as file:
+            with pyarrow.memory_map(path) as file:
                 return ipc.open_file(file).get_batch(0)
         except OSError as error:
             raise FrameLost(str(error)) from error
@@ -169,8 +171,9 @@ class FrameFolder:
         """Remove the folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _path(self, partition: int, attempt: int, number: int) -> str:
-        return os.path.join(self._folder, f"{partition}-{attempt}-{number}.arrow")
+    @staticmethod
+    def _name(partition: int, attempt: int, number: int) -> str:
+        return f"{partition}-{attempt}-{number}.arrow"
 
 
 @dataclass(frozen=True)

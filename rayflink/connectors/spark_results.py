@@ -69,13 +69,14 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
     Raises:
         TypeMismatch: Spark has no type for one of them.
     """
-    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
     from pyspark.sql.types import StructField, StructType
 
     fields = []
     for field in schema:
         try:
             kind = from_arrow_type(plain_type(field.type), prefer_timestamp_ntz=True)
+            to_arrow_type(kind)  # decimals of more than 38 digits have no way there
         except Exception as error:  # of a class of Spark's own
             remedy = "make another of it in the stream, or give a schema with the type that it shall have"
             found = str(field.type)

@@ -75,6 +75,17 @@ def test_who_leaves_takes_the_files_along_and_a_later_read_says_what_is_gone(sou
         reader.poll(10)
 
 
+def test_a_job_that_goes_on_does_not_read_another_table_in_place_of_its_own(source, tmp_path):
+    later = FrameFolder(str(tmp_path))
+    place = later.append(0, 9, 0, block(70, 71, 72))
+    again = FrameSource(later, [FramePart(0, 9, place, 1, 3, 24)], block().schema)
+    source.store.leave()
+    reader = again.create_reader(ReaderContext())
+    reader.add_splits([FrameSplit(source.parts[0], 0, 2)])
+    with pytest.raises(FrameLost, match="0-9-0.arrow"):
+        reader.poll(10)
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_with_the_remedy(tmp_path):
     with pytest.raises(OSError, match=r"block .*gone/0-1-0.arrow of a DataFrame cannot be written .*io.tmp.dirs"):
         FrameFolder(str(tmp_path / "gone")).append(0, 1, 0, block(1))

@@ -103,6 +103,9 @@ def test_jobs_of_this_process_with_one_record_none_and_what_spark_has_no_type_fo
         local().from_collection([]).to_spark(spark)
     with pytest.raises(TypeMismatch, match=r"DataFrame .f0: found time64\[us\], wanted a type that Spark has"):
         local().from_collection([(datetime.time(1),)]).to_spark(spark)
+    wide = [(Decimal("1e37"),), (Decimal("0.00001"),)]
+    with pytest.raises(TypeMismatch, match=r"DataFrame .f0: found decimal256\(43, 5\), wanted a type that Spark has"):
+        local().from_collection(wide).to_spark(spark)
     with pytest.raises(JobFailed, match=r"record \(1, 2\) does not fit the columns .*it has 2 fields, columns are id"):
         local().from_collection([(1, 2)]).to_spark(spark, "id long")
     with pytest.raises(TypeMismatch, match="found 'id log' .*wanted a schema"):
