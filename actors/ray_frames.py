@@ -198,8 +198,9 @@ class RayFrames:
         if teller is not threading.current_thread():  # garbage is collected by any thread
             teller.join(LEAVES_S)
         if ray.is_initialized():
-            for keeper in self._all():
-                keeper.leave.remote()
+            with suppress(exceptions.RayError):  # they leave by themselves when nothing is heard of the program
+                for keeper in self._all():
+                    keeper.leave.remote()
 
     def _tell(self) -> None:
         while not self._left.wait(LOOKS_EVERY_S):

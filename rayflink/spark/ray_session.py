@@ -148,6 +148,7 @@ def spark_session(
         ensure_alone()
         run = _Run(f"{app_name}-{os.urandom(4).hex()}", size, ray_data)
         undone.callback(run.end)
+        undone.enter_context(_own_interrupts())
         yield run.begin(dict(configs or {}), start_timeout_s)
 
 
@@ -327,14 +328,15 @@ class _Run:
         except Exception as error:  # whatever a Spark says of which parts have died; they are ended below
             log.warning("Spark did not end by itself: %s", reason_of(error))
         finally:
-            kill_actors()
-            if self.group is not None:
-                ray.util.remove_placement_group(self.group)
+            with suppress(RayError):  # what is on a Ray that has ended has ended with it
+                kill_actors()
+                if self.group is not None and ray.is_initialized():
+                    ray.util.remove_placement_group(self.group)
             end_gateway()
             if self.folder:
                 clear(self.folder)
                 with suppress(SparkCannotStart, RayError):  # a node that is lost has lost it, too
-                    on_nodes(self._others(), clear, self.folder)
+                    on_nodes(self._others() if ray.is_initialized() else (), clear, self.folder)
 
     def _reserve(self, timeout_s: float) -> None:
         each = {"CPU": self.size.cores, "memory": self.size.memory}
@@ -463,6 +465,18 @@ def await_true(said: Callable[[], bool], limit_s: float) -> bool:
             return False
         time.sleep(_LOOKS_EVERY_S)
     return True
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Ctrl-C is handled as before when the block ends: PySpark's handler fails when its Spark has ended."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        is_theirs = getattr(signal.getsignal(signal.SIGINT), "__module__", "") == "pyspark.context"
+        if is_theirs and before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

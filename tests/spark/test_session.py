@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from ray.exceptions import RaySystemError
 
 from rayflink.spark.errors import SparkCannotStart
 from rayflink.spark.java import find_java, java_version, nodes_without_java, with_java
@@ -84,6 +85,24 @@ def test_without_spark_the_packages_that_are_missing_are_named(monkeypatch):
         raise AssertionError("it has begun")
 
 
+@pytest.mark.slow
+def test_what_is_not_on_ray_is_ended_when_ray_is_gone(tmp_path, monkeypatch):
+    pytest.importorskip("raydp")
+    from rayflink.spark import ray_session
+
+    def gone():
+        raise RaySystemError("Ray has ended")
+
+    folder, ended = tmp_path / "spark", []
+    folder.mkdir()
+    monkeypatch.setattr("raydp.stop_spark", gone)
+    monkeypatch.setattr(ray_session, "kill_actors", gone)
+    monkeypatch.setattr(ray_session, "end_gateway", lambda: ended.append("gateway"))
+    monkeypatch.setattr(ray_session.ray, "is_initialized", lambda: False)
+    ray_session._Run("gone", SparkSize(1, 1, 1 << 30), False, group=object(), folder=str(folder)).end()
+    assert ended == ["gateway"] and not folder.exists()
+
+
 def test_what_is_no_size_is_refused_first():
     for asked, told in (({"num_executors": 0}, "0 executors"), ({"executor_memory": "much"}, "executor_memory='much'"),
                         ({"executor_memory": "300m"}, "1 executor of 1 CPU and 300 MiB, .* and 450 MiB")):  # fmt: skip
@@ -115,7 +134,7 @@ def test_a_cluster_that_is_too_small_is_refused_before_spark_starts():
 
 
 PROGRAM = """
-import sys
+import signal, sys
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.spark import spark_session
 from tests.spark.test_session import javas
@@ -126,6 +145,7 @@ if __name__ == "__main__":
             env = StreamExecutionEnvironment({"execution.target": "ray"})
             kept = env.from_spark(spark.range(0, 1000, 1, 3))
         print(javas(), flush=True)
+        print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
         rows = kept.execute_and_collect(limit=2000)
         print(len(rows), sum(row.id for row in rows), flush=True)
     else:
@@ -195,7 +215,7 @@ def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
         output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert errors == ""
-    assert output.splitlines() == ["[]", "1000 499500"]
+    assert output.splitlines() == ["[]", "True", "1000 499500"]
     assert left_in(tmp_path) == []
 
 
