@@ -20,7 +20,7 @@ _COARSE_US = {"s": 1_000_000, "ms": 1_000}
 
 
 def refuse_losses(values: Sequence[Any], kind: pyarrow.DataType, path: str) -> None:
-    """Check that no value loses a part of itself in a column of a type: 15.1 in int32, microseconds in ms.
+    """Check that no value loses a part of itself in a column of a type: 15.1 in int32, microseconds in ms, 5 a.m.
 
     What Arrow refuses by itself is not looked for.
 
@@ -41,6 +41,8 @@ def refuse_losses(values: Sequence[Any], kind: pyarrow.DataType, path: str) -> N
     types = pyarrow.types
     if types.is_integer(kind) or types.is_temporal(kind):
         _refuse_fractions(values, kind, path)
+    if types.is_date(kind):
+        _refuse_moments(values, kind, path)
     if (types.is_timestamp(kind) or types.is_time32(kind)) and kind.unit in _COARSE_US:
         _refuse_fine_times(values, kind, path)
     elif types.is_struct(kind):
@@ -74,6 +76,13 @@ def _refuse_fine_times(values: Sequence[Any], kind: pyarrow.DataType, path: str)
     for value in values:
         if isinstance(value, (datetime.datetime, datetime.time)) and value.microsecond % coarse_us:
             remedy = "round it, or declare a finer unit"
+            raise ValueError(f"{path}: found {type(value).__name__} {value}, wanted {kind}; {remedy}")
+
+
+def _refuse_moments(values: Sequence[Any], kind: pyarrow.DataType, path: str) -> None:
+    for value in values:
+        if isinstance(value, datetime.datetime) and (value.time() != datetime.time.min or value.tzinfo is not None):
+            remedy = "give its date(), or declare a type that has the time of day"
             raise ValueError(f"{path}: found {type(value).__name__} {value}, wanted {kind}; {remedy}")
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from ..common.arrow_mixtures import refuse_mixture, refuse_types
 from ..common.arrow_rows import rows_to_arrow
 from ..common.batches import ArrowBatch, Batch
 from ..common.errors import shorten
@@ -129,33 +127,11 @@ def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.
         raise TypeError(f"columns {', '.join(names[0])} and columns {', '.join(other)}")
     for name in dict.fromkeys(chain.from_iterable(names)):
         kinds = [schema.field(name).type for schema in schemas if name in schema.names]
-        _refuse_types(name, kinds)
+        refuse_types(name, kinds)
         if len({kind.tz for kind in kinds if pyarrow.types.is_timestamp(kind)}) > 1:
             schemas = [_in_utc(schema, name) for schema in schemas]
     found: pyarrow.Schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
     return found
-
-
-def _refuse_types(name: str, kinds: Iterable[pyarrow.DataType]) -> None:
-    """Arrow would make bytes of texts, decimals of numbers and so on where types are joined, within others too.
-
-    Raises:
-        TypeError: values of these types do not go together.
-    """
-    import pyarrow
-
-    types = pyarrow.types
-    kinds = [kind for kind in dict.fromkeys(kinds) if not types.is_null(kind)]
-    zoned = {kind.tz is None for kind in kinds if types.is_timestamp(kind)}
-    if (len({kind.id for kind in kinds}) > 1 and not all(map(_is_number, kinds))) or len(zoned) > 1:
-        raise TypeError(f"column {name!r} has values of {' and '.join(map(str, kinds))}")
-    if len(kinds) < 2:
-        return
-    if types.is_list(kinds[0]):
-        _refuse_types(f"{name}[]", [kind.value_type for kind in kinds])
-    elif types.is_struct(kinds[0]):
-        for part in dict.fromkeys(field.name for kind in kinds for field in kind):
-            _refuse_types(f"{name}.{part}", [field.type for kind in kinds for field in kind if field.name == part])
 
 
 def _in_utc(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
@@ -200,7 +176,7 @@ def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
     arrays = []
     for name in names:
         column = [values.get(name) for values in named]
-        _refuse_mixture(name, column)
+        refuse_mixture(name, column)
         arrays.append(_array(column))
     if not arrays:  # columns without names have their number of rows from others
         return pyarrow.RecordBatch.from_arrays([pyarrow.nulls(len(records))], names=[""]).select([]), is_open
@@ -242,35 +218,6 @@ def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
     if names is not None and len(names) != 1:
         raise _unfit(record, f"it is one value, columns are {', '.join(names)}")
     return {names[0] if names else "value": record}
-
-
-def _refuse_mixture(name: str, column: Iterable[Any]) -> None:
-    """Arrow makes dates of moments, bytes of texts and so on without a word where they stand in one column."""
-    values = [value for value in column if value is not None]
-    forms = set(map(_form, values))
-    if len(forms) > 1:
-        raise TypeError(f"column {name!r} has values of {' and '.join(sorted(forms))}")
-    if forms == {"list"}:
-        _refuse_mixture(f"{name}[]", chain.from_iterable(values))
-    elif forms == {"dict"}:
-        for part in dict.fromkeys(chain.from_iterable(values)):
-            _refuse_mixture(f"{name}.{part}", [value.get(part) for value in values])
-
-
-def _form(value: Any) -> str:
-    if isinstance(value, datetime.datetime):
-        return "datetime" if value.tzinfo is None else "datetime with a zone"
-    if isinstance(value, (bool, Decimal)):
-        return type(value).__name__
-    if isinstance(value, numbers.Real):
-        return "number"
-    return "list" if isinstance(value, (list, tuple)) else type(value).__name__
-
-
-def _is_number(kind: pyarrow.DataType) -> bool:
-    import pyarrow
-
-    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind))
 
 
 def _problems() -> tuple[type[Exception], ...]:

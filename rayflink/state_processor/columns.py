@@ -18,6 +18,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from rayflink.common.arrow_losses import refuse_losses
+from rayflink.common.arrow_mixtures import refuse_mixture, refuse_types
 from rayflink.common.types import Row
 from rayflink.state.evolution import written_fields
 from rayflink.state.unknown_objects import UnknownObject
@@ -85,7 +87,9 @@ def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[py
 
     if field is None or field.metadata != REPR:
         try:
-            made = pa.array([columnar(value) for value in values], type=None if field is None else field.type)
+            held = [columnar(value) for value in values]
+            _refuse(held, field)
+            made = pa.array(held, type=None if field is None else field.type)
             if field is not None or not _has_no_fields(made.type):
                 return made, pa.field("", made.type) if field is None else field
         except (NoColumnError, pa.ArrowException, OverflowError, RecursionError):
@@ -104,10 +108,26 @@ def common_field(name: str, one: pyarrow.Field | None, other: pyarrow.Field) -> 
         return other
     if REPR not in (one.metadata, other.metadata):
         try:
+            refuse_types(name, [one.type, other.type], decimals=True)
             return pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive").field(0)
-        except pa.ArrowException:
+        except (TypeError, pa.ArrowException):
             pass
     return pa.field(name, pa.string(), metadata=REPR)
+
+
+def _refuse(values: Sequence[Any], field: pyarrow.Field | None) -> None:
+    """Refuse values that Arrow would change, without a word, in a column of that field, or in one of their own.
+
+    Raises:
+        NoColumnError: there are some.
+    """
+    try:
+        if field is None:
+            refuse_mixture("", values, decimals=True)
+        else:
+            refuse_losses(values, field.type, field.name)
+    except (TypeError, ValueError) as error:
+        raise NoColumnError(str(error)) from error
 
 
 def _has_no_fields(kind: Any) -> bool:

@@ -173,6 +173,7 @@ LOSSES = [
     (pyarrow.timestamp("ms"), datetime(2024, 1, 1, 0, 0, 0, 1_500), "declare a finer unit"),
     (pyarrow.timestamp("us"), 1.5, "found float"),
     (pyarrow.time32("s"), time(1, 2, 3, 4), "declare a finer unit"),
+    (pyarrow.date32(), datetime(2024, 1, 1, 5), "declare a type that has the time of day"),
 ]
 
 
@@ -188,6 +189,7 @@ def test_no_part_of_a_value_is_lost_in_a_column(kind: Any, value: Any, told: str
         (WHOLE, 2**40),
         (pyarrow.float32(), 1.1),
         (pyarrow.timestamp("ms"), datetime(2024, 1, 1, 0, 0, 0, 2_000)),
+        (pyarrow.date32(), datetime(2024, 1, 1)),
         (pyarrow.map_(WHOLE, pyarrow.float64()), {1: 1.5}),
         (pyarrow.decimal128(5, 2), Decimal("1.25")),
     ],

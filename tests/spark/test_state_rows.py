@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from rayflink.spark.state_writing import STORED_BYTES, Written, _Writing, ensure
 from rayflink.state.errors import InvalidKeyError, SerializationError, StateError
 from rayflink.state.storages import open_storage
 from rayflink.state_processor import ColumnError, Savepoint, UnfitValueError
+from rayflink.state_processor.columns import REPR, array
 from rayflink.state_processor.edits import TimersDescriptor
 from rayflink.state_processor.shares import shares_of
+from rayflink.state_processor.states import joined_schema
 
 VALUE, LIST, MAP = ValueStateDescriptor("v"), ListStateDescriptor("l"), MapStateDescriptor("m")
 MANY = 1 << 30
@@ -230,3 +233,33 @@ def test_columns_that_are_asked_for_are_given_and_values_that_do_not_fit_are_nam
         list(state.batches(pa.schema([("value", pa.int64())])))
     with pytest.raises(UnfitValueError, match="column 'total': found value state with the columns subtask, key"):
         list(state.batches(pa.schema([("total", pa.int64())])))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "told"),
+    [
+        ([1, 1.5], pa.int64(), r"found 1.5 \(float\) of key 1"),
+        ([DAY.date(), DAY.replace(hour=5)], pa.date32(), r"found datetime.datetime\(2013, .* \(datetime\) of key 1"),
+        ([DAY.replace(tzinfo=None), DAY], None, ""),
+        ([(b"a", 1), ("a", 1)], None, ""),
+        ([[DAY.date()], [DAY]], None, ""),
+    ],
+)
+def test_values_are_never_bent_to_fit_a_column(tmp_path: Path, values: list[Any], kind: Any, told: str) -> None:
+    table = [{"key": key, "value": value} for key, value in enumerate(values)]
+    state = Savepoint.new().with_state("op", VALUE, table).write(tmp_path / "made").state("op", "v")
+    if kind is not None:
+        with pytest.raises(UnfitValueError, match=told):
+            list(state.batches(pa.schema([("value", kind)])))
+        return
+    for parts in ([table], [table[:1], table[1:]]):
+        fields = [array([row["value"] for row in part])[1].with_name("value") for part in parts]
+        (field,) = joined_schema(pa.schema([field]) for field in fields)
+        assert (field.type, field.metadata) == (pa.string(), REPR)
+    assert sorted(state.to_arrow().column("value").to_pylist()) == sorted(map(repr, values))
+
+
+def test_whole_numbers_and_decimals_are_one_column(tmp_path: Path) -> None:
+    table = [{"key": key, "value": value} for key, value in enumerate([0, Decimal("1.50")])]
+    state = Savepoint.new().with_state("op", VALUE, table).write(tmp_path / "made").state("op", "v")
+    assert sorted(state.to_arrow().column("value").to_pylist()) == [0, Decimal("1.50")]
