@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -108,3 +110,67 @@ def check_hours(folder: Path, want: pl.DataFrame) -> None:
             assert found[column].to_list() == pytest.approx(want[column].to_list(), abs=1e-9, nan_ok=True), column
         else:
             assert found[column].to_list() == want[column].to_list(), column
+
+
+def check_printed(printed: str, tables: dict[str, pl.DataFrame], hours: pl.DataFrame) -> None:
+    """Every number that the main job prints."""
+    lines = [re.split(r"  +", line.strip()) for line in printed.splitlines()]
+    flights = tables["flights"]
+    left = flights.filter(pl.col("dep_time").is_not_null())
+    no_plane = left.join(tables["planes"], on="tailnum", how="anti").height
+    assert [line for line in lines if line[0] in ("flights", "weather") and len(line) == 4] == [
+        ["flights", "as they should be", f"{left.height:,}", "used"],
+        ["flights", "... but of a plane that is not known", f"{no_plane:,}", "used, without seats"],
+        ["flights", "cancelled", f"{flights.height - left.height:,}", "left out"],
+        ["weather", "as they should be", f"{tables['weather'].height - 1:,}", "used"],
+        ["weather", "impossible wind", "1", "left out"],
+    ]
+    check_report(printed_tables(printed), hours)
+
+
+def printed_tables(printed: str) -> dict[str, list[list[str]]]:
+    """The rows of each table of the report by its title."""
+    blocks = re.findall(r"^([^\n]+)\n([^\n]+)\n(-[- ]*)\n((?:[^\n]+\n)+)", printed, re.M)
+    return {title: [re.split(r"  +", line.strip()) for line in rows.splitlines()] for title, _, _, rows in blocks}
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def same_rows(found: list[list[str]], want: list[tuple[Any, ...]]) -> None:
+    """Texts are equal, and numbers are the wanted ones in as many digits as are shown."""
+    assert len(found) == len(want)
+    for line, row in zip(found, want, strict=True):
+        assert len(line) == len(row), (line, row)
+        for text, value in zip(line, row, strict=True):
+            if isinstance(value, str):
+                assert text == value, (line, row)
+            else:
+                half = 0.05 if "." in text else 0.5 if isinstance(value, float) else 0
+                assert abs(number(text) - value) <= half + 1e-9, (line, row)
+
+
+def check_report(shown: dict[str, list[list[str]]], hours: pl.DataFrame) -> None:
+    local = pl.col("hour").dt.convert_time_zone(NEW_YORK)
+    night = (pl.col("hour") - pl.duration(hours=4)).dt.convert_time_zone(NEW_YORK)
+    hours = hours.with_columns(
+        delays=pl.col("mean_delay") * pl.col("departures"),
+        weather=pl.col("sky").fill_null("unknown"),
+        month=night.dt.strftime("%m"),
+        clock=local.dt.strftime("%Y-%m-%d %H:%M"),
+    )
+    n, mean = pl.col("departures").sum(), pl.col("delays").sum() / pl.col("departures").sum()
+    flagged = pl.col("rising").cast(pl.Int64).sum()
+    by_airport = hours.group_by("airport").agg(
+        n, mean, pl.col("max_delay").max(), (pl.col("p95_delay") > 60).cast(pl.Int64).sum(), pl.col("seat_hours").sum(),
+        flagged,
+    )  # fmt: skip
+    same_rows(shown["by airport"], by_airport.sort("airport").rows())
+    by_weather = hours.group_by("weather").agg(pl.len().alias("hours"), n, mean, flagged)
+    same_rows(shown["by weather"], by_weather.sort("delays", descending=True).rows())
+    months = hours.group_by("month", "airport").agg(mean).pivot("airport", index="month", values="delays")
+    same_rows(shown["mean delay by month"], months.select("month", "EWR", "JFK", "LGA").sort("month").rows())
+    steepest = hours.filter("rising").sort(pl.col("rise"), descending=True).head(10)
+    columns = ["airport", "clock", "departures", "mean_delay", "worst_airline", "rise", "weather"]
+    same_rows(shown["the ten steepest rises"], steepest.select(columns).rows())

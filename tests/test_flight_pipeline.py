@@ -1,11 +1,9 @@
-"""The main job, Spark and a stream, against an independent computation with polars: every number that it shows."""
+"""The functions of the main job, a pipeline of Spark and a stream; tests/spark runs it whole, against polars."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import re
-import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Iterator
@@ -19,7 +17,6 @@ import pytest
 from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
 from rayflink.testing import OperatorHarness, in2, rec, verify, wm
-from tests.flights_by_polars import NEW_YORK, check_hours, expected_hours, real_tables
 from tests.source_files import ROOT
 
 EXAMPLE = ROOT / "examples" / "flight_pipeline.py"
@@ -301,90 +298,3 @@ def test_what_cannot_be_is_counted_by_its_problem_and_left_out(pipeline, local_s
     assert [row[0] for row in rows] == utc
     assert sorted(str(row[3]) for row in rows) == ["149"] * 5 + ["None"] * 2
     assert pipeline.usable(weather).count() == 2
-
-
-# the whole program
-
-
-@pytest.fixture(scope="module")
-def tables() -> dict[str, pl.DataFrame]:
-    """The tables of the installed package."""
-    return real_tables()
-
-
-def printed_tables(printed: str) -> dict[str, list[list[str]]]:
-    """The rows of each table of the report by its title."""
-    blocks = re.findall(r"^([^\n]+)\n([^\n]+)\n(-[- ]*)\n((?:[^\n]+\n)+)", printed, re.M)
-    return {title: [re.split(r"  +", line.strip()) for line in rows.splitlines()] for title, _, _, rows in blocks}
-
-
-def number(text: str) -> float:
-    return float(text.replace(",", ""))
-
-
-def same_rows(found: list[list[str]], want: list[tuple[Any, ...]]) -> None:
-    """Texts are equal, and numbers are the wanted ones in as many digits as are shown."""
-    assert len(found) == len(want)
-    for line, row in zip(found, want, strict=True):
-        assert len(line) == len(row), (line, row)
-        for text, value in zip(line, row, strict=True):
-            if isinstance(value, str):
-                assert text == value, (line, row)
-            else:
-                half = 0.05 if "." in text else 0.5 if isinstance(value, float) else 0
-                assert abs(number(text) - value) <= half + 1e-9, (line, row)
-
-
-@pytest.mark.slow
-@pytest.mark.ray
-@pytest.mark.spark
-@pytest.mark.timeout(400)
-def test_every_number_that_the_main_job_shows_is_that_of_polars(tmp_path, tables):
-    pytest.importorskip("raydp")
-    out = tmp_path / "pipeline"
-    command = [sys.executable, str(EXAMPLE), "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=380, cwd=tmp_path)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-
-    want = expected_hours(tables)
-    check_hours(out / "hours", want)
-
-    lines = [re.split(r"  +", line.strip()) for line in finished.stdout.splitlines()]
-    flights = tables["flights"]
-    left = flights.filter(pl.col("dep_time").is_not_null())
-    no_plane = left.join(tables["planes"], on="tailnum", how="anti").height
-    assert [line for line in lines if line[0] in ("flights", "weather") and len(line) == 4] == [
-        ["flights", "as they should be", f"{left.height:,}", "used"],
-        ["flights", "... but of a plane that is not known", f"{no_plane:,}", "used, without seats"],
-        ["flights", "cancelled", f"{flights.height - left.height:,}", "left out"],
-        ["weather", "as they should be", f"{tables['weather'].height - 1:,}", "used"],
-        ["weather", "impossible wind", "1", "left out"],
-    ]
-    check_report(printed_tables(finished.stdout), want)
-    assert (out / "report.png").read_bytes().startswith(b"\x89PNG")
-
-
-def check_report(shown: dict[str, list[list[str]]], hours: pl.DataFrame) -> None:
-    local = pl.col("hour").dt.convert_time_zone(NEW_YORK)
-    night = (pl.col("hour") - pl.duration(hours=4)).dt.convert_time_zone(NEW_YORK)
-    hours = hours.with_columns(
-        delays=pl.col("mean_delay") * pl.col("departures"),
-        weather=pl.col("sky").fill_null("unknown"),
-        month=night.dt.strftime("%m"),
-        clock=local.dt.strftime("%Y-%m-%d %H:%M"),
-    )
-    n, mean = pl.col("departures").sum(), pl.col("delays").sum() / pl.col("departures").sum()
-    flagged = pl.col("rising").cast(pl.Int64).sum()
-    by_airport = hours.group_by("airport").agg(
-        n, mean, pl.col("max_delay").max(), (pl.col("p95_delay") > 60).cast(pl.Int64).sum(), pl.col("seat_hours").sum(),
-        flagged,
-    )  # fmt: skip
-    same_rows(shown["by airport"], by_airport.sort("airport").rows())
-    by_weather = hours.group_by("weather").agg(pl.len().alias("hours"), n, mean, flagged)
-    same_rows(shown["by weather"], by_weather.sort("delays", descending=True).rows())
-    months = hours.group_by("month", "airport").agg(mean).pivot("airport", index="month", values="delays")
-    same_rows(shown["mean delay by month"], months.select("month", "EWR", "JFK", "LGA").sort("month").rows())
-    steepest = hours.filter("rising").sort(pl.col("rise"), descending=True).head(10)
-    columns = ["airport", "clock", "departures", "mean_delay", "worst_airline", "rise", "weather"]
-    same_rows(shown["the ten steepest rises"], steepest.select(columns).rows())

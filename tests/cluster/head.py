@@ -110,7 +110,7 @@ def head_node(logs: Path, cpus: int = 2, workers: int = 0, memory: int = 2 << 30
             process.send_signal(signal.SIGTERM)  # with --block it ends the node's processes
         try:
             for process in running:
-                process.wait(timeout=30)
+                process.wait(timeout=60)
         finally:
             for process in running:
                 process.kill()
