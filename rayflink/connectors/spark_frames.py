@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..common.call_sites import call_site
@@ -25,6 +26,11 @@ BLOCK_BYTES = 8 << 20
 """About the size of one block."""
 BLOCK_ROWS = 1 << 18
 """Rows of one block at most."""
+_PARQUET = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Moments with their zone, which INT96 lacks as it lacks those after 2262; days before 1582 as Arrow counts them."""
 _PARTS = "partition long, attempt long, place string, blocks long, rows long, size long"
 
 
@@ -58,7 +64,7 @@ def source_of(df: Any, path: str | None, make_store: Callable[[], FrameStore]) -
         SparkFailed: Spark could not compute it.
     """
     schema = arrow_schema(df)
-    return _filed(df, path) if path is not None else _written(df, schema, make_store())
+    return _filed(df, path, schema) if path is not None else _written(df, schema, make_store())
 
 
 def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
@@ -75,12 +81,29 @@ def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     return source
 
 
-def _filed(df: Any, path: str) -> FileSource:
+def _filed(df: Any, path: str, schema: pyarrow.Schema) -> FileSource:
     try:
-        df.write.parquet(path)
+        with _configured(df.sparkSession.conf, _PARQUET):
+            df.write.parquet(path)
     except Exception as error:  # of a class of Spark's own
         raise SparkFailed(f"written to {path}", reason_of(error)) from error
-    return FileSource.for_bulk_file_format(ParquetFormat(), path).build()
+    return FileSource.for_bulk_file_format(ParquetFormat(schema), path).build()
+
+
+@contextmanager
+def _configured(conf: Any, values: Mapping[str, str]) -> Iterator[None]:
+    """Within the block Spark has these settings."""
+    before = {name: conf.get(name, None) for name in values}
+    try:
+        for name, value in values.items():
+            conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                conf.unset(name)
+            else:
+                conf.set(name, value)
 
 
 def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schema:

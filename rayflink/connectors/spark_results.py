@@ -36,7 +36,7 @@ def ensure_session(spark: Any) -> None:
         raise TypeMismatch("the Spark for a DataFrame", "", found, "one that runs", remedy, call_site())
 
 
-def wanted_schema(spark: Any, schema: Any) -> pyarrow.Schema | None:
+def wanted_schema(schema: Any) -> pyarrow.Schema | None:
     """A schema in Spark's words or in others, as Arrow's.
 
     Args:
@@ -48,7 +48,7 @@ def wanted_schema(spark: Any, schema: Any) -> pyarrow.Schema | None:
     """
     import pyarrow
     from pyspark.sql.pandas import types
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructType, _parse_datatype_string
 
     if schema is None or isinstance(schema, (pyarrow.Schema, TypeInformation)):
         return None if schema is None else to_arrow_schema(schema)
@@ -56,7 +56,8 @@ def wanted_schema(spark: Any, schema: Any) -> pyarrow.Schema | None:
         wanted = "a StructType, a text like 'id long, word string', a pyarrow Schema or a RowTypeInfo"
         raise TypeMismatch(WHERE, "", f"{type(schema).__name__} {shorten(schema, 80)}", wanted, "give one", call_site())
     try:
-        return types.to_arrow_schema(spark.createDataFrame([], schema).schema)
+        kind = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+        return types.to_arrow_schema(kind if isinstance(kind, StructType) else StructType().add("value", kind))
     except Exception as error:  # of a class of Spark's own
         said = str(error).strip().splitlines() or [type(error).__name__]
         remedy = "mend the schema"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def to_spark(stream: DataStream, spark: Any, schema: Any, job_name: str | None) -> Any:
     """See `DataStream.to_spark`."""
     spark_results.ensure_session(spark)
-    wanted = spark_results.wanted_schema(spark, schema)
+    wanted = spark_results.wanted_schema(schema)
     return spark_results.dataframe(spark, _frame(stream, "to_spark", wanted, job_name, False))
 
 

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rayflink.connectors.spark_frames import SparkFailed, reason_of
+from rayflink.connectors.spark_results import wanted_schema
 from rayflink.state.snapshots import size_of
 from rayflink.state.storages import from_root
 from rayflink.state_processor import Savepoint
@@ -62,6 +63,7 @@ def read_state(
     Raises:
         NoCheckpointError, NotInSavepointError: there is no such savepoint, operator or state.
         StorageError, DamagedFileError, VersionMismatch: the savepoint cannot be read.
+        TypeMismatch: `schema` is none, or Arrow has no type for one of its columns.
         SparkFailed: Spark cannot read the state; an action of the DataFrame raises Spark's own error.
     """
     savepoint = Savepoint.load(from_root(os.fspath(path)), options)
@@ -70,7 +72,7 @@ def read_state(
     held = sum(map(size_of, known.manifest.blobs))
     shares = shares_of(known, state, savepoint.base, min(MOST_BYTES, max(LEAST_BYTES, held // (_TASKS_A_CORE * cores))))
     given = dict(options or {})
-    columns = _asked(schema) if schema is not None else _seen(spark, shares, given, (known.uid or known.name, state))
+    columns = wanted_schema(schema) or _seen(spark, shares, given, (known.uid or known.name, state))
     read = partial(_rows, schema=columns.serialize().to_pybytes(), options=given)
     return _frame_of(spark, shares).mapInArrow(read, _spark_types(columns))
 
@@ -79,18 +81,6 @@ def _frame_of(spark: SparkSession, shares: list[StateShare]) -> DataFrame:
     """A share in each partition."""
     rows = [(number, bytearray(pickle.dumps(share))) for number, share in enumerate(shares)]
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, len(rows)), _SHARES)
-
-
-def _asked(schema: str | StructType) -> pyarrow.Schema:
-    """The columns that the program wants."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType, _parse_datatype_string
-
-    if not isinstance(schema, StructType):
-        parsed = _parse_datatype_string(schema)
-        assert isinstance(parsed, StructType), "columns of DDL are a struct, and so is a single type"
-        schema = parsed
-    return to_arrow_schema(schema)
 
 
 def _seen(

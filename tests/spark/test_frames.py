@@ -185,6 +185,22 @@ def test_with_a_path_the_rows_go_to_files_that_stay(spark, tmp_path):
         environment().from_spark(df, path=path)
 
 
+def test_types_in_files_are_those_in_the_store(spark, tmp_path):
+    old = "timestamp'1500-01-01 00:00:00' AS at, date'1500-01-01' AS day, timestamp_ntz'2013-03-10 02:30:00' AS local"
+    df = spark.sql(f"SELECT {old}, struct(interval '3' day AS span, 1.50BD AS price) AS of, map('a', X'00') AS map")
+    name = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "INT96")  # what it is where nobody says something
+    try:
+        env = StreamExecutionEnvironment({"execution.target": "local"})
+        stored, filed = (env.from_spark(df, path=path) for path in (None, str(tmp_path / "rows")))
+        assert spark.conf.get(name) == "INT96"
+    finally:
+        spark.conf.set(name, before)
+    (one,), (other,) = (stream.execute_and_collect(limit=10) for stream in (stored, filed))
+    assert one == other and other.at.tzinfo is not None
+
+
 def test_a_local_job_reads_what_lies_on_ray(spark, tmp_path: Path):
     env = StreamExecutionEnvironment({"execution.target": "local"})
     assert len(env.from_spark(spark.range(0, 1_000, 1, 3)).execute_and_collect(limit=2_000)) == 1_000

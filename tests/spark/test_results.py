@@ -110,6 +110,10 @@ def test_jobs_of_this_process_with_one_record_none_and_what_spark_has_no_type_fo
         local().from_collection([(1, 2)]).to_spark(spark, "id long")
     with pytest.raises(TypeMismatch, match="found 'id log' .*wanted a schema"):
         local().from_collection([1]).to_spark(spark, "id log")
+    with pytest.raises(
+        TypeMismatch, match=r"found 'id varchar\(3\)' \(.*VarcharType\(3\) is not supported.*wanted a schema"
+    ):
+        local().from_collection(["x"]).to_spark(spark, "id varchar(3)")
     with pytest.raises(TypeMismatch, match="found str 'spark', wanted a pyspark.sql.SparkSession"):
         local().from_collection([1]).to_spark("spark")
     leave_all()
