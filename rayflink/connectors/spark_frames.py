@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rayflink.state.storages import from_root
+
 from ..common.call_sites import call_site
 from ..common.errors import RayflinkError, TypeMismatch, shorten
 from ..common.source import Source
@@ -82,6 +84,7 @@ def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
 
 
 def _filed(df: Any, path: str, schema: pyarrow.Schema) -> FileSource:
+    path = from_root(path)  # Spark's processes and those of the job have other working directories
     try:
         with _configured(df.sparkSession.conf, _PARQUET):
             df.write.parquet(path)

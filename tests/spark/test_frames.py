@@ -175,13 +175,14 @@ def test_blocks_go_with_the_last_stream_that_could_read_them(spark):
     assert watching.eventually(lambda: not keepers(), within_s=30)
 
 
-def test_with_a_path_the_rows_go_to_files_that_stay(spark, tmp_path):
-    path = str(tmp_path / "rows")
+def test_with_a_path_the_rows_go_to_files_that_stay(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = "rows"
     df = spark.range(0, 1_000, 1, 3).selectExpr("id", "timestamp_millis(id) AS at")
     stream = environment().from_spark(df, path=path)
     assert sorted(row.id for row in stream.execute_and_collect(limit=2_000)) == list(range(1_000))
     assert [name for name in os.listdir(path) if name.endswith(".parquet")]
-    with pytest.raises(SparkFailed, match=f"written to {path}.*already exists|PATH_ALREADY_EXISTS"):
+    with pytest.raises(SparkFailed, match=f"written to {tmp_path}/{path}.*already exists|PATH_ALREADY_EXISTS"):
         environment().from_spark(df, path=path)
 
 
