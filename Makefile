@@ -26,7 +26,7 @@ $(READY): pyproject.toml
 	        sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; then \
 	    python=$$(PYTHON="$(PYTHON)" .ci/find-python) && "$$python" -m venv --clear "$(VENV)" || exit 1; \
 	fi; \
-	echo "setting up $(VENV) with $$("$(BIN)/python" --version)"
+	echo "setting up $(VENV) with $$("$(BIN)/python" --version): 1.6 GB, which takes minutes"
 	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -e ".[$(EXTRAS)]"
 	@touch "$@"
 

@@ -116,13 +116,16 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
         what: it is, for the error.
 
     Raises:
-        TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
+        TypeMismatch: it is no DataFrame, its Spark has ended, or Arrow has no type for one of its columns.
     """
     frames = sys.modules.get("pyspark.sql")
     if frames is None or not isinstance(df, frames.DataFrame):
         found = f"{type(df).__name__} {shorten(df, 80)}"
         remedy = "give what spark.read, spark.sql or spark.createDataFrame returns"
         raise TypeMismatch(what, "", found, "a pyspark.sql.DataFrame", remedy, call_site())
+    if not spark_runs(df.sparkSession):
+        found, wanted = "a DataFrame whose SparkSession has ended", "one of a Spark that runs"
+        raise TypeMismatch(what, "", found, wanted, "use it before its session ends", call_site())
     from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
     twice = sorted(name for name, count in Counter(df.columns).items() if count > 1)
@@ -138,6 +141,11 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
             where, found = f"column {field.name!r} of the DataFrame", field.dataType.simpleString()
             raise TypeMismatch(where, "", found, "a type that Arrow has", remedy, call_site()) from error
     return to_arrow_schema(df.schema)
+
+
+def spark_runs(spark: Any) -> bool:
+    """Whether a SparkSession has not been stopped."""
+    return getattr(spark.sparkContext, "_jsc", None) is not None
 
 
 def reason_of(error: Exception) -> str:

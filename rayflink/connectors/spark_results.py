@@ -12,6 +12,7 @@ from ..common.errors import TypeMismatch, shorten
 from ..common.type_base import TypeInformation
 from .frame_writing import Frame
 from .frames import SentStore
+from .spark_frames import spark_runs
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,7 +32,7 @@ def ensure_session(spark: Any) -> None:
     if not isinstance(spark, SparkSession):
         found = f"{type(spark).__name__} {shorten(spark, 80)}"
         raise TypeMismatch("the Spark for a DataFrame", "", found, "a pyspark.sql.SparkSession", remedy, call_site())
-    if not _runs(spark.sparkContext):
+    if not spark_runs(spark):
         found = "a SparkSession that has ended"
         raise TypeMismatch("the Spark for a DataFrame", "", found, "one that runs", remedy, call_site())
 
@@ -124,14 +125,10 @@ def dataframe(spark: Any, frame: Frame) -> Any:
         frame.store.leave()
         return spark.createDataFrame([], schema)
     as_spark_has_them = Frame(frame.store, frame.parts, arrow_of(schema))
-    frame.store.need_while(lambda: _runs(context))
+    frame.store.need_while(lambda: spark_runs(spark))
     weakref.finalize(context, frame.store.leave)
     numbers = spark.range(0, len(groups), 1, len(groups))
     return numbers.mapInArrow(_reading(as_spark_has_them), schema)
-
-
-def _runs(context: Any) -> bool:
-    return getattr(context, "_jsc", None) is not None
 
 
 def _reading(frame: Frame) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:

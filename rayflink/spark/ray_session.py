@@ -307,6 +307,8 @@ class _Run:
                 placement_group=self.group,
                 configs={**self._configs(), **configs},
             )
+            context = self.session.sparkContext  # whose python3 of the PATH may be another Python
+            context.pythonExec = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
             self._await_executors(until, timeout_s)
         except SparkCannotStart:
             raise

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rayflink.connectors.spark_frames import SparkFailed, reason_of
-from rayflink.connectors.spark_results import wanted_schema
+from rayflink.connectors.spark_results import ensure_session, wanted_schema
 from rayflink.state.snapshots import size_of
 from rayflink.state.storages import from_root
 from rayflink.state_processor import Savepoint
@@ -63,9 +63,10 @@ def read_state(
     Raises:
         NoCheckpointError, NotInSavepointError: there is no such savepoint, operator or state.
         StorageError, DamagedFileError, VersionMismatch: the savepoint cannot be read.
-        TypeMismatch: `schema` is none, or Arrow has no type for one of its columns.
+        TypeMismatch: Spark has ended, `schema` is none, or Arrow has no type for one of its columns.
         SparkFailed: Spark cannot read the state; an action of the DataFrame raises Spark's own error.
     """
+    ensure_session(spark)
     savepoint = Savepoint.load(from_root(os.fspath(path)), options)
     known = savepoint.operator(operator)
     cores = spark.sparkContext.defaultParallelism

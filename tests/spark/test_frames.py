@@ -19,6 +19,7 @@ from rayflink.common.time import Time
 from rayflink.connectors.spark_frames import SparkFailed, arrow_schema
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.spark import read_state
 from tests.cluster import watching
 
 pytestmark = [pytest.mark.spark, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(200)]
@@ -68,6 +69,15 @@ def test_types_and_nulls_arrive_as_they_are_without_rows_in_between(spark, tmp_p
         assert dict(row.map) == theirs.map and (row.pair["x"], row.pair["y"]) == tuple(theirs.pair)
     assert {field.name: field.type for field in arrow_schema(df)}["price"] == pyarrow.decimal128(20, 3)
     assert "price: decimal128(20, 3)" in schemas.read_text() and "timestamp[us, tz=" in schemas.read_text()
+
+
+def test_what_is_asked_of_a_spark_that_has_ended_is_refused_with_the_reason(spark, monkeypatch):
+    df = spark.range(3)
+    monkeypatch.setattr(spark.sparkContext, "_jsc", None)  # as that of a Spark that has ended
+    with pytest.raises(TypeMismatch, match="found a DataFrame whose SparkSession has ended, .*use it before"):
+        environment().from_spark(df)
+    with pytest.raises(TypeMismatch, match="found a SparkSession that has ended"):
+        read_state(spark, "nowhere", "totals", "total")
 
 
 def test_partitions_keep_their_order_and_a_column_is_the_event_time(spark):

@@ -171,12 +171,18 @@ def javas() -> list[str]:
 
 
 @contextmanager
-def alone(tmp_path: Path, what: str, program: str = PROGRAM) -> Iterator[subprocess.Popen[str]]:
+def alone(tmp_path: Path, what: str, program: str = PROGRAM, **more: str) -> Iterator[subprocess.Popen[str]]:
     """The program; if it has not ended at the end, it is interrupted, and killed with all it has started."""
     script = tmp_path / "program.py"
     script.write_text(program)
-    environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "JAVA_HOME")}
-    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable, RAY_ADDRESS="local")
+    other = tmp_path / "other" / "python3"  # of the PATH, which is not the program's
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\nexit 3\n")
+    other.chmod(0o755)
+    unset = ("RAY_ADDRESS", "JAVA_HOME", "PYSPARK_PYTHON")
+    environment = {name: value for name, value in os.environ.items() if name not in unset} | more
+    environment.update(TMPDIR=str(tmp_path), PYTHONPATH=str(ROOT), RAY_ADDRESS="local")
+    environment["PATH"] = f"{other.parent}{os.pathsep}{environment['PATH']}"
     process = subprocess.Popen(
         [sys.executable, str(script), what],
         text=True,
@@ -249,7 +255,7 @@ if __name__ == "__main__":
 
 @real
 def test_a_spark_that_is_not_on_ray_is_read_too(tmp_path):
-    with alone(tmp_path, "", PLAIN) as process:
+    with alone(tmp_path, "", PLAIN, PYSPARK_PYTHON=sys.executable) as process:
         output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert output.splitlines() == ["local 499500 1000", "ray 499500 1000"]
