@@ -54,6 +54,10 @@ RISE_MINUTES = 10  # so much longer are delays in three hours than in the three 
 
 BUSY = 10  # departures in each of the last three hours, below which a mean says little
 
+MEANT = f"""\
+rising: delays grew from hour to hour, to {RISE_MINUTES} minutes more in the last three hours than in the three before
+seat hours lost: hours of delay times the seats of the plane, where these are known"""
+
 # Spark: clean, join, order
 
 SPARK = {
@@ -409,6 +413,7 @@ def main() -> None:
         shown = {title: (df.columns, [tuple(row) for row in df.collect()]) for title, df in report(hours).items()}
     for title, (columns, rows) in shown.items():
         print(f"\n{title}\n{table(columns, rows)}")
+    print(f"\n{MEANT}")
     draw(shown, out / "report.png")
     print(f"\nThe chart is {chosen.out}/report.png, the hours are in {chosen.out}/hours.")
 
