@@ -13,15 +13,30 @@ if TYPE_CHECKING:
 
 
 def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
-    """Each row of `data` as a `Row` with the schema's names; nested structs become dicts, lists become lists."""
+    """Each row of `data` as a `Row` with the schema's names; nested structs become dicts, lists become lists.
+
+    Raises:
+        ValueError: Python has no such value, as of moments before the year 1; names the column.
+    """
     names = data.schema.names
     if not names:
         return [Row() for _ in range(data.num_rows)]
-    columns = [column.to_pylist() for column in data.columns]
+    columns = [_values(name, column) for name, column in zip(names, data.columns, strict=True)]
     if len(set(names)) < len(names):
         raise ValueError(f"columns with equal names cannot become fields of a Row: {names}; rename them")
     shaped = Row(*names)
     return [shaped(*values) for values in zip(*columns, strict=True)]
+
+
+def _values(name: str, column: pyarrow.Array) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except (OverflowError, ValueError) as error:
+        remedy = "Python's dates and moments are of the years 1 to 9999, also in UTC; read it by map_batches(), or cast"
+        raise ValueError(
+            f"column {name!r} ({column.type}) has a value that Python lacks ({error}); {remedy}"
+        ) from error
 
 
 def rows_to_arrow(

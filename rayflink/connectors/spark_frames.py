@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rayflink.state.storages import from_root
 
@@ -24,6 +24,7 @@ from .parquet_files import ParquetFormat
 if TYPE_CHECKING:
     import pyarrow
 
+ArrowWork: TypeAlias = "Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]"
 BLOCK_BYTES = 8 << 20
 """About the size of one block."""
 BLOCK_ROWS = 1 << 18
@@ -33,6 +34,8 @@ _PARQUET = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 """Moments with their zone, which INT96 lacks as it lacks those after 2262; days before 1582 as Arrow counts them."""
+_TRACEBACK = "Traceback (most recent call last)"
+_WORKER_ENDED = "Python worker exited unexpectedly"
 _PARTS = "partition long, attempt long, place string, blocks long, rows long, size long"
 
 
@@ -71,7 +74,7 @@ def source_of(df: Any, path: str | None, make_store: Callable[[], FrameStore]) -
 
 def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     try:
-        parts = [FramePart(*row) for row in df.mapInArrow(_putting(store), _PARTS).collect()]
+        parts = [FramePart(*row) for row in in_arrow(df, _putting(store), _PARTS).collect()]
         store.keep(parts)
     except BaseException as error:
         store.leave()
@@ -128,6 +131,10 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
         raise TypeMismatch(what, "", found, wanted, "use it before its session ends", call_site())
     from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
+    if df.isStreaming:
+        found = "a streaming DataFrame, which has no end"
+        remedy = "read its source by spark.read, or by a source of the stream's own"
+        raise TypeMismatch(what, "", found, "a DataFrame that ends", remedy, call_site())
     twice = sorted(name for name, count in Counter(df.columns).items() if count > 1)
     if twice or not df.columns:
         found = f"several columns {twice[0]!r}" if twice else "none"
@@ -148,21 +155,52 @@ def spark_runs(spark: Any) -> bool:
     return getattr(spark.sparkContext, "_jsc", None) is not None
 
 
+class _Named:
+    """Work on batches whose columns have come under other names; a class of a module, which pickles as its name."""
+
+    def __init__(self, work: ArrowWork, names: Sequence[str]) -> None:
+        self._work, self._names = work, tuple(names)
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        return self._work(renamed(batches, self._names))
+
+
+def in_arrow(df: Any, work: ArrowWork, schema: str) -> Any:
+    """`df.mapInArrow(work, schema)` for columns of any name.
+
+    PySpark 3.5 looks each of them up by its name, and so finds none with a dot or a backtick in it, and two where names
+    differ in case alone.
+    """
+    by_number = df.toDF(*(f"c{number}" for number in range(len(df.columns))))
+    return by_number.mapInArrow(_Named(work, df.columns), schema)
+
+
+def renamed(batches: Iterator[pyarrow.RecordBatch], names: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
+    """Batches with other names of their columns."""
+    import pyarrow
+
+    for batch in batches:
+        fields = [field.with_name(name) for field, name in zip(batch.schema, names, strict=True)]
+        yield pyarrow.RecordBatch.from_arrays(batch.columns, schema=pyarrow.schema(fields))
+
+
 def reason_of(error: Exception) -> str:
     """What Spark says went wrong, without the stacks of the JVM.
 
     >>> reason_of(ValueError("a\\nb"))
     'ValueError: a'
     """
-    text = str(error).strip()
-    lines = [line.strip() for line in text.splitlines()]
-    told = [line for line in lines if line.startswith("Caused by: ")] or lines[:1]
-    python = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    if python:
-        ends = (line for line in lines[python[0] + 1 :] if line and not line.startswith(("File ", "at ", "^", "~")))
-        told = [line for line in ends if ": " in line and line.split(":")[0].replace(".", "").isidentifier()] or told
-        return told[0]
-    return f"{type(error).__name__}: {told[-1].removeprefix('Caused by: ')}" if told else type(error).__name__
+    lines = str(error).strip().splitlines()
+    told = [line.strip() for line in lines]
+    if any(_WORKER_ENDED in line for line in told):  # the last cause is then that nothing more was read
+        return f"{_WORKER_ENDED}: a function has ended the process, or the node has no memory left"
+    python = [at for at, line in enumerate(told) if _TRACEBACK in line]
+    if python:  # all that is no error is further to the right
+        ends = [line for line in lines[python[0] + 1 :] if line.strip() and not line[0].isspace()]
+        if ends:
+            return ends[0].rstrip()
+    causes = [line for line in told if line.startswith("Caused by: ")] or told[:1]
+    return f"{type(error).__name__}: {causes[-1].removeprefix('Caused by: ')}" if causes else type(error).__name__
 
 
 def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
@@ -205,4 +243,4 @@ def blocks_of(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Record
         yield pyarrow.concat_batches(held)
 
 
-__all__ = ["SparkFailed", "arrow_schema", "blocks_of", "reason_of", "source_of"]
+__all__ = ["SparkFailed", "arrow_schema", "blocks_of", "in_arrow", "reason_of", "renamed", "source_of"]

@@ -28,6 +28,7 @@ from rayflink.common.option_types import MemorySize
 from rayflink.connectors.spark_frames import reason_of
 
 from .errors import SparkCannotStart
+from .interrupts import heed_interrupts, orderly_end, own_interrupts
 from .java import OPENS, find_java, java_version, nodes_without_java, with_java
 from .packages import ensure_packages
 
@@ -107,7 +108,8 @@ def spark_session(
     """A `SparkSession` whose executors are actors of the running Ray cluster, else of a Ray started on this machine.
 
     The executors' CPUs and memory are reserved in a placement group before Spark starts. When the block ends, in
-    whatever way, Spark and all its processes and files have ended. A DataFrame that `env.from_spark` has read stays.
+    whatever way, Spark and all its processes and files have ended; Ctrl-C and SIGTERM end it as an exception does. A
+    DataFrame that `env.from_spark` has read stays.
 
     >>> with spark_session() as spark:                                       # doctest: +SKIP
     ...     spark.range(3).selectExpr("sum(id)").collect()
@@ -148,7 +150,8 @@ def spark_session(
         ensure_alone()
         run = _Run(f"{app_name}-{os.urandom(4).hex()}", size, ray_data)
         undone.callback(run.end)
-        undone.enter_context(_own_interrupts())
+        undone.enter_context(own_interrupts())
+        undone.enter_context(orderly_end())
         yield run.begin(dict(configs or {}), start_timeout_s)
 
 
@@ -307,6 +310,7 @@ class _Run:
                 placement_group=self.group,
                 configs={**self._configs(), **configs},
             )
+            heed_interrupts()
             context = self.session.sparkContext  # whose python3 of the PATH may be another Python
             context.pythonExec = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
             self._await_executors(until, timeout_s)
@@ -467,18 +471,6 @@ def await_true(said: Callable[[], bool], limit_s: float) -> bool:
             return False
         time.sleep(_LOOKS_EVERY_S)
     return True
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Ctrl-C is handled as before when the block ends: PySpark's handler fails when its Spark has ended."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        is_theirs = getattr(signal.getsignal(signal.SIGINT), "__module__", "") == "pyspark.context"
-        if is_theirs and before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

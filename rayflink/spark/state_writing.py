@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.actors.user_code import pack, unpack
 from rayflink.common.errors import RayflinkError
-from rayflink.connectors.spark_frames import SparkFailed, arrow_schema, reason_of
+from rayflink.connectors.spark_frames import SparkFailed, arrow_schema, in_arrow, reason_of
 from rayflink.graph.uids import uid_to_operator_id
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
@@ -130,7 +130,7 @@ class SparkSavepoint:
             if column not in df.columns:
                 raise ColumnError(column, ", ".join(map(repr, df.columns)) or "none at all")
         if not callable(key) and not callable(value):
-            df = df.select(*(_quoted(one) for one in df.columns if one in wanted or one in _BESIDES))
+            df = _only(df, (*wanted, *_BESIDES))
         return self._with((state, key, value, tuple(columns)), df, operator, max_parallelism)
 
     def with_timers(
@@ -228,7 +228,7 @@ class SparkSavepoint:
             SparkFailed: Spark cannot.
         """
         frames = [
-            df.mapInArrow(partial(_placed, number=number, packed=writing.states), PLACED)
+            in_arrow(df, partial(_placed, number=number, packed=writing.states), PLACED)
             for number, (_, df) in enumerate(self._given)
         ]
         most = sum(operator.max_parallelism for operator in self._operators)
@@ -374,9 +374,10 @@ def _jobs_of(spark: SparkSession, run: str, told: str) -> Iterator[None]:
                 context.setLocalProperty(name, value)
 
 
-def _quoted(column: str) -> str:
-    """A column as SQL names it, whatever is in its name."""
-    return f"`{column.replace('`', '``')}`"
+def _only(df: DataFrame, columns: tuple[str, ...]) -> DataFrame:
+    """Those columns, which Spark finds by their numbers: of two names that differ in case alone it knows neither."""
+    taken = {f"c{number}": name for number, name in enumerate(df.columns) if name in columns}
+    return df.toDF(*(f"c{number}" for number in range(len(df.columns)))).select(*taken).toDF(*taken.values())
 
 
 def _named(column: Column) -> list[str]:

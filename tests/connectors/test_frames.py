@@ -14,7 +14,7 @@ from rayflink.common.errors import TypeMismatch
 from rayflink.common.source import END, ReaderContext
 from rayflink.connectors import spark_frames
 from rayflink.connectors.frames import FrameFolder, FrameLost, FramePart, FrameSource, FrameSplit
-from rayflink.connectors.spark_frames import SparkFailed, blocks_of, reason_of
+from rayflink.connectors.spark_frames import SparkFailed, blocks_of, reason_of, renamed
 from rayflink.datastream import StreamExecutionEnvironment
 
 
@@ -118,15 +118,44 @@ ValueError: no sevens
 
 \tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:572)
 """
+SILENT = """
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "/it.py", line 4, in broken
+    raise
+  File "/it.py", line 3, in broken
+    assert row: int
+           ^^^^^^^^
+AssertionError
+"""
+ENDED = """An error occurred while calling o67.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Python worker exited unexpectedly (crashed)
+\tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:572)
+Caused by: java.io.EOFException
+"""
 
 
 def test_the_cause_is_found_in_what_spark_says():
+    assert reason_of(RuntimeError(SILENT)) == "AssertionError"
+    assert reason_of(RuntimeError(ENDED)).startswith("Python worker exited unexpectedly: a function has ended the")
     assert reason_of(RuntimeError(JVM)) == "RuntimeError: java.lang.ArithmeticException: divide by zero"
     assert reason_of(RuntimeError(PYTHON)) == "ValueError: no sevens"
     assert reason_of(RuntimeError("[PATH_ALREADY_EXISTS] /x\nmore")) == "RuntimeError: [PATH_ALREADY_EXISTS] /x"
     assert reason_of(RuntimeError("")) == "RuntimeError"
     told = str(SparkFailed("read as a stream", "ValueError: no"))
     assert told.startswith("Spark could not compute the DataFrame that was to be read as a stream: ValueError: no; ")
+
+
+def test_batches_that_spark_has_renamed_have_their_names_again():
+    fields = [pyarrow.field("c0", pyarrow.int8(), False), pyarrow.field("c1", pyarrow.string())]
+    batch = pyarrow.RecordBatch.from_arrays(
+        [pyarrow.array([1], "int8"), pyarrow.array(["x"])], schema=pyarrow.schema(fields)
+    )
+    (found,) = renamed(iter([batch]), ["a.b", "A.b"])
+    assert found.schema == pyarrow.schema(
+        [field.with_name(name) for field, name in zip(fields, ["a.b", "A.b"], strict=True)]
+    )
+    assert found.columns == batch.columns
 
 
 def test_what_is_no_dataframe_is_refused_where_spark_is_not_even_imported(monkeypatch):

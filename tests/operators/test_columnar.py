@@ -142,3 +142,9 @@ def test_records_that_fit_no_columns_are_refused() -> None:
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(ValueError, match="equal names"):
         arrow_to_rows(twice)
+
+
+def test_a_moment_that_python_lacks_is_told_with_its_column():
+    far = pa.RecordBatch.from_arrays([pa.array([1 << 58], pa.timestamp("us", "UTC"))], names=["at"])
+    with pytest.raises(ValueError, match=r"column 'at' \(timestamp\[us, tz=UTC\]\) has a value .* lacks .*cast"):
+        arrow_to_rows(far)

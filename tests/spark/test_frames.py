@@ -142,6 +142,15 @@ def test_a_dataframe_larger_than_the_object_stores_is_spilled_and_read(spark):
     assert all((length, first) == (12_000, str(number % 10)) for number, length, first in rows)
 
 
+def test_columns_have_any_names(spark):
+    df = spark.createDataFrame([(1, "x", 2.5, None)], "`a.b` int, `A.b` string, `in ``ticks``` double, `` int")
+    stream = environment().from_spark(df)
+    (row,) = stream.execute_and_collect(limit=10)
+    assert row.as_dict() == {"a.b": 1, "A.b": "x", "in `ticks`": 2.5, "": None}
+    back = stream.to_spark(spark)
+    assert (back.schema, back.collect()) == (df.schema, df.collect())
+
+
 def test_what_is_no_dataframe_and_a_type_that_arrow_lacks_are_refused_at_once(spark):
     with pytest.raises(TypeMismatch, match=r"found list \[1\], wanted a pyspark.sql.DataFrame"):
         environment().from_spark([1])
@@ -149,6 +158,8 @@ def test_what_is_no_dataframe_and_a_type_that_arrow_lacks_are_refused_at_once(sp
         environment().from_spark(spark.sql("SELECT id, id FROM range(3)"))
     with pytest.raises(TypeMismatch, match=r"columns of the DataFrame: found none, .*select one"):
         environment().from_spark(spark.range(3).select())
+    with pytest.raises(TypeMismatch, match=r"found a streaming DataFrame, which has no end, .*read its source by"):
+        environment().from_spark(spark.readStream.format("rate").load())
     odd = spark.sql("SELECT interval '2' month AS months")
     with pytest.raises(TypeMismatch, match=r"column 'months' of the DataFrame: found interval month, .*cast it"):
         environment().from_spark(odd)

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -101,6 +103,52 @@ def test_what_is_not_on_ray_is_ended_when_ray_is_gone(tmp_path, monkeypatch):
     monkeypatch.setattr(ray_session.ray, "is_initialized", lambda: False)
     ray_session._Run("gone", SparkSize(1, 1, 1 << 30), False, group=object(), folder=str(folder)).end()
     assert ended == ["gateway"] and not folder.exists()
+
+
+def test_sigterm_ends_the_block_in_order_unless_the_program_has_its_own_way():
+    pytest.importorskip("pyspark")
+    from rayflink.spark.interrupts import orderly_end
+
+    def own(number: int, frame: object) -> None:
+        raise AssertionError("it is not called")
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(SystemExit, match="143"), orderly_end():
+            assert callable(signal.getsignal(signal.SIGTERM))  # else the next line would end the tests
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        signal.signal(signal.SIGTERM, own)
+        with orderly_end():
+            assert signal.getsignal(signal.SIGTERM) is own
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_ctrl_c_cancels_by_a_connection_of_another_thread_and_stays_an_interrupt(monkeypatch):
+    pyspark = pytest.importorskip("pyspark")
+    from rayflink.spark import interrupts
+
+    cancelled = []
+
+    class Context:
+        def cancelAllJobs(self) -> None:
+            cancelled.append(threading.current_thread() is not threading.main_thread())
+            raise RuntimeError("it has ended")
+
+    monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", Context())
+    before = signal.getsignal(signal.SIGINT)
+    pysparks = types.FunctionType((lambda number, frame: None).__code__, {"__name__": "pyspark.context"})
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.own_interrupts():
+            signal.signal(signal.SIGINT, pysparks)
+            interrupts.heed_interrupts()
+            signal.raise_signal(signal.SIGINT)
+        assert cancelled == [True]
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_is_no_size_is_refused_first():

@@ -263,6 +263,12 @@ def test_what_is_wrong_is_told_before_or_as_what_it_is_and_nothing_is_left(spark
         read_state(spark, last.path, "op", "total")
 
 
+def test_columns_of_any_name_are_keys_and_values(spark, tmp_path):
+    df = spark.createDataFrame([(1, 2), (3, 4)], "`the.key` long, `the.KEY` long")
+    made = SparkSavepoint().with_state("op", TOTAL, df, "the.key", "the.KEY").write(tmp_path / "made")
+    assert {row.key: row.value for row in made.state("op", "total").rows()} == {1: 2, 3: 4}
+
+
 def test_no_row_at_all_makes_a_state_that_is_empty(spark, tmp_path):
     none = spark.range(0).selectExpr("id AS key", "id AS value")
     made = SparkSavepoint().with_state("op", TOTAL, none).write(tmp_path / "made")
