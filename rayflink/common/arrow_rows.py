@@ -21,14 +21,19 @@ def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
     names = data.schema.names
     if not names:
         return [Row() for _ in range(data.num_rows)]
-    columns = [_values(name, column) for name, column in zip(names, data.columns, strict=True)]
+    columns = [python_values(name, column) for name, column in zip(names, data.columns, strict=True)]
     if len(set(names)) < len(names):
         raise ValueError(f"columns with equal names cannot become fields of a Row: {names}; rename them")
     shaped = Row(*names)
     return [shaped(*values) for values in zip(*columns, strict=True)]
 
 
-def _values(name: str, column: pyarrow.Array) -> list[Any]:
+def python_values(name: str, column: pyarrow.Array) -> list[Any]:
+    """The values of a column.
+
+    Raises:
+        ValueError: Python has no such value; names the column.
+    """
     try:
         values: list[Any] = column.to_pylist()
         return values

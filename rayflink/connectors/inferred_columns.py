@@ -170,6 +170,9 @@ def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
     named = [_named(record, None) for record in records]
     is_open = all(isinstance(record, dict) for record in records)
     names = list(dict.fromkeys(chain.from_iterable(named)))
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"a field has the name {shorten(name, 80)} of type {type(name).__name__}, wanted a text")
     for values in named:
         if not is_open and len(values) != len(names):
             raise ValueError(f"found {len(values)} fields beside others, wanted {', '.join(names)} in each record")

@@ -119,6 +119,9 @@ class SparkSavepoint:
             ParallelismError: max_parallelism is out of range.
             StateError: the operator has the state already, or another max parallelism.
         """
+        if not isinstance(state, StateDescriptor):
+            remedy = "give its descriptor, such as ValueStateDescriptor('total')"
+            raise StateError(f"a state of operator {operator!r} was given as {state!r:.100}; {remedy}")
         columns = [order_by] if isinstance(order_by, str) else list(order_by)
         arrow_schema(df, "the table of a state")
         if not columns and state.kind == "list" and "position" in df.columns:

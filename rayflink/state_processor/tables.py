@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rayflink.common.arrow_rows import python_values
 from rayflink.operators.window import TimeWindow
 from rayflink.state.class_schemas import found_class, is_named_tuple
 from rayflink.state.clock import epoch_ms
@@ -47,7 +48,11 @@ def dicts_of(table: Any) -> Iterator[dict[str, Any]]:
             break
     if hasattr(table, "to_batches"):
         for batch in table.to_batches():
-            yield from batch.to_pylist()
+            try:
+                columns = [python_values(*named) for named in zip(batch.schema.names, batch.columns, strict=True)]
+            except ValueError as error:
+                raise StateError(f"a table of state: {error}") from error
+            yield from (dict(zip(batch.schema.names, values, strict=True)) for values in zip(*columns, strict=True))
     elif hasattr(table, "to_pylist"):
         yield from table.to_pylist()
     else:

@@ -192,3 +192,9 @@ def test_what_subtasks_found_is_joined_or_refused():
     assert joined([none, whole, broken]) == broken and joined([none, none]) == none
     with pytest.raises(TypeError, match="column 'n' has values of int64 and string"):
         joined([whole, pyarrow.schema([("n", pyarrow.string())])])
+
+
+def test_names_of_fields_are_texts():
+    for name in (1, None, ("a", 1)):
+        with pytest.raises(ValueError, match=r"record \{.*: 2\} does not fit .*of type .*, wanted a text"):
+            table([{"a": 1}, {name: 2}])

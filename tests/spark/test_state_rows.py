@@ -22,7 +22,7 @@ from rayflink.datastream.state import (
 )
 from rayflink.spark import DuplicateRowError
 from rayflink.spark.state_rows import GivenState, contents, placed
-from rayflink.spark.state_writing import STORED_BYTES, Written, _Writing, ensure_seen, remove_others
+from rayflink.spark.state_writing import STORED_BYTES, SparkSavepoint, Written, _Writing, ensure_seen, remove_others
 from rayflink.state.errors import InvalidKeyError, SerializationError, StateError
 from rayflink.state.storages import open_storage
 from rayflink.state_processor import ColumnError, Savepoint, UnfitValueError
@@ -161,6 +161,18 @@ def test_what_is_wrong_with_rows_comes_as_an_error_and_not_as_a_failure_of_a_tas
     with pytest.raises(error, match=told):
         raise found
     assert files(tmp_path) == []
+
+
+def test_a_moment_that_python_lacks_is_told_with_its_column() -> None:
+    far = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([1 << 58], pa.timestamp("us"))], names=["key", "value"])
+    (answer,) = placed([far], 0, given(VALUE))
+    with pytest.raises(StateError, match=r"column 'value' \(timestamp\[us\]\) has a value that Python lacks"):
+        raise pickle.loads(answer.column("row")[0].as_py())
+
+
+def test_a_state_is_given_by_its_descriptor() -> None:
+    with pytest.raises(StateError, match="a state of operator 'op' was given as 'total'; give its descriptor"):
+        SparkSavepoint().with_state("op", "total", None)  # type: ignore[arg-type]
 
 
 def writing(folder: Path, states: list[GivenState], run: str = "run", stored_bytes: int = STORED_BYTES) -> _Writing:
