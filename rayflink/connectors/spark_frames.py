@@ -5,6 +5,7 @@ Spark gives its Python workers record batches, and these go into the store as th
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from collections import Counter
@@ -56,7 +57,7 @@ class SparkFailed(RayflinkError):
         return f"Spark could not compute the DataFrame that was to be {self.what}: {self.reason}; {remedy}"
 
 
-def source_of(df: Any, path: str | None, make_store: Callable[[], FrameStore]) -> Source:
+def source_of(df: Any, path: str | os.PathLike[str] | None, make_store: Callable[[], FrameStore]) -> Source:
     """Let Spark compute a DataFrame to where a stream reads it.
 
     Args:
@@ -86,8 +87,8 @@ def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     return source
 
 
-def _filed(df: Any, path: str, schema: pyarrow.Schema) -> FileSource:
-    path = from_root(path)  # Spark's processes and those of the job have other working directories
+def _filed(df: Any, path: str | os.PathLike[str], schema: pyarrow.Schema) -> FileSource:
+    path = from_root(os.fspath(path))  # Spark's processes and those of the job have other working directories
     try:
         with _configured(df.sparkSession.conf, _PARQUET):
             df.write.parquet(path)

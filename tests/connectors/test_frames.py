@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
@@ -156,6 +157,16 @@ def test_batches_that_spark_has_renamed_have_their_names_again():
         [field.with_name(name) for field, name in zip(fields, ["a.b", "A.b"], strict=True)]
     )
     assert found.columns == batch.columns
+
+
+def test_a_path_object_is_a_path(tmp_path):
+    class Conf(dict):
+        set, unset = dict.__setitem__, dict.pop
+
+    written: list[str] = []
+    df = SimpleNamespace(sparkSession=SimpleNamespace(conf=Conf()), write=SimpleNamespace(parquet=written.append))
+    spark_frames._filed(df, tmp_path / "rows", block(1).schema)
+    assert written == [str(tmp_path / "rows")]
 
 
 def test_what_is_no_dataframe_is_refused_where_spark_is_not_even_imported(monkeypatch):
