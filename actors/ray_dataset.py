@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import ray
 import ray.data
 from ray.data.block import BlockMetadata
 from ray.data.datasource import Datasource, ReadTask
 
 from rayflink.common.call_sites import call_site
 from rayflink.common.errors import TypeMismatch, shorten
+from rayflink.common.logs import get_logger
 from rayflink.connectors.frame_writing import Frame
 from rayflink.connectors.frames import FramePart, FrameSource, FrameStore
 from rayflink.connectors.inferred_columns import joined
@@ -22,6 +25,10 @@ from rayflink.connectors.spark_frames import blocks_of
 
 if TYPE_CHECKING:
     import pyarrow
+
+log = get_logger(__name__)
+WAITS_S = 5.0
+"""How long Ray Data may wait for a CPU until that is said, and between two such words."""
 
 
 def ensure_dataset(dataset: Any) -> None:
@@ -40,7 +47,7 @@ def written(dataset: Any, store: FrameStore) -> FrameSource:
     """
     try:
         putting = dataset.map_batches(_Putting(store), batch_size=None, batch_format="pyarrow", zero_copy_batch=True)
-        with _in_order(putting.context.execution_options):
+        with _in_order(putting.context.execution_options), _told_to_wait():
             told = putting.take_all()
         parts = [FramePart(*(row[name] for name in _PART)) for row in told]
         store.keep(parts)
@@ -61,6 +68,27 @@ def _in_order(options: Any) -> Iterator[None]:
         yield
     finally:
         options.preserve_order = before
+
+
+@contextmanager
+def _told_to_wait() -> Iterator[None]:
+    """Within the block it is said, again and again, when no CPU is free for the tasks of Ray Data."""
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(WAITS_S):
+            free: Mapping[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
+            if free.get("CPU", 0) < 1 and not ended.is_set():
+                remedy = "end what holds the CPUs (`ray status` shows it), or leave one free for it"
+                log.warning("Ray Data waits for a free CPU to compute the Dataset: %s", remedy)
+
+    watching = threading.Thread(target=look, name="Ray Data waits", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
 
 
 _PART = ("partition", "attempt", "place", "blocks", "rows", "size")

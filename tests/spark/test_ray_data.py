@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import gc
+import threading
 from typing import Any
 
 import pyarrow
 import pytest
 
+from rayflink.actors import ray_dataset
 from rayflink.actors.ray_frames import FRAMES
 from rayflink.common import WatermarkStrategy
 from rayflink.common.errors import TypeMismatch
@@ -152,3 +154,21 @@ def test_a_block_that_is_lost_is_told(data):
         ray.kill(keeper)
     with pytest.raises(Exception, match="blocks of a DataFrame are gone"):
         stream.execute_and_collect(limit=200)
+
+
+def test_a_dataset_that_waits_for_a_cpu_says_so(data, monkeypatch, caplog):
+    import ray
+
+    monkeypatch.setattr(ray_dataset, "WAITS_S", 0.2)
+    free = int(ray.available_resources().get("CPU", 0))
+    taken = ray.util.placement_group([{"CPU": 1}] * free, strategy="PACK")
+    assert taken.wait(30)
+    streams = []
+    stream = threading.Thread(target=lambda: streams.append(environment().from_ray_dataset(data.range(10))))
+    stream.start()
+    try:
+        assert watching.eventually(lambda: "Ray Data waits for a free CPU" in caplog.text, within_s=30)
+    finally:
+        ray.util.remove_placement_group(taken)
+        stream.join()
+    assert len(streams) == 1
