@@ -1,0 +1,1 @@
+"""Scalar functions by family; importing this makes all of them known."""

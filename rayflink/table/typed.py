@@ -1,0 +1,304 @@
+"""Expressions whose columns, functions and types are known: what the planner works on and what is evaluated.
+
+Frozen trees that compare by value. A `place` is where in the text of a query the expression stands; it takes no part
+in the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .types import DataType
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    Values: TypeAlias = pyarrow.Array | pyarrow.Scalar
+    """A column, or one value that stands for all rows."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of a query's text: characters [start, stop)."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Expr:
+    """An expression of a type."""
+
+    type: DataType
+    place: Place | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        """The expressions it is made of."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
+        """The same of other expressions."""
+        return self
+
+    def walk(self) -> Iterator[Expr]:
+        """It and all that it is made of."""
+        yield self
+        for one in self.inputs:
+            yield from one.walk()
+
+    def mapped(self, change: Callable[[Expr], Expr]) -> Expr:
+        """The tree with each expression changed, those within first."""
+        inputs = tuple(one.mapped(change) for one in self.inputs)
+        same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
+        return change(self if same else self.with_inputs(inputs))
+
+
+@dataclass(frozen=True)
+class Column(Expr):
+    """A column of the input, by its number."""
+
+    index: int
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A value: of Python, as pyarrow takes it for the type; months and milliseconds as whole numbers."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"null:{self.type}"
+        if self.type.is_text:
+            return "'" + str(self.value).replace("'", "''") + "'"
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A function of expressions.
+
+    Args:
+        options: what else the function is told, by which it may differ: a field's name, a cast that gives null.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+    options: tuple[Any, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
+        return replace(self, args=tuple(inputs))
+
+    def __str__(self) -> str:
+        return self.function.told(self)
+
+
+Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
+"""The arguments -> the type of the result, or what would be wanted instead of them."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a kernel works on.
+
+    Args:
+        values: of each argument.
+        rows: their number.
+        call: the call, whose types they have.
+        session: what the query's session says.
+    """
+
+    values: Sequence[Values]
+    rows: int
+    call: Call
+    session: Session
+
+    @property
+    def result(self) -> pyarrow.DataType:
+        """Arrow's type of the result."""
+        return self.call.type.to_arrow()
+
+
+@dataclass(frozen=True)
+class Session:
+    """What evaluation depends on besides its input.
+
+    Args:
+        zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
+        now_ms: epoch milliseconds of CURRENT_TIMESTAMP and the like, when a row comes.
+    """
+
+    zone: str = "UTC"
+    now_ms: Callable[[], int] = field(default=lambda: 0, compare=False)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A scalar function of SQL.
+
+    Two of one name are equal; it travels by its name.
+
+    Args:
+        name: in capitals, or an operator.
+        infer: says the type of the result.
+        kernel: computes a column, or a value where all arguments are values.
+        family: the heading under which the documentation lists it.
+        usage: its form in a query, such as "UPPER(text)".
+        about: one sentence of what it gives.
+        aliases: other names.
+        raises: whether some values of its arguments are an error; then it is given only the rows that need it.
+        is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
+        symbol: the operator's sign, where it is written between its arguments.
+        lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
+    """
+
+    name: str
+    infer: Infer = field(compare=False, repr=False)
+    kernel: Callable[[Arguments], Values] | None = field(compare=False, repr=False, default=None)
+    family: str = field(default="", compare=False, repr=False)
+    usage: str = field(default="", compare=False, repr=False)
+    about: str = field(default="", compare=False, repr=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    raises: bool = field(default=False, compare=False, repr=False)
+    is_deterministic: bool = field(default=True, compare=False, repr=False)
+    symbol: str = field(default="", compare=False, repr=False)
+    lazily: Callable[[Call, Evaluation], Values] | None = field(default=None, compare=False, repr=False)
+
+    def told(self, call: Call) -> str:
+        """A call as plans show it."""
+        if self.symbol and len(call.args) == 2:
+            left, right = map(_inner, call.args)
+            return f"{left} {self.symbol} {right}"
+        told = [*map(str, call.args), *map(str, call.options)]
+        return f"{self.name}({', '.join(told)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.name,)
+
+
+def _inner(expr: Expr) -> str:
+    return f"({expr})" if isinstance(expr, Call) and expr.function.symbol else str(expr)
+
+
+class Evaluation:
+    """Computes expressions over the rows of a batch. Subexpressions are computed once for all rows.
+
+    Args:
+        columns: of the input.
+        rows: their number.
+        session: what the query's session says.
+    """
+
+    def __init__(self, columns: Sequence[pyarrow.Array], rows: int, session: Session) -> None:
+        self.columns, self.rows, self.session = columns, rows, session
+        self._known: dict[int, tuple[Expr, Values]] = {}
+
+    def values(self, expr: Expr) -> Values:
+        """A column, or one value for all rows.
+
+        Raises:
+            RowError: a row has no result.
+        """
+        if isinstance(expr, Column):
+            return self.columns[expr.index]
+        known = self._known.get(id(expr))
+        if known is not None:
+            return known[1]
+        found = self._computed(expr)
+        self._known[id(expr)] = expr, found
+        return found
+
+    def column(self, expr: Expr) -> pyarrow.Array:
+        """A column."""
+        import pyarrow
+
+        found = self.values(expr)
+        if isinstance(found, pyarrow.Scalar):
+            found = pyarrow.repeat(found, self.rows)
+        if isinstance(found, pyarrow.ChunkedArray):
+            found = found.combine_chunks()
+        return found
+
+    def among(self, mask: pyarrow.Array) -> Evaluation:
+        """The same of the rows for which a column of truth values, without nulls, says true."""
+        rows = mask.true_count
+        return Evaluation([column.filter(mask) for column in self.columns], rows, self.session)
+
+    def _computed(self, expr: Expr) -> Values:
+        import pyarrow
+
+        if isinstance(expr, Literal):
+            return pyarrow.scalar(expr.value, expr.type.to_arrow())
+        assert isinstance(expr, Call), expr
+        function = expr.function
+        if function.lazily is not None:
+            return function.lazily(expr, self)
+        assert function.kernel is not None, function.name
+        values = [self.values(arg) for arg in expr.args]
+        return function.kernel(Arguments(values, self.rows, expr, self.session))
+
+
+class RowError(ValueError):
+    """A value of a row has no result: a division by zero, a text that is no number.
+
+    Args:
+        problem: what is wrong.
+        remedy: what to write instead.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+_FUNCTIONS: dict[str, Function] = {}
+
+
+def register(function: Function) -> Function:
+    """Make a function known by its names."""
+    for name in (function.name, *function.aliases):
+        assert name not in _FUNCTIONS, f"{name} is there already"
+        _FUNCTIONS[name] = function
+    return function
+
+
+def named(name: str) -> Function:
+    """A function by its name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    from . import functions  # they register themselves
+
+    assert functions
+    return _FUNCTIONS[name]
+
+
+def all_functions() -> list[Function]:
+    """All of them, by family and name."""
+    from . import functions
+
+    assert functions
+    return sorted(set(_FUNCTIONS.values()), key=lambda one: (one.family, one.name))
+
+
+def known_names() -> list[str]:
+    """All names of functions, with aliases."""
+    all_functions()
+    return sorted(_FUNCTIONS)
