@@ -1,0 +1,1 @@
+"""Operators of the Table layer, on columns: no loop of Python goes over rows or keys here."""

@@ -1,0 +1,240 @@
+"""What is kept of the rows of a group so that an aggregate can be told at the end: columns, with a row for each group.
+
+An accumulator is made of rows and joined with others of its kind; both ways go from columns to columns. Aggregates that
+need the same share it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from .reductions import column, counts, ends, extremes, plain, sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .grouping import Codes
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """Of the rows where the argument is not null and the filter is true.
+
+    Args:
+        argument: number of the input's column; None: it needs none.
+        filter: number of a boolean column; None: all rows.
+    """
+
+    argument: int | None
+    filter: int | None
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        """Types of its columns, for an argument of that type."""
+        raise NotImplementedError
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        """Its columns for rows in groups.
+
+        Args:
+            values: the argument's, without nulls.
+            codes: their groups: intp[n].
+            count: how many groups.
+        """
+        raise NotImplementedError
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        """Its columns for groups of what was accumulated before, in the order in which rows came."""
+        values, codes = without_nulls(columns[0], codes)
+        return self.of_rows(values, codes, count)
+
+
+def without_nulls(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
+    """The values that are there, and their groups."""
+    if not values.null_count:
+        return values, codes
+    there = values.is_valid()
+    return values.filter(there), codes[there.to_numpy(zero_copy_only=False)]
+
+
+@dataclass(frozen=True)
+class Count(Accumulator):
+    """How many rows; never null."""
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (pa.int64(),)
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        return [column(counts(codes, count), pa.int64())]
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        totals = np.zeros(count, dtype=np.int64)
+        np.add.at(totals, codes, plain(columns[0]))
+        return [column(totals, pa.int64())]
+
+
+@dataclass(frozen=True)
+class Sum(Accumulator):
+    """The sum: of whole numbers in 64 bits, of decimals in more digits than they can reach."""
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        assert argument is not None
+        if types.is_decimal(argument):
+            wide = argument.precision > _SAFE_DIGITS
+            return (pa.decimal256(76, argument.scale) if wide else pa.decimal128(38, argument.scale),)
+        return (pa.float64() if types.is_floating(argument) else pa.int64(),)
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        if types.is_decimal(values.type) and values.type.precision > _SAFE_DIGITS:
+            values = values.cast(pa.decimal256(76, values.type.scale))
+        return [sums(values, codes, count)]
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        return [sums(*without_nulls(columns[0], codes), count)]
+
+
+_SAFE_DIGITS = 27
+"""Decimals of so many digits need 10**11 rows to exceed the 38 of a decimal128."""
+
+
+@dataclass(frozen=True)
+class Extreme(Accumulator):
+    """The least value, or the greatest."""
+
+    greatest: bool
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (argument,)
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        return [extremes(values, codes, count, self.greatest)]
+
+
+@dataclass(frozen=True)
+class Earliest(Accumulator):
+    """The value that came first, or last."""
+
+    last: bool
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (argument,)
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        return [ends(values, codes, count, self.last)]
+
+
+@dataclass(frozen=True)
+class Moments(Accumulator):
+    """Count, mean, and the sum of squares of differences from the mean, as float64.
+
+    Source: Chan, Golub and LeVeque (1979), how two samples' variances are joined.
+    """
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (pa.float64(), pa.float64(), pa.float64())
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        numbers = plain(values.cast(pa.float64(), safe=False))
+        return self._moments(np.ones(len(numbers)), numbers, np.zeros(len(numbers)), codes, count)
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        ns, means, squares = map(plain, columns)
+        return self._moments(ns, means, squares, codes, count)
+
+    def _moments(
+        self, ns: NDArray[Any], means: NDArray[Any], squares: NDArray[Any], codes: Codes, count: int
+    ) -> list[pa.Array]:
+        total = np.bincount(codes, ns, count)
+        mean = np.divide(np.bincount(codes, ns * means, count), total, out=np.zeros(count), where=total > 0)
+        away = means - mean[codes]
+        away *= away
+        away *= ns
+        away += squares
+        return [column(part, pa.float64()) for part in (total, mean, np.bincount(codes, away, count))]
+
+
+@dataclass(frozen=True)
+class Listed(Accumulator):
+    """All values, in the order in which they came."""
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (pa.large_list(argument),)
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        return [listed(values, codes, count)]
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        values, parents = flattened(columns[0])
+        return self.of_rows(values, codes[parents], count)
+
+
+@dataclass(frozen=True)
+class Distinct(Listed):
+    """The distinct values, as they first came."""
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        firsts, _ = distinct_pairs(values, codes)
+        return [listed(values.take(pa.array(firsts)), codes[firsts], count)]
+
+
+@dataclass(frozen=True)
+class Bag(Accumulator):
+    """The distinct values, as they first came, and how often each did."""
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (pa.large_list(argument), pa.large_list(pa.int64()))
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        return self._bags(values, np.ones(len(values), dtype=np.int64), codes, count)
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        values, parents = flattened(columns[0])
+        times, _ = flattened(columns[1])
+        return self._bags(values, plain(times), codes[parents], count)
+
+    def _bags(self, values: pa.Array, times: NDArray[np.int64], codes: Codes, count: int) -> list[pa.Array]:
+        firsts, pairs = distinct_pairs(values, codes)
+        totals = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(totals, pairs, times)
+        own = codes[firsts]
+        return [listed(values.take(pa.array(firsts)), own, count), listed(column(totals, pa.int64()), own, count)]
+
+
+def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Rows that are the first of their value and group: int64[m], ascending; and for each row which of these it is."""
+    from .grouping import encoded
+
+    own, distinct = encoded(values)
+    pairs, found = encoded(pa.array(codes * max(len(distinct), 1) + own))
+    firsts = np.empty(len(found), dtype=np.int64)
+    firsts[pairs[::-1]] = np.arange(len(pairs) - 1, -1, -1)
+    return firsts, pairs.astype(np.intp, copy=False)
+
+
+def listed(values: pa.Array, codes: Codes, count: int) -> pa.Array:
+    """A list of each group's values, in their order."""
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=count), out=offsets[1:])
+    order = np.argsort(codes, kind="stable")
+    return pa.LargeListArray.from_arrays(pa.array(offsets), values.take(pa.array(order)))
+
+
+def flattened(lists: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The values of lists, and of which list each is."""
+    return lists.flatten(), pc.list_parent_indices(lists).to_numpy()
+
+
+__all__ = [
+    "Accumulator", "Bag", "Count", "Distinct", "Earliest", "Extreme", "Listed", "Moments", "Sum", "flattened", "listed",
+    "without_nulls",
+]  # fmt: skip

@@ -1,0 +1,119 @@
+"""Partial rows as bytes for each key group: Arrow's stream format, written when a snapshot is stored.
+
+The columns of a snapshot are shared with the state, which never changes a column, so that taking it is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
+from rayflink.state.errors import SnapshotMismatch
+from rayflink.state.key_columns import hash_columns
+from rayflink.state.key_groups import key_group_range, key_groups_of
+
+from .reductions import whole
+
+STATE = "window-aggregates"
+_PROGRESS = b"rayflink.progress"
+
+
+class FrozenFrame(Mapping[int, bytes]):
+    """Key group -> its rows, as bytes that are made when they are first asked for.
+
+    Args:
+        frame: gives the rows as they are now, whenever it is called.
+        width: how many columns are the key, the first ones.
+        max_parallelism: key groups in all.
+        progress: how far time has come for these rows.
+    """
+
+    def __init__(
+        self, frame: Callable[[], pa.RecordBatch], width: int, max_parallelism: int, progress: int
+    ) -> None:
+        self._frame: Callable[[], pa.RecordBatch] | None = frame
+        self._width, self._max_parallelism, self._progress = width, max_parallelism, progress
+        self._made: dict[int, bytes] = {}
+
+    @property
+    def _groups(self) -> dict[int, bytes]:
+        if self._frame is not None:
+            self._made = dict(self._written(self._frame()))
+            self._frame = None
+        return self._made
+
+    def _written(self, frame: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+        schema = frame.schema.with_metadata({_PROGRESS: str(self._progress).encode()})
+        frame = frame.replace_schema_metadata(schema.metadata)
+        groups = key_groups_of_rows(frame.columns[: self._width], frame.num_rows, self._max_parallelism)
+        order = np.argsort(groups, kind="stable")
+        frame, groups = frame.take(pa.array(order)), groups[order]
+        bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
+        for first, stop in zip(bounds, bounds[1:], strict=False):
+            if first < stop:
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, schema) as writer:
+                    writer.write_batch(frame.slice(first, stop - first))
+                yield int(groups[first]), sink.getvalue().to_pybytes()
+
+    def __getitem__(self, group: int) -> bytes:
+        return self._groups[group]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+
+def key_groups_of_rows(keys: Sequence[pa.Array], rows: int, max_parallelism: int) -> Any:
+    """The key group of each row, int16[n], as the exchange deals them; without a key all are of the first."""
+    if not keys:
+        return np.zeros(rows, dtype=np.int16)
+    return key_groups_of(hash_columns(keys), max_parallelism)
+
+
+def restored_frames(
+    snapshots: Iterable[OperatorSnapshot], schema: pa.Schema, ctx: OperatorContext
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(how far time had come, rows) of the key groups that the subtask owns.
+
+    Raises:
+        SnapshotMismatch: they have other columns.
+    """
+    owned = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
+    by_progress: dict[int, list[pa.RecordBatch]] = {}
+    for snapshot in snapshots:
+        for group in snapshot.raw_keyed:
+            if group not in owned:
+                continue
+            with pa.ipc.open_stream(snapshot.raw_keyed[group]) as reader:
+                written = reader.schema
+                if not written.equals(schema):
+                    raise SnapshotMismatch(
+                        STATE, ctx.operator_id, f"columns {told(written)}", told(schema),
+                        "other aggregates or keys; keep the query, or start without this state",
+                    )  # fmt: skip
+                by_progress.setdefault(int(written.metadata[_PROGRESS]), []).extend(reader)
+    for progress, batches in sorted(by_progress.items()):
+        yield progress, one_batch(batches)
+
+
+def told(schema: pa.Schema) -> str:
+    """Names and types."""
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one schema as one."""
+    if len(batches) == 1:
+        return batches[0]
+    table = pa.Table.from_batches(batches)
+    return pa.RecordBatch.from_arrays([whole(column) for column in table.columns], schema=table.schema)
+
+
+__all__ = ["STATE", "FrozenFrame", "key_groups_of_rows", "one_batch", "restored_frames"]

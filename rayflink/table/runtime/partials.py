@@ -1,0 +1,106 @@
+"""Partial rows: keys and accumulators as columns, made of rows, joined with one another, and turned into results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from .accumulators import Accumulator, Count, without_nulls
+from .aggregates import Aggregate
+from .grouping import Groups
+from .reductions import whole
+from .results import accumulators, result
+from .window_spec import WindowAggregation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Partials:
+    """The partial rows of an aggregation: `keys`, then the columns of accumulators, the first of which counts rows.
+
+    Args:
+        aggregation: what is computed.
+    """
+
+    def __init__(self, aggregation: WindowAggregation) -> None:
+        self._keys = aggregation.keys
+        fields = aggregation.input.fields
+        slots: dict[Accumulator, None] = {Count(None, None): None}
+        self._made_of: list[tuple[Aggregate, tuple[Accumulator, ...]]] = []
+        for aggregate in aggregation.aggregates:
+            parts = accumulators(aggregate)
+            self._made_of.append((aggregate, parts))
+            slots.update(dict.fromkeys(parts))
+        self._slots = list(slots)
+        kinds = [slot.types(None if slot.argument is None else fields[slot.argument].type.to_arrow()) for slot in slots]
+        at = list(accumulate((len(kind) for kind in kinds), initial=len(self._keys)))
+        self._spans = {slot: span for slot, span in zip(self._slots, pairwise(at), strict=True)}
+        names = zip(aggregation.key_names, self._keys, strict=True)
+        columns = [pa.field(name, fields[key].type.to_arrow()) for name, key in names]
+        columns += [pa.field(f"v{i}", kind) for i, kind in enumerate(kind for some in kinds for kind in some)]
+        self.schema: pa.Schema = pa.schema(columns)
+        self.rows_column = len(self._keys)
+        """Where the number of rows is that a partial row stands for."""
+
+    def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The columns of the key in rows that come in."""
+        return [batch.column(key) for key in self._keys]
+
+    def of_rows(self, batch: pa.RecordBatch, groups: Groups) -> list[pa.Array]:
+        """The columns of partial rows, one for each group of rows."""
+        columns = list(groups.keys)
+        chosen: dict[tuple[int | None, int | None], tuple[Any, Any]] = {}
+        for slot in self._slots:
+            of = slot.argument, slot.filter
+            if of not in chosen:
+                chosen[of] = _chosen(batch, groups, *of)
+            columns += slot.of_rows(*chosen[of], groups.count)
+        return columns
+
+    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""
+        made = list(groups.keys)
+        for slot in self._slots:
+            first, stop = self._spans[slot]
+            made += slot.joined(list(columns[first:stop]), groups.codes, groups.count)
+        return made
+
+    def results(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """The keys and the results of aggregates, for each of the partial rows that have these columns."""
+        made = list(columns[: len(self._keys)])
+        for aggregate, slots in self._made_of:
+            spans = [self._spans[slot] for slot in slots]
+            made.append(result(aggregate, [list(columns[first:stop]) for first, stop in spans]))
+        return made
+
+    @property
+    def width(self) -> int:
+        """How many columns the key has."""
+        return len(self._keys)
+
+
+def _chosen(batch: pa.RecordBatch, groups: Groups, argument: int | None, only: int | None) -> tuple[Any, Any]:
+    """The values of a column that count, and their groups."""
+    codes = groups.codes
+    values = None if argument is None else batch.column(argument)
+    if only is not None:
+        wanted = batch.column(only)
+        keep: NDArray[np.bool_] = wanted.fill_null(False).to_numpy(zero_copy_only=False)
+        codes = codes[keep]
+        values = None if values is None else values.filter(pa.array(keep))
+    return (None, codes) if values is None else without_nulls(values, codes)
+
+
+def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
+    """Columns of pieces one after the other."""
+    if len(pieces) == 1:
+        return list(pieces[0])
+    return [whole(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]
+
+
+__all__ = ["Partials", "concatenated"]

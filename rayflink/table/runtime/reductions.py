@@ -1,0 +1,120 @@
+"""Sums, extremes and the like of a column by groups: a value for each group, null where a group has none.
+
+`values` have no nulls, and `codes`, intp[n], are the groups of their rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .grouping import Codes
+
+
+def counts(codes: Codes, count: int) -> NDArray[np.int64]:
+    """How many rows each group has: int64[count]."""
+    return np.bincount(codes, minlength=count)
+
+
+def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
+    """Of whole numbers as int64, which wraps; of floating point numbers as float64; of decimals in all digits."""
+    kind = values.type
+    if types.is_decimal(kind):
+        return _by_arrow(values, codes, count, "sum")
+    numbers = plain(values)
+    if types.is_floating(kind):
+        return column(np.bincount(codes, numbers, count), pa.float64(), has_values(codes, count))
+    totals = np.zeros(count, dtype=np.int64)
+    np.add.at(totals, codes, numbers)
+    return column(totals, pa.int64(), has_values(codes, count))
+
+
+def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.Array:
+    """The least or the greatest; NaN where there is nothing else."""
+    kind = values.type
+    if not is_plain(kind):
+        return _by_arrow(values, codes, count, "max" if greatest else "min")
+    numbers = plain(values)
+    if numbers.dtype.kind == "f":
+        found = np.full(count, np.nan, dtype=numbers.dtype)
+        (np.fmax if greatest else np.fmin).at(found, codes, numbers)
+    else:
+        limits = np.iinfo(numbers.dtype)
+        found = np.full(count, limits.min if greatest else limits.max, dtype=numbers.dtype)
+        (np.maximum if greatest else np.minimum).at(found, codes, numbers)
+    return column(found, kind, has_values(codes, count))
+
+
+def ends(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
+    """The first or the last value."""
+    places = np.full(count, -1, dtype=np.int64)
+    at = np.arange(len(codes))
+    if last:
+        places[codes] = at
+    else:
+        places[codes[::-1]] = at[::-1]
+    return values.take(pa.array(places, mask=places < 0))
+
+
+def has_values(codes: Codes, count: int) -> NDArray[np.bool_]:
+    """Whether each group has a row: bool[count]."""
+    found = np.zeros(count, dtype=np.bool_)
+    found[codes] = True
+    return found
+
+
+def _by_arrow(values: pa.Array, codes: Codes, count: int, function: str) -> pa.Array:
+    """What numpy has no type for."""
+    table = pa.table({"code": codes, "value": values})
+    found = table.group_by("code", use_threads=False).aggregate([("value", function)])
+    places = np.full(count, -1, dtype=np.int64)
+    places[found.column("code").to_numpy()] = np.arange(len(found))
+    made = found.column(f"value_{function}")
+    return whole(made).take(pa.array(places, mask=places < 0))
+
+
+# Arrow's columns as numpy's arrays, which share their memory
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether values are numbers to numpy."""
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind) or types.is_boolean(kind))
+
+
+def plain(values: pa.Array) -> NDArray[Any]:
+    """Numbers, times and truth values as numbers; what stands for a null is undefined."""
+    kind = values.type
+    if types.is_boolean(kind):
+        values = pc.fill_null(values, False).cast(pa.uint8())
+        kind = values.type
+    letter = "f" if types.is_floating(kind) else "u" if types.is_unsigned_integer(kind) else "i"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    data = values.buffers()[1]
+    if data is None:
+        return np.zeros(len(values), dtype=dtype)
+    return np.frombuffer(data, dtype=dtype, count=len(values), offset=values.offset * dtype.itemsize)
+
+
+def column(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Numbers as a column of a type of their width; null where `valid` is false."""
+    if types.is_boolean(kind):
+        return pa.array(numbers.astype(np.bool_), kind, mask=None if valid is None else ~valid)
+    bits = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(numbers), [bits, pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def whole(chunked: Any) -> pa.Array:
+    """A column of a table in one piece."""
+    if isinstance(chunked, pa.ChunkedArray):
+        return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+    return chunked
+
+
+__all__ = ["column", "counts", "ends", "extremes", "has_values", "is_plain", "plain", "sums", "whole"]

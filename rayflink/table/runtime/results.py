@@ -1,0 +1,118 @@
+"""From accumulators to the results of aggregates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from .accumulators import Accumulator, Bag, Count, Distinct, Earliest, Extreme, Listed, Moments, Sum, flattened
+from .aggregates import MOMENTS, Aggregate, AggregateKind
+from .reductions import column, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NEVER_DISTINCT = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE)
+"""Kinds to which it makes no difference how often a value is there."""
+
+
+def accumulators(aggregate: Aggregate) -> tuple[Accumulator, ...]:
+    """What is kept for an aggregate."""
+    if aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
+        return (Distinct(aggregate.argument, aggregate.filter),)
+    return _plain_accumulators(aggregate.kind, aggregate.argument, aggregate.filter)
+
+
+def _plain_accumulators(kind: AggregateKind, argument: int | None, only: int | None) -> tuple[Accumulator, ...]:
+    if kind is AggregateKind.COUNT:
+        return (Count(argument, only),)
+    if kind is AggregateKind.SUM:
+        return (Sum(argument, only),)
+    if kind is AggregateKind.AVG:
+        return Sum(argument, only), Count(argument, only)
+    if kind in (AggregateKind.MIN, AggregateKind.MAX):
+        return (Extreme(argument, only, kind is AggregateKind.MAX),)
+    if kind in (AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE):
+        return (Earliest(argument, only, kind is AggregateKind.LAST_VALUE),)
+    if kind in MOMENTS:
+        return (Moments(argument, only),)
+    return (Bag(argument, only),) if kind is AggregateKind.COLLECT else (Listed(argument, only),)
+
+
+def result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
+    """The aggregate's result for each group.
+
+    Args:
+        columns: those of each of its `accumulators`.
+    """
+    if columns and aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
+        lists = columns[0][0]
+        values, codes = flattened(lists)
+        parts = _plain_accumulators(aggregate.kind, aggregate.argument, aggregate.filter)
+        columns = [part.of_rows(values, codes, len(lists)) for part in parts]
+    found = _result(aggregate, columns)
+    wanted = aggregate.result.to_arrow()
+    return found if found.type == wanted else as_type(found, wanted)
+
+
+def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
+    kind, first = aggregate.kind, columns[0]
+    if kind is AggregateKind.AVG:
+        return _averages(first[0], columns[1][0], aggregate.result.to_arrow())
+    if kind in MOMENTS:
+        return _of_moments(kind, *map(plain, first))
+    if kind is AggregateKind.LISTAGG:
+        joined = pc.binary_join(first[0], pa.scalar(aggregate.separator, first[0].type.value_type))
+        return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), joined, pa.scalar(None, joined.type))
+    if kind is AggregateKind.COLLECT:
+        values, times = first[0].flatten(), first[1].flatten().cast(pa.int32())
+        offsets = np.zeros(len(first[0]) + 1, dtype=np.int32)
+        np.cumsum(plain(pc.list_value_length(first[0])), out=offsets[1:])
+        return pa.MapArray.from_arrays(pa.array(offsets), values, times)
+    return first[0]
+
+
+def _averages(sums: pa.Array, counts: pa.Array, wanted: pa.DataType) -> pa.Array:
+    ns = plain(counts)
+    if types.is_decimal(sums.type):
+        scale = sums.type.scale
+        at_least_one = column(np.maximum(ns, 1), pa.int64()).cast(pa.decimal256(19, 0))
+        quotient = pc.divide(sums.cast(pa.decimal256(38, scale)), at_least_one)
+        return pc.round(quotient, wanted.scale, "half_towards_infinity")
+    valid, totals = ns > 0, plain(sums)
+    if types.is_floating(sums.type):
+        return column(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)
+    some = np.maximum(ns, 1)
+    means = totals // some
+    means += (totals < 0) & (means * some != totals)  # cut towards zero
+    return column(means, pa.int64(), valid)
+
+
+def _of_moments(kind: AggregateKind, ns: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> pa.Array:
+    is_sample = kind in (AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP)
+    over = ns - 1 if is_sample else ns
+    valid = over > 0
+    found = np.divide(squares, over, out=np.zeros(len(ns)), where=valid)
+    if kind in (AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP):
+        found = np.sqrt(found)
+    return column(found, pa.float64(), valid)
+
+
+def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Results in the type they are declared with: whole numbers wrap, decimals that have too many digits are null."""
+    if types.is_integer(wanted) and types.is_floating(found.type):
+        return pc.trunc(found).cast(wanted, safe=False)
+    if types.is_decimal256(found.type) and types.is_decimal128(wanted):
+        limit = pa.scalar(10 ** (wanted.precision - wanted.scale), pa.decimal256(76, 0))
+        fits = pc.less(pc.abs(found), limit)
+        return pc.if_else(fits, found, pa.scalar(None, found.type)).cast(wanted)
+    if types.is_decimal(wanted) and types.is_floating(found.type):
+        return pc.round(found, min(wanted.scale, 15)).cast(wanted, safe=False)
+    return found.cast(wanted, safe=False)
+
+
+__all__ = ["accumulators", "as_type", "result"]

@@ -1,0 +1,112 @@
+"""Windows as slices: each row lies in one slice, and windows are made of slices that follow one another. Pure.
+
+A slice and a window go by their ends, local times in the window's zone.
+
+Source: apache/flink SliceAssigners, SlicingWindowProcessor.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .window_spec import WindowKind, WindowSpec
+from .zones import timer_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Slicing:
+    """Which slice a time lies in, and which windows have which slices.
+
+    Args:
+        spec: windows that are not sessions.
+    """
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self._zone = spec.shift_zone
+        self._is_attached = spec.end_column is not None
+        self._kind, self._size, self._offset = spec.kind, spec.size_ms, spec.offset_ms
+        self.slice_ms = spec.slice_ms
+        self.is_alone = self._is_attached or self._kind is WindowKind.TUMBLE
+        """Whether each slice is a window."""
+
+    def slice_ends(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ends of the slices in which local times lie: int64[n]."""
+        shifted = times - self._offset
+        shifted //= self.slice_ms
+        shifted += 1
+        shifted *= self.slice_ms
+        shifted += self._offset
+        return shifted
+
+    def slice_end(self, time: int) -> int:
+        """The same of one time."""
+        return ((time - self._offset) // self.slice_ms + 1) * self.slice_ms + self._offset
+
+    def window_start(self, end: int) -> int:
+        """Begin of the window with this end."""
+        if self._kind is WindowKind.CUMULATE:
+            return (end - 1 - self._offset) // self._size * self._size + self._offset
+        return end - self._size
+
+    def last_window(self, slice_end: int) -> int:
+        """End of the last window that has the slice."""
+        if self.is_alone:
+            return slice_end
+        if self._kind is WindowKind.CUMULATE:
+            return self.window_start(slice_end) + self._size
+        return slice_end - self.slice_ms + self._size
+
+    def fires_at(self, end: int) -> int:
+        """The progress of time, as an instant, at which the window with this end is over."""
+        return timer_of(end - 1, self._zone)
+
+    def windows_due(self, slices: Sequence[int], after: int, until: int) -> Iterator[tuple[int, int, int]]:
+        """The windows that have a slice and are over at `until`, but were not at `after`.
+
+        Args:
+            slices: ends of slices, ascending.
+            after, until: progresses of time.
+        Yields:
+            (end of a window, first, behind the last of its slices in `slices`), by their ends.
+        """
+        at = 0
+        while at < len(slices):
+            end = slices[at]  # of the first window that has this slice
+            if self.fires_at(end) > until:
+                return
+            if self.is_alone:
+                if self.fires_at(end) > after:
+                    yield end, at, at + 1
+                at += 1
+                continue
+            last = self.last_window(end)
+            following = slices[at + 1] if at + 1 < len(slices) else last + 1
+            while end <= last and end < following:
+                fires = self.fires_at(end)
+                if fires > until:
+                    return
+                if fires > after:
+                    yield end, bisect_right(slices, self.window_start(end), 0, at + 1), at + 1
+                end += self.slice_ms
+            at += 1
+
+    def next_firing(self, slices: Sequence[int], after: int) -> int | None:
+        """The least progress at which a window with one of these slices is over; None: there is none."""
+        found: int | None = None
+        for end in slices:
+            last = self.last_window(end)
+            if found is not None and self.fires_at(end) >= found:
+                break
+            while end <= last and self.fires_at(end) <= after:
+                end += self.slice_ms
+            if end <= last:
+                found = min(found or self.fires_at(end), self.fires_at(end))
+        return found
+
+
+__all__ = ["Slicing"]

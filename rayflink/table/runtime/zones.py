@@ -1,0 +1,62 @@
+"""Instants as times of day in a zone and back, where windows lie in a zone's days and hours.
+
+A local time is epoch milliseconds of the clock on the wall read as if it were UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_HOUR_MS = 3_600_000
+_EPOCH = datetime(1970, 1, 1)
+_LEAST, _MOST = -62_135_500_000_000, 253_402_200_000_000
+"""Milliseconds that a calendar of years 1 to 9999 knows, a day left at each end."""
+_MS = timedelta(milliseconds=1)
+
+
+def is_utc(zone: str) -> bool:
+    """Whether local times are instants."""
+    return zone in ("UTC", "Z", "Etc/UTC", "GMT", "+00:00")
+
+
+def local_times(instants: pa.Array, zone: str) -> pa.Array:
+    """Instants, timestamp[ms], as local times."""
+    if is_utc(zone):
+        return instants
+    return pc.local_timestamp(pc.assume_timezone(instants, "UTC").cast(pa.timestamp("ms", zone)))
+
+
+def local_time(instant: int, zone: str) -> int:
+    """The local time of an instant."""
+    if is_utc(zone) or not _LEAST < instant < _MOST:
+        return instant
+    moment = (_EPOCH + instant * _MS).replace(tzinfo=timezone.utc)
+    return (moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - _EPOCH) // _MS
+
+
+@lru_cache(4096)
+def instant_of(local: int, zone: str) -> int:
+    """The instant of a local time: the earlier of two; in a gap as far behind it as the local time is in it."""
+    if is_utc(zone) or not _LEAST < local < _MOST:
+        return local
+    moment = (_EPOCH + local * _MS).replace(tzinfo=ZoneInfo(zone))
+    return (moment.astimezone(timezone.utc).replace(tzinfo=None) - _EPOCH) // _MS
+
+
+@lru_cache(4096)
+def timer_of(local: int, zone: str) -> int:
+    """The instant at which a local time has come for good: the later of two; in a gap the begin of its hour.
+
+    Source: apache/flink TimeWindowUtil.toEpochMillsForTimer.
+    """
+    if is_utc(zone):
+        return local
+    first, an_hour_on = instant_of(local, zone), instant_of(local + _HOUR_MS, zone)
+    if an_hour_on - first > _HOUR_MS:
+        return an_hour_on - _HOUR_MS
+    return first - first % _HOUR_MS if an_hour_on == first else first

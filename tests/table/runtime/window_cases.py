@@ -1,0 +1,115 @@
+"""Words for tests of window aggregation: rows, aggregations, and a slow model that goes row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from rayflink.common.batches import ArrowBatch
+from rayflink.datastream.selectors import NamedField, NamedFields
+from rayflink.table.runtime.aggregates import Aggregate, AggregateKind, result_type
+from rayflink.table.runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.types import DataType, DataTypes
+from rayflink.testing.elements import Columns, columns
+
+ROWS = DataTypes.ROW(
+    list(
+        zip(
+            ("word", "n", "ts", "ok"),
+            (DataTypes.STRING(), DataTypes.BIGINT(), DataTypes.TIMESTAMP(3), DataTypes.BOOLEAN()),
+            strict=True,
+        )
+    )
+)
+WORD, N, TS, OK = range(4)
+SIZE = 10
+
+
+def schema_of(row: DataType) -> pa.Schema:
+    return pa.schema([one.type.to_arrow_field(one.name) for one in row.fields])
+
+
+def rows(*values: tuple[Any, ...], of: DataType = ROWS) -> Columns:
+    """Rows as columns; those that are shorter end with nulls."""
+    schema = schema_of(of)
+    whole = [(*value, *(None,) * (len(schema) - len(value))) for value in values]
+    data = [pa.array([value[at] for value in whole], kind) for at, kind in enumerate(schema.types)]
+    return columns(ArrowBatch(pa.RecordBatch.from_arrays(data, schema=schema)))
+
+
+def aggregate(name: str, argument: int | None = None, of: DataType = ROWS, **how: Any) -> Aggregate:
+    kind = AggregateKind(name)
+    given = None if argument is None else of.fields[argument].type
+    return Aggregate(kind, argument, result_type(kind, given, how.get("filter") is not None), **how)
+
+
+def tumble(size_ms: int = SIZE, **how: Any) -> WindowSpec:
+    return WindowSpec(WindowKind.TUMBLE, size_ms=size_ms, time_column=TS, **how)
+
+
+def hop(size_ms: int = 30, slide_ms: int = 10, **how: Any) -> WindowSpec:
+    return WindowSpec(WindowKind.HOP, size_ms=size_ms, slide_ms=slide_ms, time_column=TS, **how)
+
+
+def cumulate(size_ms: int = 30, step_ms: int = 10, **how: Any) -> WindowSpec:
+    return WindowSpec(WindowKind.CUMULATE, size_ms=size_ms, slide_ms=step_ms, time_column=TS, **how)
+
+
+def by_word(window: WindowSpec, *aggregates: Aggregate, keys: Sequence[int] = (WORD,)) -> WindowAggregation:
+    return WindowAggregation(ROWS, tuple(keys), tuple(aggregates), window)
+
+
+def key_of(aggregation: WindowAggregation) -> Any:
+    """The selector that deals rows of the input as partial rows are dealt."""
+    names = [aggregation.input.fields[key].name for key in aggregation.keys]
+    return NamedField(*names) if len(names) == 1 else NamedFields(*names)
+
+
+# the model
+
+
+def windows_of(spec: WindowSpec, time: int) -> list[tuple[int, int]]:
+    """All windows that have a time: (start, end)."""
+    if spec.kind is WindowKind.CUMULATE:
+        start = (time - spec.offset_ms) // spec.size_ms * spec.size_ms + spec.offset_ms
+        ends = range(start + spec.slide_ms, start + spec.size_ms + 1, spec.slide_ms)
+        return [(start, end) for end in ends if end > time]
+    step = spec.slide_ms or spec.size_ms
+    last = (time - spec.offset_ms) // step * step + spec.offset_ms
+    return [(at, at + spec.size_ms) for at in range(last, time - spec.size_ms, -step)][::-1]
+
+
+@dataclass
+class Model:
+    """A window aggregation row by row, with contents as lists of rows.
+
+    Args:
+        spec: windows in UTC that are not sessions.
+        keys: columns of the key.
+    """
+
+    spec: WindowSpec
+    keys: Sequence[int] = (WORD,)
+    late: int = 0
+    watermark: int = -(2**63)
+    open: dict[tuple[int, int], dict[Any, list[tuple[Any, ...]]]] = field(default_factory=dict)
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        time = row[TS]
+        windows = windows_of(self.spec, time)
+        live = [window for window in windows if window[1] - 1 > self.watermark]
+        self.late += not live
+        key = tuple(row[at] for at in self.keys)
+        for window in live:
+            self.open.setdefault(window, {}).setdefault(key, []).append(row)
+
+    def advance(self, watermark: int) -> Iterable[tuple[tuple[int, int], Any, list[tuple[Any, ...]]]]:
+        """(window, key, rows) of what fires."""
+        self.watermark = max(watermark, self.watermark)
+        for window in sorted(self.open, key=lambda window: (window[1], window[0])):
+            if window[1] - 1 <= self.watermark:
+                for key, held in self.open.pop(window).items():
+                    yield window, key, held
