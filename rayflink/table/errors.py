@@ -1,0 +1,67 @@
+"""What is wrong with a query: what was found against what was wanted, with the text underlined, and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from rayflink.common.errors import RayflinkError
+
+from .typed import Place
+
+__all__ = ["SqlError", "nearest"]
+
+_MOST_SHOWN = 100
+"""Characters of a line around what is underlined."""
+
+
+class SqlError(RayflinkError):
+    """A statement cannot be run.
+
+    Args:
+        problem: what was found, and what was wanted.
+        remedy: what to write instead.
+        text: the statement.
+        place: which part of it.
+    """
+
+    def __init__(self, problem: str, remedy: str, text: str = "", place: Place | None = None) -> None:
+        super().__init__(problem, remedy, text, place)
+        self.problem, self.remedy, self.text, self.place = problem, remedy, text, place
+
+    @property
+    def line(self) -> int:
+        """Of the place, from 1; 0 without one."""
+        return 0 if self.place is None else self.text.count("\n", 0, self.place.start) + 1
+
+    @property
+    def column(self) -> int:
+        """Of the place, from 1; 0 without one."""
+        return 0 if self.place is None else self.place.start - self.text.rfind("\n", 0, self.place.start)
+
+    def at(self, text: str, place: Place | None = None) -> SqlError:
+        """The same, in a text."""
+        return SqlError(self.problem, self.remedy, text, self.place or place)
+
+    def __str__(self) -> str:
+        if self.place is None or not self.text:
+            return f"{self.problem}; {self.remedy}"
+        return f"line {self.line}, column {self.column}: {self.problem}; {self.remedy}\n{self._underlined()}"
+
+    def _underlined(self) -> str:
+        assert self.place is not None
+        start = self.text.rfind("\n", 0, self.place.start) + 1
+        stop = self.text.find("\n", start)
+        line = self.text[start : len(self.text) if stop < 0 else stop]
+        at = self.place.start - start
+        width = max(1, min(self.place.stop - self.place.start, len(line) - at))
+        cut = max(0, at - _MOST_SHOWN // 2)
+        shown = line[cut : max(at + width, cut + _MOST_SHOWN)]
+        return f"  {shown}\n  {' ' * (at - cut)}{'^' * width}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ " (did you mean ...?)" with the known name most like this one; "" where none is."""
+    folded = {one.lower(): one for one in known}
+    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f" (did you mean {folded[found[0]]}?)" if found else ""

@@ -1,0 +1,1 @@
+"""Text to statements: Flink's SQL on sqlglot's parser."""

@@ -1,0 +1,294 @@
+"""Flink's grammar of queries and expressions, as a dialect of sqlglot.
+
+Functions stay calls by their name, with what Flink's special forms say as further arguments: sqlglot's own classes for
+them are of other systems. Types become `DataType`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import TokenType, exp, tokens
+from sqlglot.dialects.dialect import Dialect
+
+from .type_names import TypeNames
+
+TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+"""Those whose first argument is a table."""
+UNITS = ("MILLENNIUM", "CENTURY", "DECADE", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
+         "MILLISECOND", "MICROSECOND", "NANOSECOND", "EPOCH", "DOW", "ISODOW", "DOY", "ISOYEAR")  # fmt: skip
+
+
+class Typed(exp.Expression):
+    """A data type in a query; `this` is the `DataType`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class TableArgument(exp.Expression):
+    """TABLE name, as an argument; `partition_by` and `order_by` are columns."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order_by": False}
+
+
+class Descriptor(exp.Expression):
+    """DESCRIPTOR(columns)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class NamedArgument(exp.Expression):
+    """name => value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Interval(exp.Expression):
+    """INTERVAL 'text' unit [TO unit]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True, "to": False}
+
+
+class FlinkParser(TypeNames):
+    """Parses queries and expressions."""
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": lambda self: self._parse_case()}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "CAST": lambda self: self._cast("CAST"),
+        "TRY_CAST": lambda self: self._cast("TRY_CAST"),
+        "EXTRACT": lambda self: self._extract(),
+        "CEIL": lambda self: self._rounded("CEIL"),
+        "CEILING": lambda self: self._rounded("CEIL"),
+        "FLOOR": lambda self: self._rounded("FLOOR"),
+        "TRIM": lambda self: self._trim(),
+        "SUBSTRING": lambda self: self._substring(),
+        "POSITION": lambda self: self._position(),
+        "OVERLAY": lambda self: self._overlay(),
+        "TIMESTAMPADD": lambda self: self._with_unit("TIMESTAMPADD"),
+        "TIMESTAMPDIFF": lambda self: self._with_unit("TIMESTAMPDIFF"),
+        "JSON_EXISTS": lambda self: self._json("JSON_EXISTS"),
+        "JSON_VALUE": lambda self: self._json("JSON_VALUE"),
+        "JSON_QUERY": lambda self: self._json("JSON_QUERY"),
+        "DESCRIPTOR": lambda self: self._descriptor(),
+    }
+
+    def _call(self, name: str, *args: Any) -> Any:
+        return exp.Anonymous(this=name, expressions=[arg for arg in args if arg is not None])
+
+    def _cast(self, name: str) -> Any:
+        value = self._parse_disjunction()
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("AS and a type are wanted in a CAST")
+        return self._call(name, value, self._type())
+
+    def _extract(self) -> Any:
+        unit = self._unit()
+        if not self._match(TokenType.FROM):
+            self.raise_error("FROM is wanted behind the unit of EXTRACT")
+        return self._call("EXTRACT", unit, self._parse_disjunction())
+
+    def _rounded(self, name: str) -> Any:
+        value = self._parse_disjunction()
+        unit = self._unit() if self._match_text_seq("TO") else None
+        if unit is None and self._match(TokenType.COMMA):
+            return self._call(name, value, *self._parse_csv(self._parse_disjunction))
+        return self._call(name, value, unit)
+
+    def _trim(self) -> Any:
+        side = "BOTH"
+        for one in ("BOTH", "LEADING", "TRAILING"):
+            if self._match_text_seq(one):
+                side = one
+        characters = None
+        if self._match(TokenType.FROM):
+            value = self._parse_bitwise()
+        else:
+            value = self._parse_bitwise()
+            if self._match(TokenType.FROM):
+                characters, value = value, self._parse_bitwise()
+        return self._call("TRIM", exp.Var(this=side), value, characters)
+
+    def _substring(self) -> Any:
+        args = self._parse_csv(self._parse_bitwise)
+        if self._match(TokenType.FROM):
+            args.append(self._parse_bitwise())
+            if self._match(TokenType.FOR):
+                args.append(self._parse_bitwise())
+        return self._call("SUBSTRING", *args)
+
+    def _position(self) -> Any:
+        found = self._parse_bitwise()
+        if not self._match(TokenType.IN):
+            self.raise_error("IN is wanted: POSITION(text IN text)")
+        return self._call("POSITION", found, self._parse_bitwise())
+
+    def _overlay(self) -> Any:
+        args = [self._parse_bitwise()]
+        for words in (("PLACING",), ("FROM",), ("FOR",)):
+            if self._match_text_seq(*words) or self._match(TokenType.COMMA):
+                args.append(self._parse_bitwise())
+        return self._call("OVERLAY", *args)
+
+    def _with_unit(self, name: str) -> Any:
+        unit = self._unit()
+        self._match(TokenType.COMMA)
+        return self._call(name, unit, *self._parse_csv(self._parse_disjunction))
+
+    def _unit(self) -> Any:
+        text = self._curr.text.upper()
+        if text.removesuffix("S") in UNITS and text not in UNITS:
+            text = text.removesuffix("S")
+        text = text.removeprefix("SQL_TSI_")
+        if text not in UNITS:
+            self.raise_error(f"a unit of time is wanted, such as {', '.join(UNITS[3:11])}")
+        self._advance()
+        return exp.Var(this=text)
+
+    def _json(self, name: str) -> Any:
+        args = self._parse_csv(self._parse_disjunction)
+        words: list[Any] = []
+        while self._curr.token_type not in (TokenType.R_PAREN, TokenType.SENTINEL):
+            if self._match_text_seq("RETURNING"):
+                words.append(self._type())
+            elif self._match_text_seq("DEFAULT"):
+                words += [exp.Var(this="DEFAULT"), self._parse_bitwise()]
+            else:
+                words.append(exp.Var(this=self._curr.text.upper()))
+                self._advance()
+        return self._call(name, *args, *words)
+
+    def _descriptor(self) -> Any:
+        return Descriptor(expressions=self._parse_csv(self._parse_id_var))
+
+    def _type(self) -> Any:
+        return Typed(this=self.parsed_type())
+
+    # literals of time, and collections
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        start = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        negative = self._match(TokenType.DASH)
+        if not self._match(TokenType.STRING):
+            self._retreat(start)
+            return None
+        text = ("-" if negative else "") + self._prev.text
+        unit = self._unit().name
+        self._precision()
+        to = self._unit().name if self._match_text_seq("TO") else None
+        self._precision()
+        return Interval(this=text, unit=unit, to=to)
+
+    def _precision(self) -> None:
+        if self._match_pair(TokenType.L_PAREN, TokenType.NUMBER):
+            self._match_r_paren()
+
+    def _parse_types(self, *args: Any, **options: Any) -> Any:
+        """Types stand in casts alone here, which read them by `parsed_type`."""
+        return None
+
+    def _parse_primary(self) -> Any:
+        token, following = self._curr, self._next
+        word = token.text.upper()
+        if token.token_type is not TokenType.STRING and following.token_type is TokenType.STRING:
+            if word in ("DATE", "TIME", "TIMESTAMP"):
+                self._advance(2)
+                return self._call(f"{word} LITERAL", exp.Literal.string(self._prev.text)).update_positions(token)
+        if word in ("ARRAY", "MAP") and following.token_type is TokenType.L_BRACKET:
+            self._advance(2)
+            items = self._parse_csv(self._parse_disjunction)
+            if not self._match(TokenType.R_BRACKET):
+                self.raise_error("] is wanted")
+            return self._call(word, *items).update_positions(token)
+        return super()._parse_primary()
+
+    def _parse_lambda(self, alias: bool = False) -> Any:
+        if self._next.token_type is TokenType.FARROW:
+            name = self._curr.text
+            self._advance(2)
+            return NamedArgument(this=name, expression=self._parse_lambda())
+        if self._curr.token_type is TokenType.TABLE:
+            return self._table_argument()
+        return super()._parse_lambda(alias=alias)
+
+    def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
+        first = parse_method()
+        found = [] if first is None else [first]
+        while found and self._match(sep):
+            following = parse_method()
+            if following is None:
+                self.raise_error(f"something is wanted behind the {self._prev.text!r}")
+            found.append(following)
+        return found
+
+    # tables
+
+    def _table_argument(self) -> Any:
+        self._advance()
+        found = TableArgument(this=self._parse_table_parts())
+        if self._words("PARTITION", "BY"):
+            found.set("partition_by", self._columns())
+        if self._words("ORDER", "BY"):
+            found.set("order_by", self._columns())
+        return found
+
+    def _columns(self) -> list[Any]:
+        """The columns behind BY; arguments follow them, so a name before => is no column."""
+        if self._match(TokenType.L_PAREN):
+            columns = self._parse_csv(self._parse_column)
+            self._match_r_paren()
+            return list(columns)
+        columns = [self._parse_column()]
+        while self._curr.token_type is TokenType.COMMA and self._is_plain_column():
+            self._advance()
+            columns.append(self._parse_column())
+        return columns
+
+    def _is_plain_column(self) -> bool:
+        tokens_left = self._tokens[self._index + 1 : self._index + 3]
+        kinds = [one.token_type for one in tokens_left]
+        names = (TokenType.VAR, TokenType.IDENTIFIER)
+        return len(kinds) == 2 and kinds[0] in names and kinds[1] in (TokenType.COMMA, TokenType.R_PAREN)
+
+    def _parse_table(self, *args: Any, **options: Any) -> Any:
+        token = self._curr
+        wrapped = token.token_type is TokenType.TABLE and self._next.token_type is TokenType.L_PAREN
+        if wrapped:
+            self._advance(2)
+        if not wrapped and not self._is_table_function():
+            return super()._parse_table(*args, **options)
+        call = self._parse_function(anonymous=True, any_token=True)
+        if call is None:
+            self.raise_error("a table function is wanted, such as TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)")
+        if wrapped:
+            self._match_r_paren()
+        table = exp.Table(this=call)
+        alias = self._parse_table_alias()
+        if alias:
+            table.set("alias", alias)
+        return table
+
+    def _is_table_function(self) -> bool:
+        return self._curr.text.upper() in TABLE_FUNCTIONS and self._next.token_type is TokenType.L_PAREN
+
+
+class Flink(Dialect):
+    """Apache Flink's SQL."""
+
+    NULL_ORDERING = "nulls_are_small"
+
+    class Tokenizer(tokens.Tokenizer):
+        """Back quotes around names, quotes in texts doubled."""
+
+        IDENTIFIERS: ClassVar[list[Any]] = ["`"]
+        QUOTES: ClassVar[list[Any]] = ["'"]
+        STRING_ESCAPES: ClassVar[list[str]] = ["'"]
+        HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
+        COMMENTS: ClassVar[list[Any]] = ["--", ("/*", "*/")]
+        COMMANDS: ClassVar[set[Any]] = set()
+
+    Parser = FlinkParser

@@ -1,0 +1,298 @@
+"""Statements of Flink's SQL: what they begin with is read here, queries and expressions by the dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from sqlglot import Token, TokenType
+from sqlglot.errors import ParseError, TokenError
+
+from ..errors import SqlError, nearest
+from ..typed import Place
+from . import statements as said
+from .dialect import Flink
+from .table_parser import TableDefinitions
+
+_BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
+               "EXPLAIN", "SET", "RESET", "EXECUTE", "BEGIN")  # fmt: skip
+
+
+def parse_statements(text: str) -> list[tuple[said.Statement, str]]:
+    """The statements of a text, divided by semicolons, each with its own part of the text.
+
+    Raises:
+        SqlError: one of them is none; says where.
+    """
+    found: list[tuple[said.Statement, str]] = []
+    for part in _divided(text):
+        found.append((StatementParser(part).statement(), part))
+    return found
+
+
+def parse_statement(text: str) -> said.Statement:
+    """The one statement of a text.
+
+    Raises:
+        SqlError: there is none, or another behind it.
+    """
+    found = parse_statements(text)
+    if len(found) != 1:
+        raise SqlError(f"{len(found)} statements are found, one is wanted", "give one statement a call", text)
+    return found[0][0]
+
+
+def parse_expression(text: str) -> said.Tree:
+    """One expression.
+
+    Raises:
+        SqlError: it is none.
+    """
+    parser = StatementParser(text)
+    return parser.whole(parser._parse_expression)
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return list(Flink().tokenize(text))
+    except TokenError as error:
+        raise SqlError(f"the text cannot be read ({error})", "close the quote or the comment", text) from error
+
+
+def _divided(text: str) -> Iterator[str]:
+    """The statements' texts; those between BEGIN and END are one."""
+    start, depth = 0, 0
+    for token in _tokens(text):
+        word = token.text.upper() if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) else ""
+        if word == "BEGIN":
+            depth += 1
+        elif word == "END" and depth:
+            depth -= 1
+        elif token.token_type is TokenType.SEMICOLON and not depth:
+            if text[start : token.start].strip():
+                yield text[start : token.start]
+            start = token.end + 1
+    if text[start:].strip() and _tokens(text[start:]):
+        yield text[start:]
+
+
+class StatementParser(TableDefinitions):
+    """Parses one statement.
+
+    Args:
+        text: of the statement alone.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(dialect=Flink())
+        self.text = text
+        self.begin(text)
+
+    def begin(self, text: str) -> None:
+        """Read a text from its beginning."""
+        self.reset()
+        self.sql = text
+        self._tokens = _tokens(text)
+        self._tokens_size = len(self._tokens)
+        self._chunks = [self._tokens]
+        self._index = -1
+        self._advance()
+
+    def statement(self) -> said.Statement:
+        """What the text says.
+
+        Raises:
+            SqlError: that is no statement.
+        """
+        found: said.Statement = self.whole(self._any)
+        return found
+
+    def whole(self, parse: Any) -> Any:
+        """What a part of the grammar makes of the whole text.
+
+        Raises:
+            SqlError: it is something else, or something stands behind it.
+        """
+        try:
+            found = parse()
+            if found is None:
+                self.refuse("something else is wanted here", "see the grammar in docs/sql.md")
+            if self._curr:
+                self.refuse(f"{self._curr.text!r} is not expected here", "remove it, or see the grammar in docs/sql.md")
+            return found
+        except ParseError as error:
+            raise self._told(error) from error
+
+    def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
+        """What stands next is not what is wanted.
+
+        Raises:
+            SqlError: always.
+        """
+        token = token or self._curr or self._prev
+        raise SqlError(problem, remedy, self.text, Place(token.start, token.end + 1))
+
+    def _told(self, error: ParseError) -> SqlError:
+        first = error.errors[0] if error.errors else {}
+        problem = str(first.get("description") or error)
+        token = self._curr or self._prev
+        found = repr(self._curr.text) if self._curr else "the end"
+        if "<Token" in problem:
+            problem = problem.split(" but got")[0]
+        elif "<class" in problem:
+            problem = f"something is missing behind {self._prev.text!r}"
+        problem = f"{problem[:1].lower()}{problem[1:]}, found {found}"
+        place = Place(token.start, token.end + 1)
+        return SqlError(problem, "see the grammar in docs/sql.md", self.text, place)
+
+    # statements
+
+    def _any(self) -> said.Statement:
+        word = self._curr.text.upper() if self._curr else ""
+        if word in ("SELECT", "WITH", "VALUES", "("):
+            return said.Query(self._query())
+        begun = getattr(self, f"_begun_{word.lower()}", None)
+        if begun is None or word not in _BEGINNINGS:
+            remedy = f"begin with one of {', '.join(_BEGINNINGS)}{nearest(word, _BEGINNINGS)}"
+            self.refuse(f"{self._curr.text!r} begins no statement", remedy)
+        self._advance()
+        found: said.Statement = begun()
+        return found
+
+    def _query(self) -> said.Tree:
+        found = self._parse_select()
+        found = self._parse_set_operations(found) if found is not None else None
+        found = self._parse_query_modifiers(found)
+        if found is None:
+            self.refuse("a query is wanted", "begin it with SELECT, VALUES or WITH")
+        return found
+
+    def _begun_insert(self) -> said.Insert:
+        overwrite = self._words("OVERWRITE")
+        if not overwrite:
+            self._need("INTO")
+        place, path = self._path()
+        partition = self._partition_values() if self._words("PARTITION") else {}
+        columns = None
+        if self._curr.token_type is TokenType.L_PAREN and not self._is_query_ahead():
+            columns = self._names()
+        return said.Insert(path, self._query(), columns, partition, overwrite, place=place)
+
+    def _is_query_ahead(self) -> bool:
+        return self._next is not None and self._next.text.upper() in ("SELECT", "WITH", "VALUES", "(")
+
+    def _partition_values(self) -> dict[str, said.Tree]:
+        found: dict[str, said.Tree] = {}
+        self._need("(")
+        while True:
+            name = self._name()
+            self._need("=")
+            found[name] = self._parse_primary()
+            if not self._words(","):
+                break
+        self._need(")")
+        return found
+
+    def _begun_execute(self) -> said.Statement:
+        if self._words("STATEMENT", "SET"):
+            return self._statement_set()
+        if self._curr.text.upper() == "INSERT":
+            self._advance()
+            return self._begun_insert()
+        return said.Query(self._query())
+
+    def _begun_begin(self) -> said.Statement:
+        self._retreat(self._index - 1)
+        return self._statement_set()
+
+    def _statement_set(self) -> said.StatementSetOf:
+        self._need("BEGIN")
+        self._words("STATEMENT", "SET")
+        self._words(";")
+        inserts: list[said.Insert] = []
+        while not self._words("END"):
+            self._need("INSERT")
+            inserts.append(self._begun_insert())
+            self._words(";")
+        return said.StatementSetOf(tuple(inserts))
+
+    def _begun_explain(self) -> said.Explain:
+        details: list[str] = []
+        if self._words("PLAN", "FOR"):
+            return said.Explain(self._any())
+        known = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+        while self._curr.text.upper() in known:
+            details.append(self._curr.text.upper())
+            self._advance()
+            self._words(",")
+        if self._curr.text.upper() == "STATEMENT":
+            self._need("STATEMENT", "SET")
+            return said.Explain(self._statement_set(), tuple(details))
+        return said.Explain(self._any(), tuple(details))
+
+    def _begun_use(self) -> said.Use:
+        kind = "CATALOG" if self._words("CATALOG") else "DATABASE"
+        place, path = self._path()
+        return said.Use(kind, path, place=place)
+
+    def _begun_show(self) -> said.Show:
+        for what in ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "FUNCTIONS", "USER FUNCTIONS", "JARS", "MODULES",
+                     "FULL MODULES", "CURRENT DATABASE", "CURRENT CATALOG"):  # fmt: skip
+            if self._words(*what.split()):
+                path: said.Path = ()
+                if self._words("FROM") or self._words("IN"):
+                    _, path = self._path()
+                return self._liked(said.Show(what, path))
+        for what in ("CREATE TABLE", "CREATE VIEW"):
+            if self._words(*what.split()):
+                place, path = self._path()
+                return said.Show(what, path, place=place)
+        if self._words("COLUMNS"):
+            if not (self._words("FROM") or self._words("IN")):
+                self.refuse("FROM and a table are wanted", "write SHOW COLUMNS FROM table")
+            place, path = self._path()
+            return self._liked(said.Show("COLUMNS", path, place=place))
+        remedy = "show TABLES, VIEWS, DATABASES, FUNCTIONS, COLUMNS FROM table or CREATE TABLE table"
+        self.refuse(f"SHOW {self._curr.text} is not known", remedy)
+
+    def _liked(self, show: said.Show) -> said.Show:
+        negated = self._words("NOT")
+        if self._words("LIKE"):
+            return said.Show(show.what, show.path, self._string(), negated, place=show.place)
+        return show
+
+    def _begun_describe(self) -> said.Describe:
+        self._words("EXTENDED")
+        place, path = self._path()
+        return said.Describe(path, place=place)
+
+    _begun_desc = _begun_describe
+
+    def _begun_set(self) -> said.SetOption:
+        if not self._curr:
+            return said.SetOption()
+        key = self._option_name()
+        self._need("=")
+        return said.SetOption(key, self._option_value())
+
+    def _begun_reset(self) -> said.ResetOption:
+        return said.ResetOption(self._option_name() if self._curr else None)
+
+    def _option_name(self) -> str:
+        """A quoted key, or one written as it is, with its points and dashes."""
+        if self._curr.token_type is TokenType.STRING:
+            return self._string()
+        start = self._curr
+        while self._curr and self._curr.text != "=":
+            self._advance()
+        return self.text[start.start : self._prev.end + 1]
+
+    def _option_value(self) -> str:
+        if self._curr.token_type is TokenType.STRING:
+            return self._string()
+        start = self._curr
+        if not start:
+            self.refuse("a value is wanted behind =", "quote it: SET 'key' = 'value'")
+        while self._curr:
+            self._advance()
+        return self.text[start.start : self._prev.end + 1]

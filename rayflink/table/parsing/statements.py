@@ -1,0 +1,248 @@
+"""What a statement of SQL says, before anything of it is looked up; queries and expressions are sqlglot's trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..typed import Place
+from ..types import DataType
+
+Tree: TypeAlias = Any
+"""An expression of sqlglot."""
+Path: TypeAlias = tuple[str, ...]
+"""The parts of a name: one to three of catalog, database, object."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement; `place` is where its object's name stands."""
+
+    place: Place | None = field(default=None, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """SELECT, VALUES and what combines them."""
+
+    tree: Tree
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """INSERT INTO.
+
+    Args:
+        columns: those that the query's columns go to; None: all of the table, in order.
+        partition: columns of one value each.
+    """
+
+    target: Path
+    query: Tree
+    columns: tuple[str, ...] | None = None
+    partition: Mapping[str, Tree] = field(default_factory=dict)
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class StatementSetOf(Statement):
+    """EXECUTE STATEMENT SET BEGIN ... END."""
+
+    inserts: tuple[Insert, ...]
+
+
+@dataclass(frozen=True)
+class ColumnOf:
+    """A column of CREATE TABLE.
+
+    Args:
+        type: of a physical or metadata column.
+        computed: the expression of a computed one.
+        metadata: the key of a metadata column, "" for its own name; None: it is none.
+        is_virtual: a metadata column that is read, and not written.
+    """
+
+    name: str
+    type: DataType | None = None
+    computed: Tree = None
+    metadata: str | None = None
+    is_virtual: bool = False
+    comment: str | None = None
+    is_key: bool = False
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class WatermarkOf:
+    """WATERMARK FOR column AS expression."""
+
+    column: Path
+    expression: Tree
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class LikeOf:
+    """LIKE source (INCLUDING ..., EXCLUDING ..., OVERWRITING ...).
+
+    Args:
+        options: feature -> what is done with it, such as "WATERMARKS" -> "EXCLUDING".
+    """
+
+    source: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """CREATE TABLE."""
+
+    path: Path
+    columns: tuple[ColumnOf, ...] = ()
+    watermark: WatermarkOf | None = None
+    primary_key: tuple[str, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    like: LikeOf | None = None
+    query: Tree = None
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """CREATE VIEW; `text` is its query."""
+
+    path: Path
+    text: str
+    columns: tuple[str, ...] = ()
+    comment: str | None = None
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateDatabase(Statement):
+    """CREATE DATABASE."""
+
+    path: Path
+    comment: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """DROP; `kind` is TABLE, VIEW, DATABASE, FUNCTION or CATALOG."""
+
+    kind: str
+    path: Path
+    if_exists: bool = False
+    temporary: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class Rename(Statement):
+    """ALTER TABLE or VIEW ... RENAME TO."""
+
+    kind: str
+    path: Path
+    to: Path
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class SetOptions(Statement):
+    """ALTER TABLE ... SET (...) and RESET (...)."""
+
+    path: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterColumns(Statement):
+    """ALTER TABLE ... ADD, MODIFY, DROP or RENAME of columns, the key or the watermark.
+
+    Args:
+        action: ADD, MODIFY, DROP, DROP PRIMARY KEY, DROP WATERMARK or RENAME.
+        positions: column -> FIRST, or the column behind which it goes.
+        names: columns to drop; for RENAME the old name and the new one.
+    """
+
+    path: Path
+    action: str
+    columns: tuple[ColumnOf, ...] = ()
+    positions: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    watermark: WatermarkOf | None = None
+    primary_key: tuple[str, ...] = ()
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterView(Statement):
+    """ALTER VIEW ... AS."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True)
+class Use(Statement):
+    """USE database, or USE CATALOG catalog."""
+
+    kind: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """SHOW.
+
+    Args:
+        what: TABLES, VIEWS, DATABASES, CATALOGS, FUNCTIONS, COLUMNS, CREATE TABLE, CREATE VIEW, CURRENT DATABASE,
+            CURRENT CATALOG, JARS or MODULES.
+        path: of which table or database.
+        like: a pattern of names.
+    """
+
+    what: str
+    path: Path = ()
+    like: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE a table."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """EXPLAIN; `details` of ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN, PLAN_ADVICE."""
+
+    explained: Statement
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SetOption(Statement):
+    """SET 'key' = 'value'; without a key, all are shown."""
+
+    key: str | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class ResetOption(Statement):
+    """RESET 'key'; without a key, all."""
+
+    key: str | None = None

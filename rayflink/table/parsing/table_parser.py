@@ -1,0 +1,301 @@
+"""CREATE, ALTER and DROP of tables, views and databases."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlglot import Token, TokenType
+
+from ..typed import Place
+from . import statements as said
+from .dialect import FlinkParser
+
+_FEATURES = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+
+
+class TableDefinitions(FlinkParser):
+    """The part of the statement parser for definitions."""
+
+    text: str
+
+    def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
+        """What stands next is not what is wanted."""
+        raise NotImplementedError
+
+    # words and names
+
+    def _need(self, *words: str) -> None:
+        if not self._words(*words):
+            found = self._curr.text if self._curr else "the end"
+            self.refuse(f"{' '.join(words)} is wanted, found {found!r}", "see the grammar in docs/sql.md")
+
+    def _name(self) -> str:
+        kinds = (TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA)
+        if not self._curr or self._curr.token_type in kinds:
+            found = self._curr.text if self._curr else "the end"
+            self.refuse(f"a name is wanted, found {found!r}", "write a name, in `back quotes` where it is a keyword")
+        self._advance()
+        return str(self._prev.text)
+
+    def _path(self) -> tuple[Place, said.Path]:
+        start = self._curr
+        parts = [self._name()]
+        while self._curr.token_type is TokenType.DOT:
+            self._advance()
+            parts.append(self._name())
+        return Place(start.start, self._prev.end + 1), tuple(parts)
+
+    def _names(self) -> tuple[str, ...]:
+        self._need("(")
+        found = [self._name()]
+        while self._words(","):
+            found.append(self._name())
+        self._need(")")
+        return tuple(found)
+
+    def _string(self) -> str:
+        if self._curr.token_type is not TokenType.STRING:
+            self.refuse("a text in quotes is wanted", "write 'text'")
+        self._advance()
+        return str(self._prev.text)
+
+    def _options(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        self._need("(")
+        while not self._words(")"):
+            key = self._string()
+            self._need("=")
+            found[key] = self._string()
+            if not self._words(","):
+                self._need(")")
+                break
+        return found
+
+    def _comment(self) -> str | None:
+        return self._string() if self._words("COMMENT") else None
+
+    # CREATE
+
+    def _begun_create(self) -> said.Statement:
+        self._words("OR", "REPLACE")
+        temporary = self._words("TEMPORARY")
+        if self._words("TABLE"):
+            return self._create_table(temporary)
+        if self._words("VIEW"):
+            return self._create_view(temporary)
+        if self._words("DATABASE"):
+            unless = self._words("IF", "NOT", "EXISTS")
+            place, path = self._path()
+            comment = self._comment()
+            options = self._options() if self._words("WITH") else {}
+            return said.CreateDatabase(path, comment, options, unless, place=place)
+        remedy = "create a TABLE, VIEW or DATABASE; functions are made by create_temporary_function"
+        self.refuse(f"CREATE {self._curr.text} is not known", remedy)
+
+    def _create_view(self, temporary: bool) -> said.CreateView:
+        unless = self._words("IF", "NOT", "EXISTS")
+        place, path = self._path()
+        columns: tuple[str, ...] = ()
+        if self._curr.token_type is TokenType.L_PAREN:
+            columns = self._names()
+        comment = self._comment()
+        self._need("AS")
+        return said.CreateView(path, self._rest(), columns, comment, temporary, unless, place=place)
+
+    def _rest(self) -> str:
+        """The query that follows, as text."""
+        start = self._curr.start
+        self._query()
+        return self.text[start : self._prev.end + 1]
+
+    def _query(self) -> said.Tree:
+        raise NotImplementedError
+
+    def _create_table(self, temporary: bool) -> said.CreateTable:
+        unless = self._words("IF", "NOT", "EXISTS")
+        place, path = self._path()
+        columns: list[said.ColumnOf] = []
+        watermark: said.WatermarkOf | None = None
+        key: tuple[str, ...] = ()
+        if self._words("("):
+            while not self._words(")"):
+                if self._is_watermark():
+                    watermark = self._watermark(watermark)
+                elif found := self._primary_key():
+                    key = found
+                else:
+                    columns.append(self._column())
+                if not self._words(","):
+                    self._need(")")
+                    break
+        comment = self._comment()
+        self._distribution()
+        partition = self._names() if self._words("PARTITIONED", "BY") else ()
+        options = self._options() if self._words("WITH") else {}
+        like = self._like() if self._words("LIKE") else None
+        query = self._query() if self._words("AS") else None
+        key = key or tuple(one.name for one in columns if one.is_key)
+        return said.CreateTable(
+            path,
+            tuple(columns),
+            watermark,
+            key,
+            partition,
+            options,
+            comment,
+            like,
+            query,
+            temporary,
+            unless,
+            place=place,
+        )
+
+    def _distribution(self) -> None:
+        if self._curr and self._curr.text.upper() == "DISTRIBUTED":
+            self.refuse("DISTRIBUTED is not supported", "leave it out; no connector here has buckets")
+
+    def _is_watermark(self) -> bool:
+        return self._curr.text.upper() == "WATERMARK" and self._next.text.upper() == "FOR"
+
+    def _watermark(self, before: said.WatermarkOf | None = None) -> said.WatermarkOf:
+        if before is not None:
+            self.refuse("a second watermark", "a table has one at most")
+        start = self._curr
+        self._need("WATERMARK", "FOR")
+        _, column = self._path()
+        self._need("AS")
+        expression = self._parse_expression()
+        return said.WatermarkOf(column, expression, Place(start.start, self._prev.end + 1))
+
+    def _primary_key(self) -> tuple[str, ...]:
+        index = self._index
+        if self._words("CONSTRAINT"):
+            self._name()
+        if not self._words("PRIMARY", "KEY"):
+            self._advance(index - self._index)
+            return ()
+        found = self._names()
+        self._not_enforced()
+        return found
+
+    def _not_enforced(self) -> None:
+        if not self._words("NOT", "ENFORCED"):
+            self.refuse("a key that would be enforced", "write PRIMARY KEY (...) NOT ENFORCED: who writes keeps it")
+
+    def _column(self) -> said.ColumnOf:
+        start = self._curr
+        name = self._name()
+        place = Place(start.start, start.end + 1)
+        if self._words("AS"):
+            computed = self._parse_expression()
+            return said.ColumnOf(name, computed=computed, comment=self._comment(), place=place)
+        kind = self.parsed_type()
+        if self._words("METADATA"):
+            key = self._string() if self._words("FROM") else ""
+            virtual = self._words("VIRTUAL")
+            return said.ColumnOf(name, kind, metadata=key, is_virtual=virtual, comment=self._comment(), place=place)
+        is_key = self._words("PRIMARY", "KEY")
+        if is_key:
+            self._not_enforced()
+            kind = kind.not_null()
+        return said.ColumnOf(name, kind, comment=self._comment(), is_key=is_key, place=place)
+
+    def _like(self) -> said.LikeOf:
+        place, path = self._path()
+        options: dict[str, str] = {}
+        if self._words("("):
+            while not self._words(")"):
+                how = self._name().upper()
+                what = self._name().upper()
+                if how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _FEATURES:
+                    remedy = f"INCLUDING, EXCLUDING or OVERWRITING of one of {', '.join(_FEATURES)}"
+                    self.refuse(f"{how} {what} is not known", f"write {remedy}", self._prev)
+                options[what] = how
+                self._words(",")
+        return said.LikeOf(path, options, place)
+
+    # DROP and ALTER
+
+    def _begun_drop(self) -> said.Drop:
+        temporary = self._words("TEMPORARY")
+        for kind in ("TABLE", "VIEW", "DATABASE", "FUNCTION", "CATALOG"):
+            if self._words(kind):
+                exists = self._words("IF", "EXISTS")
+                place, path = self._path()
+                cascade = self._words("CASCADE")
+                self._words("RESTRICT")
+                return said.Drop(kind, path, exists, temporary, cascade, place=place)
+        self.refuse(f"DROP {self._curr.text} is not known", "drop a TABLE, VIEW, DATABASE or FUNCTION")
+
+    def _begun_alter(self) -> said.Statement:
+        if self._words("VIEW"):
+            place, path = self._path()
+            if self._words("RENAME", "TO"):
+                return said.Rename("VIEW", path, self._path()[1], place=place)
+            self._need("AS")
+            return said.AlterView(path, self._rest(), place=place)
+        if not self._words("TABLE"):
+            self.refuse(f"ALTER {self._curr.text} is not known", "alter a TABLE or VIEW")
+        exists = self._words("IF", "EXISTS")
+        place, path = self._path()
+        if self._words("RENAME", "TO"):
+            return said.Rename("TABLE", path, self._path()[1], exists, place=place)
+        if self._words("SET"):
+            return said.SetOptions(path, self._options(), (), exists, place=place)
+        if self._words("RESET"):
+            return said.SetOptions(path, {}, self._strings(), exists, place=place)
+        return self._alter_columns(path, exists, place)
+
+    def _strings(self) -> tuple[str, ...]:
+        self._need("(")
+        found = [self._string()]
+        while self._words(","):
+            found.append(self._string())
+        self._need(")")
+        return tuple(found)
+
+    def _alter_columns(self, path: said.Path, exists: bool, place: Place) -> said.AlterColumns:
+        if self._words("RENAME"):
+            self._words("COLUMN")
+            old = self._name()
+            self._need("TO")
+            return said.AlterColumns(path, "RENAME", names=(old, self._name()), if_exists=exists, place=place)
+        if self._words("DROP"):
+            if self._words("PRIMARY", "KEY"):
+                return said.AlterColumns(path, "DROP PRIMARY KEY", if_exists=exists, place=place)
+            if self._words("WATERMARK"):
+                return said.AlterColumns(path, "DROP WATERMARK", if_exists=exists, place=place)
+            self._words("COLUMN")
+            names = self._names() if self._curr.token_type is TokenType.L_PAREN else (self._name(),)
+            return said.AlterColumns(path, "DROP", names=names, if_exists=exists, place=place)
+        action = "ADD" if self._words("ADD") else "MODIFY" if self._words("MODIFY") else ""
+        if not action:
+            remedy = "RENAME TO, SET (...), RESET (...), ADD, MODIFY, DROP or RENAME a column"
+            self.refuse(f"{self._curr.text!r} is not expected here", f"alter a table by {remedy}")
+        return self._changed_columns(path, action, exists, place)
+
+    def _changed_columns(self, path: said.Path, action: str, exists: bool, place: Place) -> said.AlterColumns:
+        wrapped = self._words("(")
+        columns: list[said.ColumnOf] = []
+        positions: dict[str, str] = {}
+        watermark: said.WatermarkOf | None = None
+        key: tuple[str, ...] = ()
+        while True:
+            if self._is_watermark():
+                watermark = self._watermark(watermark)
+            elif found := self._primary_key():
+                key = found
+            else:
+                self._words("COLUMN")
+                columns.append(self._column())
+                if self._words("FIRST"):
+                    positions[columns[-1].name] = "FIRST"
+                elif self._words("AFTER"):
+                    positions[columns[-1].name] = self._name()
+            if not wrapped or not self._words(","):
+                break
+        if wrapped:
+            self._need(")")
+        return said.AlterColumns(
+            path, action, tuple(columns), positions, (), watermark, key, exists, place=place
+        )  # fmt: skip
