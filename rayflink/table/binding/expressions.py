@@ -1,0 +1,303 @@
+"""Expressions of sqlglot's trees as typed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from ..errors import SqlError, nearest
+from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument, Typed
+from ..parsing.statements import Tree
+from ..typed import Call, Expr, Function, Literal, Place, known_names, named
+from ..types import DataType, DataTypes, Root
+from . import literals
+from .scope import Scope
+
+AGGREGATES = ("COUNT", "SUM", "SUM0", "MIN", "MAX", "AVG", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "VAR_POP", "VAR_SAMP",
+              "VARIANCE", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG")  # fmt: skip
+"""Aggregate functions, which stand where rows are grouped."""
+_BINARY = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
+    exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.DPipe: "||",
+    exp.SimilarTo: "SIMILAR TO",
+}  # fmt: skip
+
+
+def place_of(tree: Tree) -> Place | None:
+    """Where a tree stands in the text; None where nothing in it says so."""
+    starts, stops = [], []
+    for node in tree.walk():
+        if "start" in node.meta:
+            starts.append(node.meta["start"])
+            stops.append(node.meta["end"] + 1)
+    return Place(min(starts), max(stops)) if starts else None
+
+
+def call(name: str, args: Sequence[Expr], place: Place | None = None, options: tuple[Any, ...] = ()) -> Call:
+    """A call of a known function.
+
+    Raises:
+        SqlError: the arguments are not those that it takes.
+    """
+    return applied(named(name), args, place, options)
+
+
+def applied(function: Function, args: Sequence[Expr], place: Place | None, options: tuple[Any, ...] = ()) -> Call:
+    """A call of a function, with the type that it gives for such arguments.
+
+    Raises:
+        SqlError: it does not take them.
+    """
+    kinds = ", ".join(str(arg.type) for arg in args)
+    found = function.infer(args)
+    if isinstance(found, str):
+        raise SqlError(f"{function.name} does not take ({kinds})", f"wanted is {found}", "", place)
+    return Call(found, function, tuple(args), options, place=place)
+
+
+def cast(expr: Expr, wanted: DataType) -> Expr:
+    """The expression in another type."""
+    if expr.type == wanted:
+        return expr
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(wanted.nullable(), None, place=expr.place)
+    nullable = wanted.as_nullable(expr.type.is_nullable or wanted.is_nullable and expr.type.is_nullable)
+    return Call(nullable, named("CAST"), (expr,), place=expr.place)
+
+
+class ExpressionBinder:
+    """Binds expressions over the columns of a scope.
+
+    Args:
+        scope: the columns there are.
+        known: trees -> what they are, such as aggregates that were computed below.
+        functions: the user's functions by their names in capitals.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        known: Callable[[Tree], Expr | None] = lambda tree: None,
+        functions: Mapping[str, Function] | None = None,
+    ) -> None:
+        self._scope, self._known, self._functions = scope, known, functions or {}
+
+    def bind(self, tree: Tree) -> Expr:
+        """The typed expression of a tree.
+
+        Raises:
+            SqlError: a name is not known, types do not fit, or a construct is not supported.
+        """
+        found = self._known(tree)
+        if found is not None:
+            return found
+        kind = type(tree)
+        if kind in _BINARY:
+            return call(_BINARY[kind], [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
+        binder = self._BINDERS.get(kind)
+        if binder is None:
+            text = tree.sql() if not isinstance(tree, (Descriptor, TableArgument, NamedArgument)) else kind.__name__
+            raise SqlError(f"{text} is not supported here", "see docs/sql.md for what is", "", place_of(tree))
+        bound: Expr = binder(self, tree)
+        return bound
+
+    def condition(self, tree: Tree, what: str) -> Expr:
+        """An expression that is true, false or unknown.
+
+        Raises:
+            SqlError: it is of another type.
+        """
+        found = self.bind(tree)
+        if found.type.root is not Root.BOOLEAN:
+            remedy = "write a condition, such as a comparison"
+            raise SqlError(f"{what} is of type {found.type}, wanted is BOOLEAN", remedy, "", place_of(tree))
+        return found
+
+    def _literal(self, tree: Tree) -> Expr:
+        if tree.is_string:
+            return literals.text(tree.this, place_of(tree))
+        return literals.number(tree.this, place_of(tree))
+
+    def _boolean(self, tree: Tree) -> Expr:
+        return Literal(DataTypes.BOOLEAN(False), bool(tree.this), place=place_of(tree))
+
+    def _null(self, tree: Tree) -> Expr:
+        return Literal(DataTypes.NULL(), None, place=place_of(tree))
+
+    def _column(self, tree: Tree) -> Expr:
+        names = tuple(part.name for part in tree.parts)
+        place = place_of(tree)
+        if len(names) == 1 and not tree.this.quoted and names[0].upper() in NILADIC:
+            try:
+                return self._fields(*self._scope.find(names, place), place)
+            except SqlError:
+                return call(names[0].upper(), (), place)
+        return self._fields(*self._scope.find(names, place), place)
+
+    def _fields(self, found: Expr, names: Sequence[str], place: Place | None) -> Expr:
+        for name in names:
+            field = found.type.field(name)
+            if found.type.root is not Root.ROW or field is None:
+                known = [one.name for one in found.type.fields]
+                problem = f"{found} of type {found.type} has no field {name!r}{nearest(name, known)}"
+                raise SqlError(problem, f"its fields are {', '.join(known) or 'none'}", "", place)
+            kind = field.type.as_nullable(field.type.is_nullable or found.type.is_nullable)
+            found = Call(kind, named(".field"), (found,), (name,), place=place)
+        return found
+
+    def _dot(self, tree: Tree) -> Expr:
+        return self._fields(self.bind(tree.this), [tree.expression.name], place_of(tree))
+
+    def _paren(self, tree: Tree) -> Expr:
+        return self.bind(tree.this)
+
+    def _negative(self, tree: Tree) -> Expr:
+        inner = self.bind(tree.this)
+        if isinstance(inner, Literal) and inner.value is not None and inner.type.is_numeric:
+            if inner.type.root is Root.BIGINT and inner.value == 2**31:
+                return Literal(DataTypes.INT(False), -(2**31), place=place_of(tree))
+            return Literal(inner.type, -inner.value, place=place_of(tree))
+        return call("negate", [inner], place_of(tree))
+
+    def _not(self, tree: Tree) -> Expr:
+        inner = tree.this
+        place = place_of(tree)
+        if isinstance(inner, exp.Is):
+            return call(f"IS NOT {self._is_what(inner)}", [self.bind(inner.this)], place)
+        return call("NOT", [self.bind(inner)], place)
+
+    def _is(self, tree: Tree) -> Expr:
+        return call(f"IS {self._is_what(tree)}", [self.bind(tree.this)], place_of(tree))
+
+    def _is_what(self, tree: Tree) -> str:
+        what = tree.expression
+        if isinstance(what, exp.Null):
+            return "NULL"
+        if isinstance(what, exp.Boolean):
+            return "TRUE" if what.this else "FALSE"
+        name = what.name.upper() if isinstance(what, (exp.Column, exp.Var)) else ""
+        if name == "UNKNOWN":
+            return name
+        if name == "JSON" or isinstance(what, exp.JSON):
+            return "JSON"
+        raise SqlError("IS is not followed by what it knows", "write NULL, TRUE, FALSE or UNKNOWN", "", place_of(tree))
+
+    def _distinct_from(self, tree: Tree) -> Expr:
+        name = "IS NOT DISTINCT FROM" if isinstance(tree, exp.NullSafeEQ) else "IS DISTINCT FROM"
+        return call(name, [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
+
+    def _between(self, tree: Tree) -> Expr:
+        value, low, high = (self.bind(tree.args[name]) for name in ("this", "low", "high"))
+        place = place_of(tree)
+        return call("AND", [call(">=", [value, low], place), call("<=", [value, high], place)], place)
+
+    def _in(self, tree: Tree) -> Expr:
+        if tree.args.get("query") is not None:
+            remedy = "join the tables, or list the values"
+            raise SqlError("IN with a query is not supported", remedy, "", place_of(tree))
+        return call("IN", [self.bind(tree.this), *map(self.bind, tree.expressions)], place_of(tree))
+
+    def _like(self, tree: Tree) -> Expr:
+        return call("LIKE", [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
+
+    def _escape(self, tree: Tree) -> Expr:
+        inner = tree.this
+        name = "LIKE" if isinstance(inner, exp.Like) else "SIMILAR TO"
+        args = [self.bind(inner.this), self.bind(inner.expression), self.bind(tree.expression)]
+        return call(name, args, place_of(tree))
+
+    def _case(self, tree: Tree) -> Expr:
+        place = place_of(tree)
+        value = None if tree.this is None else self.bind(tree.this)
+        args: list[Expr] = []
+        for branch in tree.args["ifs"]:
+            when = self.bind(branch.this)
+            args.append(when if value is None else call("=", [value, when], place))
+            args.append(self.bind(branch.args["true"]))
+        default = tree.args.get("default")
+        args.append(Literal(DataTypes.NULL(), None) if default is None else self.bind(default))
+        return call("CASE", args, place)
+
+    def _interval(self, tree: Tree) -> Expr:
+        return literals.interval(tree.this, tree.args["unit"], tree.args.get("to"), place_of(tree))
+
+    def _tuple(self, tree: Tree) -> Expr:
+        return call("ROW", [self.bind(one) for one in tree.expressions], place_of(tree))
+
+    def _bracket(self, tree: Tree) -> Expr:
+        [index] = tree.expressions
+        return call("[]", [self.bind(tree.this), self.bind(index)], place_of(tree))
+
+    def _subquery(self, tree: Tree) -> Expr:
+        remedy = "join the tables, or compute the value in the program and give it as a constant"
+        raise SqlError("a query as a value is not supported", remedy, "", place_of(tree))
+
+    def _window(self, tree: Tree) -> Expr:
+        remedy = "an OVER is supported as ROW_NUMBER() for a window Top-N or deduplication, in a query of its own"
+        raise SqlError("OVER is not supported here", remedy, "", place_of(tree))
+
+    def _function(self, tree: Tree) -> Expr:
+        name, place = str(tree.name).upper(), place_of(tree)
+        if name in AGGREGATES and name not in self._functions:
+            remedy = "aggregates stand in SELECT and HAVING of a query with GROUP BY"
+            raise SqlError(f"{name} is an aggregate and cannot stand here", remedy, "", place)
+        if name.endswith(" LITERAL"):
+            return literals.timed(name.split()[0], tree.expressions[0].this, place)
+        if name in ("CAST", "TRY_CAST"):
+            value, kind = tree.expressions
+            return self._cast(name, self.bind(value), kind.this, place)
+        function = self._functions.get(name)
+        if function is None:
+            try:
+                function = named(name)
+            except KeyError:
+                known = [*known_names(), *self._functions, *AGGREGATES]
+                remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
+                raise SqlError(f"there is no function {name}{nearest(name, known)}", remedy, "", place) from None
+        args = [one for one in tree.expressions if not isinstance(one, (exp.Var, Typed))]
+        options = tuple(
+            one.name if isinstance(one, exp.Var) else one.this
+            for one in tree.expressions
+            if isinstance(one, (exp.Var, Typed))
+        )
+        return applied(function, [self.bind(one) for one in args], place, options)
+
+    def _cast(self, name: str, value: Expr, kind: DataType, place: Place | None) -> Expr:
+        found = named(name).infer([value, Literal(kind, None)])
+        if isinstance(found, str):
+            raise SqlError(f"{value.type} cannot be cast to {kind}", found, "", place)
+        return Call(found, named(name), (value,), place=place)
+
+    _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Expr]]] = {
+        exp.Literal: _literal,
+        exp.Boolean: _boolean,
+        exp.Null: _null,
+        exp.Column: _column,
+        exp.Dot: _dot,
+        exp.Paren: _paren,
+        exp.Neg: _negative,
+        exp.Not: _not,
+        exp.Is: _is,
+        exp.NullSafeEQ: _distinct_from,
+        exp.NullSafeNEQ: _distinct_from,
+        exp.Between: _between,
+        exp.In: _in,
+        exp.Like: _like,
+        exp.Escape: _escape,
+        exp.Case: _case,
+        Interval: _interval,
+        exp.Tuple: _tuple,
+        exp.Bracket: _bracket,
+        exp.Subquery: _subquery,
+        exp.Select: _subquery,
+        exp.Exists: _subquery,
+        exp.Window: _window,
+        exp.Anonymous: _function,
+    }
+
+
+NILADIC = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_ROW_TIMESTAMP",
+           "CURRENT_DATABASE")  # fmt: skip
+"""Functions that are written without parentheses."""

@@ -1,0 +1,286 @@
+"""SELECT with GROUP BY: aggregates over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
+from ..parsing.statements import Tree
+from ..typed import Column, Expr, Literal, Place
+from ..types import DataTypes, Root
+from . import windows
+from .aggregates import result_type
+from .expressions import AGGREGATES, ExpressionBinder, place_of
+from .scope import Scope
+
+_UNBOUNDED = (
+    "group by the bounds of a window, as in SELECT window_start, window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE t, "
+    "DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end"
+)
+
+
+def aggregates_in(tree: Any) -> list[Tree]:
+    """The calls of aggregate functions in a tree, with their FILTER; none within queries of their own."""
+    if not isinstance(tree, exp.Expression):
+        return []
+    if isinstance(tree, (exp.Subquery, exp.Select, exp.Window)):
+        return []
+    if _is_aggregate(tree) or (isinstance(tree, exp.Filter) and _is_aggregate(tree.this)):
+        return [tree]
+    return [found for child in tree.iter_expressions() for found in aggregates_in(child)]
+
+
+def _is_aggregate(tree: Tree) -> bool:
+    return isinstance(tree, exp.Anonymous) and str(tree.name).upper() in AGGREGATES
+
+
+class GroupedSelect:
+    """What is computed for SELECT and HAVING before them: the groups and their aggregates.
+
+    Args:
+        inner: binds over the rows that are grouped.
+        relation: gives a row for each group and window.
+        keys: expressions over the rows -> columns of `relation`.
+        calls: aggregates -> columns of `relation`.
+        window: the columns of the windows' bounds by their part, where a group window was written.
+    """
+
+    def __init__(self, inner: ExpressionBinder, relation: Relation, keys: list[tuple[Expr, int]],
+                 calls: list[tuple[Any, int]], window: dict[TimePart, int]) -> None:  # fmt: skip
+        self._inner, self.relation, self._keys, self._calls, self._window = inner, relation, keys, calls, window
+
+    @classmethod
+    def of(cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree) -> GroupedSelect:
+        """The groups of a SELECT.
+
+        Raises:
+            SqlError: they are in no window.
+        """
+        group = tree.args.get("group")
+        if group is not None:
+            for kind in ("grouping_sets", "rollup", "cube", "totals", "all"):
+                if group.args.get(kind):
+                    name = kind.replace("_", " ").upper()
+                    raise SqlError(
+                        f"{name} is not supported", "write a query for each set and UNION ALL", "", place_of(group)
+                    )
+        trees = group.expressions if group is not None else []
+        windowing, keys = _keys(inner, relation, scope, trees, tree.expressions)
+        gathered = _Gathered(relation, inner)
+        columns = [gathered.column(key) for key in keys]
+        asked: list[Any] = []
+        calls: list[AggregateCall] = []
+        for one in [*tree.expressions, *([tree.args["having"].this] if tree.args.get("having") else [])]:
+            for found in aggregates_in(one.this if isinstance(one, exp.Alias) else one):
+                if found not in asked:
+                    asked.append(found)
+                    calls.append(gathered.call(found))
+        place = place_of(group) if group is not None else place_of(tree)
+        return _aggregated(inner, gathered, windowing, keys, columns, asked, calls, place)
+
+    @classmethod
+    def distinct(cls, relation: Relation, place: Place | None) -> Relation:
+        """The rows without repetition, in a window.
+
+        Raises:
+            SqlError: they are in none.
+        """
+        start, end = _bounds_of(relation.schema)
+        if start is None or end is None:
+            remedy = f"SELECT DISTINCT keeps all rows for ever; {_UNBOUNDED}"
+            raise SqlError("SELECT DISTINCT without a window", remedy, "", place)
+        others = [at for at in range(len(relation.schema)) if at not in (start, end)]
+        schema = tuple(relation.schema[at] for at in others)
+        made = WindowAggregate(
+            (*schema, *_bound_attributes(relation.schema, start)), relation, tuple(others), (), None, (start, end)
+        )
+        order = [others.index(at) if at in others else len(others) + (at == end) for at in range(len(relation.schema))]
+        return Project(relation.schema, made, tuple(made.column(at) for at in order))
+
+    def bind(self, tree: Tree) -> Expr:
+        """An expression of SELECT or HAVING.
+
+        Raises:
+            SqlError: it names a column that is not grouped by.
+        """
+        return ExpressionBinder(Scope(()), self._known).bind(tree)
+
+    def condition(self, tree: Tree) -> Expr:
+        """The condition of HAVING."""
+        return ExpressionBinder(Scope(()), self._known).condition(tree, "the condition of HAVING")
+
+    def _known(self, tree: Tree) -> Expr | None:
+        for asked, at in self._calls:
+            if tree == asked:
+                return replace(self.relation.column(at), place=place_of(tree))
+        if isinstance(tree, exp.Anonymous) and (found := self._bound(str(tree.name).upper(), place_of(tree))):
+            return found
+        if isinstance(tree, exp.Literal) or aggregates_in(tree) or self._asks_bounds(tree):
+            return None
+        try:
+            bound = self._inner.bind(tree)
+        except SqlError:
+            if isinstance(tree, exp.Column):
+                raise
+            return None
+        for key, at in self._keys:
+            if bound == key:
+                return replace(self.relation.column(at), place=place_of(tree))
+        if isinstance(tree, exp.Column) and isinstance(bound, Column):
+            remedy = "group by it too, or take an aggregate of it, such as MAX"
+            raise SqlError(f"column {bound.name!r} is not in GROUP BY", remedy, "", place_of(tree))
+        return bound if not any(isinstance(one, Column) for one in bound.walk()) else None
+
+    def _asks_bounds(self, tree: Tree) -> bool:
+        return any(
+            isinstance(one, exp.Anonymous) and str(one.name).upper().rpartition("_")[0] in ("TUMBLE", "HOP", "SESSION")
+            for one in tree.walk()
+        )
+
+    def _bound(self, name: str, place: Place | None) -> Expr | None:
+        kind, _, what = name.rpartition("_")
+        part = windows.AUXILIARY.get(what)
+        if kind not in ("TUMBLE", "HOP", "SESSION") or part is None:
+            return None
+        if part not in self._window:
+            remedy = f"group by {kind}(ts, ...) with a time attribute of that kind"
+            raise SqlError(f"{name} has no window", remedy, "", place)
+        return replace(self.relation.column(self._window[part]), place=place)
+
+
+class _Gathered:
+    """The columns that are grouped and aggregated, computed before."""
+
+    def __init__(self, relation: Relation, inner: ExpressionBinder) -> None:
+        self.relation, self._inner = relation, inner
+        self.exprs: list[Expr] = []
+
+    def column(self, expr: Expr) -> int:
+        """Number of the column with an expression."""
+        if expr not in self.exprs:
+            self.exprs.append(expr)
+        return self.exprs.index(expr)
+
+    def call(self, tree: Tree) -> AggregateCall:
+        """An aggregate over these columns."""
+        filtered = tree.expression.this if isinstance(tree, exp.Filter) else None
+        call = tree.this if isinstance(tree, exp.Filter) else tree
+        name, arguments = str(call.name).upper(), list(call.expressions)
+        distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+        if distinct:
+            arguments = [*arguments[0].expressions, *arguments[1:]]
+        if name == "COUNT" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+            arguments = []
+        bound = [self._inner.bind(one) for one in arguments]
+        options = tuple(one.value for one in bound[1:] if isinstance(one, Literal))
+        bound = bound[:1] if options else bound
+        kind = result_type(name, [one.type for one in bound], place_of(tree))
+        at = None if filtered is None else self.column(self._inner.condition(filtered, "the condition of FILTER"))
+        return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
+
+    def projected(self, extra: Sequence[int]) -> tuple[Relation, list[int]]:
+        """The columns, and those of the relation that are asked for as well: where they are."""
+        places = [self.column(self.relation.column(at)) for at in extra]
+        schema: list[Attribute] = []
+        for at, expr in enumerate(self.exprs):
+            below = self.relation.schema[expr.index] if isinstance(expr, Column) else None
+            schema.append(below or Attribute(f"$f{at}", expr.type))
+        return Project(tuple(schema), self.relation, tuple(self.exprs)), places
+
+
+def _keys(inner: ExpressionBinder, relation: Relation, scope: Scope, trees: list[Tree],
+          selected: list[Tree]) -> tuple[Windowing | None, list[Expr]]:  # fmt: skip
+    """The group window, if one is written, and the expressions that are grouped by."""
+    windowing: Windowing | None = None
+    keys: list[Expr] = []
+    for tree in trees:
+        found = windows.group_window(tree, scope, relation)
+        if found is not None:
+            if windowing is not None:
+                raise SqlError("a second window in GROUP BY", "group by one", "", place_of(tree))
+            windowing = found
+            continue
+        if isinstance(tree, exp.Literal) and not tree.is_string and 0 < int(tree.this) <= len(selected):
+            tree = selected[int(tree.this) - 1]
+            tree = tree.this if isinstance(tree, exp.Alias) else tree
+        key = inner.bind(tree)
+        if key.type.root in (Root.MAP, Root.MULTISET):
+            raise SqlError(f"a group by {key.type}", "group by a part of it", "", place_of(tree))
+        if key not in keys:
+            keys.append(key)
+    return windowing, keys
+
+
+def _bounds_of(schema: Schema) -> tuple[int | None, int | None]:
+    start = next((at for at, one in enumerate(schema) if one.part is TimePart.WINDOW_START), None)
+    end = next((at for at, one in enumerate(schema) if one.part is TimePart.WINDOW_END), None)
+    return start, end
+
+
+def _bound_attributes(schema: Schema, start: int) -> tuple[Attribute, ...]:
+    windowing = schema[start].windowing
+    assert windowing is not None
+    stamp = DataTypes.TIMESTAMP(3, False)
+    time = Attribute("window_time", stamp, TimePart.WINDOW_TIME if windowing.is_event_time else TimePart.PROCTIME)
+    return windows.bounds(windowing, time)
+
+
+def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowing | None, keys: list[Expr],
+                columns: list[int], asked: list[Any], calls: list[AggregateCall],
+                place: Place | None) -> GroupedSelect:  # fmt: skip
+    relation = gathered.relation
+    if windowing is not None:
+        made, [time] = gathered.projected([windowing.time])
+        moved = replace(windowing, time=time)
+        bounds = windows.bounds(moved, relation.schema[windowing.time])
+        aggregate = WindowAggregate(
+            _schema(made, columns, calls, bounds), made, tuple(columns), tuple(calls), moved, place=place
+        )
+        first = len(columns) + len(calls)
+        parts = {one.part: first + at for at, one in enumerate(bounds) if one.part is not None}
+        taken = list(zip(keys, range(len(columns)), strict=True))
+        counted = [(one, len(columns) + at) for at, one in enumerate(asked)]
+        return GroupedSelect(inner, aggregate, taken, counted, parts)
+    found = [at for at, key in enumerate(keys) if isinstance(key, Column)]
+    parts_of = {relation.schema[keys[at].index].part: at for at in found}  # type: ignore[attr-defined]
+    if not {TimePart.WINDOW_START, TimePart.WINDOW_END} <= parts_of.keys():
+        what = "GROUP BY" if keys else "an aggregate of all rows"
+        raise SqlError(
+            f"{what} without a window keeps state for ever", f"it is not supported yet; {_UNBOUNDED}", "", place
+        )
+    edges = [parts_of[TimePart.WINDOW_START], parts_of[TimePart.WINDOW_END]]
+    others = [at for at in range(len(keys)) if relation_part(relation, keys[at]) not in _BOUNDS]
+    made, _ = gathered.projected([])
+    start = columns[edges[0]]
+    edge_columns = _bound_attributes(made.schema, start)
+    group = [columns[at] for at in others]
+    schema = _schema(made, group, calls, edge_columns)
+    aggregate = WindowAggregate(schema, made, tuple(group), tuple(calls), None, (start, columns[edges[1]]), place=place)
+    first = len(group) + len(calls)
+    taken = [(keys[at], number) for number, at in enumerate(others)]
+    for key in keys:
+        part = relation_part(relation, key)
+        if part in _BOUNDS:
+            taken.append((key, first + _BOUNDS.index(part)))
+    counted = [(one, len(group) + at) for at, one in enumerate(asked)]
+    return GroupedSelect(inner, aggregate, taken, counted, {})
+
+
+_BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END, TimePart.WINDOW_TIME)
+
+
+def relation_part(relation: Relation, key: Expr) -> TimePart | None:
+    """What a key has to do with time."""
+    return relation.schema[key.index].part if isinstance(key, Column) else None
+
+
+def _schema(made: Relation, group: Sequence[int], calls: Sequence[AggregateCall],
+            bounds: Sequence[Attribute]) -> Schema:  # fmt: skip
+    kept = [replace(made.schema[at], part=None, windowing=None) for at in group]
+    results = [Attribute(f"EXPR${at}", call.type) for at, call in enumerate(calls)]
+    return (*kept, *results, *bounds)

@@ -1,0 +1,108 @@
+"""Constants of a query's text."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+
+from ..errors import SqlError
+from ..typed import Literal, Place
+from ..types import MOST_DIGITS, DataType, DataTypes, Root
+
+_MS = {"MILLISECOND": 1, "SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000, "WEEK": 604_800_000}
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_SPANS = {
+    ("DAY", "HOUR"): r"(?P<DAY>\d+) (?P<HOUR>\d+)",
+    ("DAY", "MINUTE"): r"(?P<DAY>\d+) (?P<HOUR>\d+):(?P<MINUTE>\d+)",
+    ("DAY", "SECOND"): r"(?P<DAY>\d+) (?P<HOUR>\d+):(?P<MINUTE>\d+):(?P<SECOND>\d+(?:\.\d+)?)",
+    ("HOUR", "MINUTE"): r"(?P<HOUR>\d+):(?P<MINUTE>\d+)",
+    ("HOUR", "SECOND"): r"(?P<HOUR>\d+):(?P<MINUTE>\d+):(?P<SECOND>\d+(?:\.\d+)?)",
+    ("MINUTE", "SECOND"): r"(?P<MINUTE>\d+):(?P<SECOND>\d+(?:\.\d+)?)",
+    ("YEAR", "MONTH"): r"(?P<YEAR>\d+)-(?P<MONTH>\d+)",
+}
+
+
+def number(text: str, place: Place | None) -> Literal:
+    """A number: INT or BIGINT, DECIMAL with a point, DOUBLE with an exponent."""
+    if "e" in text.lower():
+        return Literal(DataTypes.DOUBLE(False), float(text), place=place)
+    if "." in text:
+        value = Decimal(text)
+        digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
+        scale = -int(exponent)
+        precision = max(len(digits), scale)
+        if precision > MOST_DIGITS:
+            raise SqlError(
+                f"{text} has {precision} digits", f"at most {MOST_DIGITS} are possible; write it as 1e0", "", place
+            )
+        return Literal(DataTypes.DECIMAL(precision, scale, False), value, place=place)
+    value_ = int(text)
+    if value_ < 2**31:
+        return Literal(DataTypes.INT(False), value_, place=place)
+    if value_ < 2**63:
+        return Literal(DataTypes.BIGINT(False), value_, place=place)
+    if len(text) > MOST_DIGITS:
+        raise SqlError(
+            f"{text} has {len(text)} digits", f"at most {MOST_DIGITS} are possible; write it as 1e0", "", place
+        )
+    return Literal(DataTypes.DECIMAL(len(text), 0, False), Decimal(text), place=place)
+
+
+def text(value: str, place: Place | None) -> Literal:
+    """A text."""
+    return Literal(DataType(Root.CHAR, False, length=len(value)), value, place=place)
+
+
+def timed(kind: str, value: str, place: Place | None) -> Literal:
+    """DATE, TIME or TIMESTAMP and a text.
+
+    Raises:
+        SqlError: the text is none.
+    """
+    try:
+        if kind == "DATE":
+            return Literal(DataTypes.DATE(False), datetime.date.fromisoformat(value), place=place)
+        fraction = len(value.rpartition(".")[2]) if "." in value else 0
+        if kind == "TIME":
+            moment = datetime.time.fromisoformat(_six(value))
+            return Literal(DataTypes.TIME(fraction, False), moment, place=place)
+        found = datetime.datetime.fromisoformat(_six(value).replace("T", " "))
+        return Literal(DataTypes.TIMESTAMP(fraction, False), found, place=place)
+    except ValueError as error:
+        forms = {"DATE": "2020-12-31", "TIME": "23:59:59", "TIMESTAMP": "2020-12-31 23:59:59.123"}
+        raise SqlError(f"{value!r} is no {kind}", f"write {kind} '{forms[kind]}'", "", place) from error
+
+
+def _six(value: str) -> str:
+    """A time with the six digits of a fraction that Python 3.10 wants."""
+    head, point, fraction = value.partition(".")
+    return f"{head}.{fraction[:6].ljust(6, '0')}" if point else value
+
+
+def interval(value: str, unit: str, to: str | None, place: Place | None) -> Literal:
+    """INTERVAL 'value' unit [TO unit]: milliseconds or months.
+
+    Raises:
+        SqlError: the text is none of those units.
+    """
+    negative = value.startswith("-")
+    digits = value.lstrip("+-").strip()
+    parts: dict[str, str] | None = None
+    if to is None:
+        parts = {unit: digits} if re.fullmatch(r"\d+(\.\d+)?" if unit == "SECOND" else r"\d+", digits) else None
+    elif (unit, to) in _SPANS:
+        found = re.fullmatch(_SPANS[unit, to], digits)
+        parts = found.groupdict() if found else None
+    units = unit if to is None else f"{unit} TO {to}"
+    if parts is None or not (parts.keys() <= _MS.keys() or parts.keys() <= _MONTHS.keys()):
+        remedy = (
+            "write for example INTERVAL '10' MINUTE, INTERVAL '1 12:00' DAY TO MINUTE or INTERVAL '1-6' YEAR TO MONTH"
+        )
+        raise SqlError(f"{value!r} is no interval of {units}", remedy, "", place)
+    sign = -1 if negative else 1
+    if parts.keys() <= _MONTHS.keys():
+        months = sum(int(count) * _MONTHS[name] for name, count in parts.items())
+        return Literal(DataTypes.INTERVAL_YEAR_MONTH(False), sign * months, place=place)
+    ms = sum(int(Decimal(count) * _MS[name]) for name, count in parts.items())
+    return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), sign * ms, place=place)

@@ -1,0 +1,328 @@
+"""Queries as logical plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values
+from ..parsing.dialect import TABLE_FUNCTIONS
+from ..parsing.statements import Path, Tree
+from ..type_rules import common_type
+from ..typed import Column, Expr, Function, Literal
+from . import windows
+from .expressions import ExpressionBinder, cast, place_of
+from .grouping import GroupedSelect, aggregates_in
+from .scope import Scope
+
+Lookup = Callable[[Path, Any], Relation]
+"""The relation of a table or view by the parts of its name, and where that stands in the text."""
+
+
+@dataclass(frozen=True)
+class QueryBinder:
+    """Binds a query.
+
+    Args:
+        lookup: finds tables and views.
+        functions: the user's functions by their names in capitals.
+        is_batch: the query is over whole tables, which may be sorted.
+        with_queries: those of WITH, by name.
+    """
+
+    lookup: Lookup
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    is_batch: bool = False
+    with_queries: Mapping[str, Relation] = field(default_factory=dict)
+
+    def bind(self, tree: Tree) -> Relation:
+        """The plan of a query.
+
+        Raises:
+            SqlError: it means nothing, or what is not supported.
+        """
+        inner = self._with(tree)
+        binder = self._BINDERS.get(type(tree))
+        if binder is None:
+            raise SqlError("this is no query that is supported", "see docs/sql.md", "", place_of(tree))
+        return binder(inner, tree)
+
+    def expressions(self, scope: Scope) -> ExpressionBinder:
+        """Binds expressions over columns."""
+        return ExpressionBinder(scope, functions=self.functions)
+
+    def _with(self, tree: Tree) -> QueryBinder:
+        named = tree.args.get("with_")
+        inner = self
+        for one in named.expressions if named is not None else ():
+            relation = inner.bind(one.this)
+            names = [column.name for column in one.args["alias"].columns]
+            relation = renamed(relation, names, place_of(one)) if names else relation
+            inner = replace(inner, with_queries={**inner.with_queries, one.alias: relation})
+        return inner
+
+    # FROM
+
+    def _from(self, tree: Tree) -> tuple[Relation, Scope]:
+        clause = tree.args.get("from_")
+        if clause is None:
+            return Values((), ((),)), Scope(())
+        for join in tree.args.get("joins") or ():
+            remedy = "see docs/sql.md for the joins that are supported"
+            raise SqlError("this join is not supported", remedy, "", place_of(join))
+        return self._table(clause.this)
+
+    def _table(self, tree: Tree) -> tuple[Relation, Scope]:
+        relation, alias = self._unnamed_table(tree)
+        given = tree.args.get("alias")
+        if given is not None:
+            alias = given.name or alias
+            if given.columns:
+                relation = renamed(relation, [column.name for column in given.columns], place_of(tree))
+        return relation, Scope.of(alias, relation.schema)
+
+    def _unnamed_table(self, tree: Tree) -> tuple[Relation, str]:
+        if isinstance(tree, (exp.Subquery, exp.Paren)):
+            return self.bind(tree.this), ""
+        if isinstance(tree, exp.Values):
+            return self._values(tree), ""
+        if not isinstance(tree, exp.Table):
+            raise SqlError(
+                "this is no table", "give the name of a table, or a query in parentheses", "", place_of(tree)
+            )
+        if isinstance(tree.this, exp.Anonymous):
+            name = str(tree.this.name).upper()
+            if name not in TABLE_FUNCTIONS:
+                known = ", ".join(TABLE_FUNCTIONS)
+                raise SqlError(f"there is no table function {name}", f"known are {known}", "", place_of(tree))
+            called = windows.table_call(tree.this)
+            relation, scope = self._table(called.table.this)
+            return windows.window_table(called, relation, scope), name.lower()
+        path = tuple(part.name for part in tree.parts)
+        if len(path) == 1 and path[0] in self.with_queries:
+            return self.with_queries[path[0]], path[0]
+        return self.lookup(path, place_of(tree)), path[-1]
+
+    # SELECT
+
+    def _select(self, tree: Tree) -> Relation:
+        relation, scope = self._from(tree)
+        if where := tree.args.get("where"):
+            refused = aggregates_in(where.this)
+            if refused:
+                remedy = "conditions on aggregates stand in HAVING"
+                raise SqlError("an aggregate in WHERE", remedy, "", place_of(refused[0]))
+            condition = self.expressions(scope).condition(where.this, "the condition of WHERE")
+            relation = Filter(relation.schema, relation, condition, place=place_of(where))
+        for clause in ("qualify", "windows", "laterals", "pivots"):
+            if tree.args.get(clause):
+                raise SqlError(f"{clause.upper()} is not supported", "write a query around it", "", place_of(tree))
+        having = tree.args.get("having")
+        selected = self._stars(tree.expressions, scope)
+        grouped = tree.args.get("group") is not None or having is not None
+        grouped = grouped or any(isinstance(one, Column) is False and aggregates_in(one) for one in selected)
+        binder: Callable[[Tree], Expr] = self.expressions(scope).bind
+        if grouped:
+            group = GroupedSelect.of(self.expressions(scope), relation, scope, tree)
+            relation, binder = group.relation, group.bind
+            if having is not None:
+                relation = Filter(relation.schema, relation, group.condition(having.this), place=place_of(having))
+        projected = self._project(relation, selected, binder)
+        if tree.args.get("distinct") is not None:
+            projected = GroupedSelect.distinct(projected, place_of(tree))
+        return self._ordered(projected, tree)
+
+    def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
+        """What is selected: trees, or the columns of `*`."""
+        found: list[Any] = []
+        for tree in trees:
+            if isinstance(tree, exp.Star):
+                found += scope.columns(None, place_of(tree))
+            elif isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star):
+                found += scope.columns(tree.table, place_of(tree))
+            else:
+                found.append(tree)
+        return found
+
+    def _project(self, relation: Relation, selected: list[Any], bind: Callable[[Tree], Expr]) -> Relation:
+        exprs: list[Expr] = []
+        names: list[str] = []
+        for at, one in enumerate(selected):
+            if isinstance(one, Column):
+                exprs.append(one)
+                names.append(one.name)
+                continue
+            inner = one.this if isinstance(one, exp.Alias) else one
+            exprs.append(bind(inner))
+            names.append(one.alias if isinstance(one, exp.Alias) else _name_of(inner, exprs[-1], at))
+        return project(relation, exprs, _distinct(names))
+
+    def _ordered(self, relation: Relation, tree: Tree) -> Relation:
+        order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
+        if order is None and limit is None and offset is None:
+            return relation
+        if not self.is_batch:
+            what = "ORDER BY" if order is not None else "LIMIT" if limit is not None else "OFFSET"
+            remedy = "run the query in batch mode: EnvironmentSettings.in_batch_mode(), or leave it out"
+            raise SqlError(f"{what} over a stream that goes on", remedy, "", place_of(order or limit or offset))
+        keys: list[tuple[int, bool, bool]] = []
+        for one in order.expressions if order is not None else ():
+            down = bool(one.args.get("desc"))
+            keys.append((self._order_key(one.this, relation), down, bool(one.args.get("nulls_first"))))
+        count = None if limit is None else self._whole(limit.expression)
+        return Sort(
+            relation.schema, relation, tuple(keys), 0 if offset is None else self._whole(offset.expression), count
+        )
+
+    def _order_key(self, tree: Tree, relation: Relation) -> int:
+        if isinstance(tree, exp.Literal) and not tree.is_string:
+            at = int(tree.this) - 1
+            if not 0 <= at < len(relation.schema):
+                raise SqlError(
+                    f"there is no column {tree.this}", f"there are {len(relation.schema)}", "", place_of(tree)
+                )
+            return at
+        found = self.expressions(Scope.of("", relation.schema)).bind(tree)
+        if not isinstance(found, Column):
+            raise SqlError("ORDER BY of an expression", "select it with a name, and order by that", "", place_of(tree))
+        return found.index
+
+    def _whole(self, tree: Tree) -> int:
+        if not isinstance(tree, exp.Literal) or tree.is_string:
+            raise SqlError("a whole number is wanted", "write for example LIMIT 10", "", place_of(tree))
+        return int(tree.this)
+
+    # VALUES, UNION
+
+    def _values(self, tree: Tree) -> Relation:
+        binder = self.expressions(Scope(()))
+        rows = [
+            [binder.bind(one) for one in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            for row in tree.expressions
+        ]
+        width = len(rows[0])
+        if any(len(row) != width for row in rows):
+            raise SqlError("rows of different lengths", "give each row as many values", "", place_of(tree))
+        kinds = [common_type([row[at].type for row in rows]) for at in range(width)]
+        for at, kind in enumerate(kinds):
+            if kind is None:
+                found = ", ".join(str(row[at].type) for row in rows)
+                raise SqlError(f"column {at + 1} has types {found}", "cast them to one type", "", place_of(tree))
+        schema = tuple(Attribute(f"EXPR${at}", kind) for at, kind in enumerate(kinds) if kind is not None)
+        exprs = [tuple(cast(one, kind) for one, kind in zip(row, kinds, strict=True) if kind) for row in rows]
+        if all(isinstance(one, Literal) for row in exprs for one in row):
+            return Values(schema, tuple(tuple(one.value for one in row if isinstance(one, Literal)) for row in exprs))
+        nothing = Values((), ((),))
+        parts = tuple(Project(schema, nothing, row) for row in exprs)
+        return parts[0] if len(parts) == 1 else Union(schema, parts)
+
+    def _values_query(self, tree: Tree) -> Relation:
+        return self._ordered(self._values(tree), tree)
+
+    def _union(self, tree: Tree) -> Relation:
+        if tree.args.get("distinct"):
+            remedy = "write UNION ALL; to leave out what is there twice, group by all columns and a window"
+            raise SqlError("UNION without ALL keeps all rows for ever", remedy, "", place_of(tree))
+        sides: list[Relation] = []
+        for side in (tree.this, tree.expression):
+            found = self.bind(side)
+            sides += found.sources if isinstance(found, Union) else [found]
+        width = len(sides[0].schema)
+        if any(len(one.schema) != width for one in sides):
+            counts = " and ".join(str(len(one.schema)) for one in sides)
+            raise SqlError(f"UNION ALL of {counts} columns", "select as many columns in each", "", place_of(tree))
+        kinds = [common_type([one.schema[at].type for one in sides]) for at in range(width)]
+        for at, kind in enumerate(kinds):
+            if kind is None:
+                found_kinds = " and ".join(str(one.schema[at].type) for one in sides)
+                problem = f"column {sides[0].schema[at].name!r} of UNION ALL has types {found_kinds}"
+                raise SqlError(problem, "cast them to one type", "", place_of(tree))
+        schema = tuple(
+            Attribute(one.name, kind, _common_part(sides, at), one.windowing)
+            for at, (one, kind) in enumerate(zip(sides[0].schema, kinds, strict=True))
+            if kind is not None
+        )
+        return self._ordered(Union(schema, tuple(_cast_to(one, schema) for one in sides)), tree)
+
+    def _nested(self, tree: Tree) -> Relation:
+        return self._ordered(self.bind(tree.this), tree)
+
+    def _refused(self, tree: Tree) -> Relation:
+        word = type(tree).__name__.upper()
+        raise SqlError(
+            f"{word} keeps all rows for ever", "it is not supported; join or filter instead", "", place_of(tree)
+        )
+
+    _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Relation]]] = {
+        exp.Select: _select,
+        exp.Values: _values_query,
+        exp.Union: _union,
+        exp.Subquery: _nested,
+        exp.Intersect: _refused,
+        exp.Except: _refused,
+    }
+
+
+def project(relation: Relation, exprs: list[Expr], names: list[str]) -> Relation:
+    """New columns; one that is a column below keeps its part in time."""
+    schema: list[Attribute] = []
+    for expr, name in zip(exprs, names, strict=True):
+        below = relation.schema[expr.index] if isinstance(expr, Column) else None
+        if below is not None:
+            schema.append(replace(below, name=name))
+        else:
+            part = TimePart.PROCTIME if str(expr) == "PROCTIME()" else None
+            schema.append(Attribute(name, expr.type, part))
+    same = [isinstance(one, Column) and one.index == at for at, one in enumerate(exprs)]
+    if all(same) and names == relation.names:
+        return relation
+    return Project(tuple(schema), relation, tuple(exprs))
+
+
+def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
+    """The same columns under other names.
+
+    Raises:
+        SqlError: there are more or fewer.
+    """
+    if len(names) != len(relation.schema):
+        problem = f"{len(names)} names for {len(relation.schema)} columns"
+        raise SqlError(problem, "name all of them, or none", "", place)
+    return project(relation, [relation.column(at) for at in range(len(names))], names)
+
+
+def _cast_to(relation: Relation, schema: Schema) -> Relation:
+    kinds = [one.type for one in relation.schema]
+    if all(kind.nullable() == one.type.nullable() for kind, one in zip(kinds, schema, strict=True)):
+        return relation
+    exprs = [cast(relation.column(at), one.type) for at, one in enumerate(schema)]
+    return Project(schema, relation, tuple(exprs))
+
+
+def _common_part(sides: list[Relation], at: int) -> TimePart | None:
+    parts = {one.schema[at].part for one in sides}
+    return parts.pop() if len(parts) == 1 else None
+
+
+def _name_of(tree: Tree, expr: Expr, at: int) -> str:
+    """Of a selected expression without a name."""
+    if isinstance(tree, exp.Column):
+        return str(tree.name)
+    if isinstance(expr, Column):
+        return expr.name
+    return f"EXPR${at}"
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names, of which a second of its kind gets a number."""
+    found: list[str] = []
+    for name in names:
+        number, fresh = 0, name
+        while fresh in found:
+            fresh, number = f"{name}{number}", number + 1
+        found.append(fresh)
+    return found

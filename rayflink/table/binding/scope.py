@@ -1,0 +1,100 @@
+"""Which columns a name can mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import SqlError, nearest
+from ..logical import Schema
+from ..typed import Column, Expr, Place
+
+
+@dataclass(frozen=True)
+class Part:
+    """The columns of one table of FROM, from number `first` on; `alias` is its name in the query."""
+
+    alias: str
+    schema: Schema
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The tables of FROM, side by side."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, alias: str, schema: Schema) -> Scope:
+        """Of one table."""
+        return cls((Part(alias, schema),))
+
+    def beside(self, other: Scope) -> Scope:
+        """This one's columns, then another's."""
+        width = self.width
+        moved = tuple(Part(one.alias, one.schema, one.first + width) for one in other.parts)
+        return Scope(self.parts + moved)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return sum(len(part.schema) for part in self.parts)
+
+    @property
+    def schema(self) -> Schema:
+        """All columns."""
+        return tuple(one for part in self.parts for one in part.schema)
+
+    def columns(self, alias: str | None, place: Place | None) -> list[Column]:
+        """All columns, or those of one table, as `*` means.
+
+        Raises:
+            SqlError: there is no such table.
+        """
+        chosen = [part for part in self.parts if alias in (None, part.alias)]
+        if not chosen:
+            known = ", ".join(part.alias for part in self.parts)
+            raise SqlError(f"there is no table {alias!r} here", f"the tables of FROM are {known}", "", place)
+        return [
+            Column(one.type, part.first + at, one.name, place=place)
+            for part in chosen
+            for at, one in enumerate(part.schema)
+        ]
+
+    def find(self, names: tuple[str, ...], place: Place | None) -> tuple[Expr, tuple[str, ...]]:
+        """The column that a name with its parts begins with, and the fields of it that the rest names.
+
+        Raises:
+            SqlError: there is none, or several.
+        """
+        for part in self.parts:
+            if len(names) > 1 and part.alias == names[0]:
+                found = self._in((part,), names[1], place)
+                if found is not None:
+                    return found, names[2:]
+                raise self._unknown(names[1], (part,), place)
+        column = self._in(self.parts, names[0], place)
+        if column is not None:
+            return column, names[1:]
+        if len(names) > 1:
+            known = [part.alias for part in self.parts]
+            problem = f"there is no table or column {names[0]!r} here{nearest(names[0], known)}"
+            raise SqlError(problem, f"the tables of FROM are {', '.join(known) or 'none'}", "", place)
+        raise self._unknown(names[0], self.parts, place)
+
+    def _in(self, parts: tuple[Part, ...], name: str, place: Place | None) -> Column | None:
+        found = [
+            Column(one.type, part.first + at, one.name, place=place)
+            for part in parts
+            for at, one in enumerate(part.schema)
+            if one.name == name
+        ]
+        if len(found) > 1:
+            owners = " and ".join(part.alias for part in parts if name in [one.name for one in part.schema])
+            raise SqlError(f"column {name!r} is in {owners}", f"say of which table: {parts[0].alias}.{name}", "", place)
+        return found[0] if found else None
+
+    def _unknown(self, name: str, parts: tuple[Part, ...], place: Place | None) -> SqlError:
+        known = [one.name for part in parts for one in part.schema]
+        problem = f"there is no column {name!r}{nearest(name, known)}"
+        return SqlError(problem, f"the columns are {', '.join(known) or 'none'}", "", place)

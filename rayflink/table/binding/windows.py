@@ -1,0 +1,184 @@
+"""Windowing table functions, and the group windows of before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..logical import Attribute, Relation, TimePart, Windowing, WindowKind, WindowTable
+from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument
+from ..parsing.statements import Tree
+from ..typed import Column, Place
+from ..types import DataTypes, Root
+from . import literals
+from .expressions import place_of
+from .scope import Scope
+
+_LENGTHS = {
+    WindowKind.TUMBLE: ("SIZE",),
+    WindowKind.HOP: ("SLIDE", "SIZE"),
+    WindowKind.CUMULATE: ("STEP", "SIZE"),
+    WindowKind.SESSION: ("GAP",),
+}
+"""The lengths that each takes, in order; an offset may follow."""
+_USAGE = {
+    WindowKind.TUMBLE: "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)",
+    WindowKind.HOP: "HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '10' MINUTE): slide, size",
+    WindowKind.CUMULATE: "CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '2' MINUTE, INTERVAL '10' MINUTE): step, size",
+    WindowKind.SESSION: "SESSION(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '5' MINUTE)",
+}
+AUXILIARY = {"START": TimePart.WINDOW_START, "END": TimePart.WINDOW_END, "ROWTIME": TimePart.WINDOW_TIME,
+             "PROCTIME": TimePart.PROCTIME}  # fmt: skip
+"""What TUMBLE_START and the like ask for."""
+
+
+@dataclass(frozen=True)
+class TableCall:
+    """A call of a windowing table function, with its arguments told apart."""
+
+    kind: WindowKind
+    table: TableArgument
+    column: str
+    lengths: Mapping[str, int]
+    place: Place | None
+
+
+def table_call(tree: Tree) -> TableCall:
+    """The arguments of a windowing table function.
+
+    Raises:
+        SqlError: they are not those that it takes.
+    """
+    place = place_of(tree)
+    kind = WindowKind(str(tree.name).upper())
+    names = ("DATA", "TIMECOL", *_LENGTHS[kind], "OFFSET")
+    given: dict[str, Any] = {}
+    for at, argument in enumerate(tree.expressions):
+        if isinstance(argument, NamedArgument):
+            given[str(argument.this).upper()] = argument.expression
+        elif at < len(names):
+            given[names[at]] = argument
+        else:
+            raise _wrong(kind, f"{len(tree.expressions)} arguments", place)
+    unknown = [name for name in given if name not in names]
+    missing = [name for name in names[:-1] if name not in given]
+    if unknown or missing:
+        found = f"an argument {unknown[0]}" if unknown else f"no argument {missing[0]}"
+        raise _wrong(kind, found, place)
+    table, descriptor = given["DATA"], given["TIMECOL"]
+    if isinstance(table, exp.Column):  # DATA => t, without TABLE
+        table = TableArgument(this=exp.Table(this=table.this))
+    if (
+        not isinstance(table, TableArgument)
+        or not isinstance(descriptor, Descriptor)
+        or len(descriptor.expressions) != 1
+    ):
+        raise _wrong(kind, "arguments of other kinds", place)
+    lengths = {name: _length(given[name], kind, place) for name in names[2:] if name in given}
+    return TableCall(kind, table, descriptor.expressions[0].name, lengths, place)
+
+
+def _wrong(kind: WindowKind, found: str, place: Place | None) -> SqlError:
+    return SqlError(f"{kind.value} is called with {found}", f"write {_USAGE[kind]}", "", place)
+
+
+def _length(tree: Tree, kind: WindowKind, place: Place | None) -> int:
+    inner = tree
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    negative = isinstance(inner, exp.Neg)
+    inner = inner.this if negative else inner
+    if not isinstance(inner, Interval):
+        raise _wrong(kind, f"{tree.sql()} for a length of time", place)
+    found = literals.interval(inner.this, inner.args["unit"], inner.args.get("to"), place)
+    if found.type.root is Root.INTERVAL_YEAR_MONTH:
+        raise SqlError("a window of months", "windows have a fixed length: give days or less", "", place)
+    return -int(found.value) if negative else int(found.value)
+
+
+def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, attribute: Attribute,
+                 place: Place | None, partition: Sequence[int] = ()) -> Windowing:  # fmt: skip
+    """The windows of a time attribute.
+
+    Raises:
+        SqlError: the column is none, or the lengths do not go together.
+    """
+    if not attribute.is_time:
+        problem = f"column {attribute.name!r} of type {attribute} is no time attribute"
+        remedy = "declare WATERMARK FOR it in CREATE TABLE, or use a column AS PROCTIME()"
+        raise SqlError(problem, remedy, "", place or time.place)
+    size = lengths.get("SIZE", lengths.get("GAP", 0))
+    slide = lengths.get("SLIDE", lengths.get("STEP", 0))
+    for name, length in lengths.items():
+        if length <= 0 and name != "OFFSET":
+            raise SqlError(f"the {name} of {kind.value} is {length} ms", "give a length above 0", "", place)
+    if kind is WindowKind.CUMULATE and size % slide:
+        problem = f"CUMULATE has a size of {size} ms and a step of {slide} ms"
+        raise SqlError(problem, "the size is a multiple of the step", "", place)
+    if kind is WindowKind.HOP and size % slide:
+        problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
+        raise SqlError(problem, "the size is a multiple of the slide", "", place)
+    local = attribute.type.root is Root.TIMESTAMP_LTZ
+    return Windowing(
+        kind, size, slide, lengths.get("OFFSET", 0), time.index, attribute.is_event_time, tuple(partition), local
+    )
+
+
+def window_table(called: TableCall, input: Relation, scope: Scope) -> WindowTable:
+    """The rows of a table with the bounds of their windows.
+
+    Raises:
+        SqlError: the time column is none.
+    """
+    found, rest = scope.find((called.column,), called.place)
+    assert isinstance(found, Column) and not rest
+    partition: list[int] = []
+    for one in called.table.args.get("partition_by") or ():
+        column, _ = scope.find(tuple(part.name for part in one.parts), place_of(one))
+        assert isinstance(column, Column)
+        partition.append(column.index)
+    if partition and called.kind is not WindowKind.SESSION:
+        raise SqlError(f"{called.kind.value} with PARTITION BY", "only SESSION takes it", "", called.place)
+    attribute = input.schema[found.index]
+    windowing = windowing_of(called.kind, called.lengths, found, attribute, called.place, partition)
+    kept = tuple(
+        Attribute(one.name, one.type, None if at == found.index else one.part) for at, one in enumerate(input.schema)
+    )
+    return WindowTable((*kept, *bounds(windowing, attribute)), input, windowing, place=called.place)
+
+
+def bounds(windowing: Windowing, time: Attribute) -> tuple[Attribute, Attribute, Attribute]:
+    """The columns window_start, window_end and window_time: the bounds are TIMESTAMP(3) in any case."""
+    stamp = DataTypes.TIMESTAMP(3, False)
+    kind = DataTypes.TIMESTAMP_LTZ(3, False) if windowing.by_local_time else stamp
+    part = TimePart.WINDOW_TIME if windowing.is_event_time else TimePart.PROCTIME
+    return (
+        Attribute("window_start", stamp, TimePart.WINDOW_START, windowing),
+        Attribute("window_end", stamp, TimePart.WINDOW_END, windowing),
+        Attribute("window_time", kind, part, windowing),
+    )
+
+
+def group_window(tree: Tree, scope: Scope, input: Relation) -> Windowing | None:
+    """The windows of TUMBLE(ts, size) and the like in GROUP BY; None: it is another expression.
+
+    Raises:
+        SqlError: its arguments are not those that it takes.
+    """
+    if not isinstance(tree, exp.Anonymous) or str(tree.name).upper() not in ("TUMBLE", "HOP", "SESSION"):
+        return None
+    kind, place = WindowKind(str(tree.name).upper()), place_of(tree)
+    names = _LENGTHS[kind]
+    args = tree.expressions
+    if len(args) != 1 + len(names) or not isinstance(args[0], exp.Column):
+        remedy = f"write {kind.value}(ts, {', '.join(name.lower() for name in names)}) with intervals"
+        raise SqlError(f"{kind.value} in GROUP BY has other arguments", remedy, "", place)
+    time, rest = scope.find(tuple(part.name for part in args[0].parts), place)
+    if rest or not isinstance(time, Column):
+        raise SqlError(f"{args[0].sql()} is no column", "give the time attribute", "", place)
+    lengths = {name: _length(one, kind, place) for name, one in zip(names, args[1:], strict=True)}
+    return windowing_of(kind, lengths, time, input.schema[time.index], place)

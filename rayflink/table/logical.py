@@ -1,0 +1,354 @@
+"""The logical plan: what a query means, as a frozen tree of relations with the columns of each.
+
+A column may have a part in time: it is an event or processing time attribute, or the bounds of the windows to which its
+rows belong. Rules and the planner ask for that instead of looking at names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from .typed import Column, Expr, Place
+from .types import DataType
+
+
+class TimePart(Enum):
+    """What a column has to do with time."""
+
+    ROWTIME = "rowtime"
+    PROCTIME = "proctime"
+    WINDOW_START = "window_start"
+    WINDOW_END = "window_end"
+    WINDOW_TIME = "window_time"
+
+
+class WindowKind(Enum):
+    """The windowing table functions."""
+
+    TUMBLE = "TUMBLE"
+    HOP = "HOP"
+    CUMULATE = "CUMULATE"
+    SESSION = "SESSION"
+
+
+@dataclass(frozen=True)
+class Windowing:
+    """How rows are put into windows; lengths in milliseconds.
+
+    Args:
+        size_ms: of a window, the longest one of CUMULATE, the gap of SESSION.
+        slide_ms: from a window of HOP to the next, the step of CUMULATE.
+        time: number of the time attribute's column.
+        partition: columns by which sessions are told apart.
+        by_local_time: windows are aligned in the session's time zone, as the time attribute is TIMESTAMP_LTZ.
+    """
+
+    kind: WindowKind
+    size_ms: int
+    slide_ms: int = 0
+    offset_ms: int = 0
+    time: int = 0
+    is_event_time: bool = True
+    partition: tuple[int, ...] = ()
+    by_local_time: bool = False
+
+    def told(self, names: Sequence[str]) -> str:
+        """As plans show it."""
+        parts = [f"time_col=[{names[self.time]}]" if self.time < len(names) else "time_col=[?]"]
+        if self.kind is WindowKind.SESSION:
+            parts.append(f"gap=[{length_text(self.size_ms)}]")
+            if self.partition:
+                parts.append(f"partition keys=[{', '.join(names[at] for at in self.partition)}]")
+        elif self.kind is WindowKind.TUMBLE:
+            parts.append(f"size=[{length_text(self.size_ms)}]")
+        elif self.kind is WindowKind.HOP:
+            parts += [f"size=[{length_text(self.size_ms)}]", f"slide=[{length_text(self.slide_ms)}]"]
+        else:
+            parts += [f"max_size=[{length_text(self.size_ms)}]", f"step=[{length_text(self.slide_ms)}]"]
+        if self.offset_ms:
+            parts.append(f"offset=[{length_text(self.offset_ms)}]")
+        return f"{self.kind.value}({', '.join(parts)})"
+
+
+def length_text(length_ms: int) -> str:
+    """A length of time as Flink's plans write it.
+
+    >>> length_text(90_000), length_text(3_600_000), length_text(1_500)
+    ('90 s', '1 h', '1500 ms')
+    """
+    for unit, text in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if length_ms and length_ms % unit == 0:
+            return f"{length_ms // unit} {text}"
+    return f"{length_ms} ms"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of a relation.
+
+    Args:
+        part: what it has to do with time; of bounds of windows, `windowing` says of which.
+    """
+
+    name: str
+    type: DataType
+    part: TimePart | None = None
+    windowing: Windowing | None = field(default=None, compare=False)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether windows can be made by it."""
+        return self.part in (TimePart.ROWTIME, TimePart.PROCTIME, TimePart.WINDOW_TIME)
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether the watermark is about it."""
+        return self.part in (TimePart.ROWTIME, TimePart.WINDOW_TIME)
+
+    def __str__(self) -> str:
+        shown = {TimePart.ROWTIME: " *ROWTIME*", TimePart.WINDOW_TIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}
+        nothing = "" if self.type.is_nullable else " NOT NULL"
+        text = str(self.type.nullable())
+        return f"{text}{shown.get(self.part, '') if self.part else ''}{nothing}"
+
+
+Schema = tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A step of the plan; gives rows with the columns of `schema`."""
+
+    schema: Schema
+    place: Place | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations whose rows it takes."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        """The same on others."""
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """Of its columns."""
+        return [one.name for one in self.schema]
+
+    def walk(self) -> Iterator[Relation]:
+        """It and all below."""
+        yield self
+        for one in self.inputs:
+            yield from one.walk()
+
+    def mapped(self, change: Callable[[Relation], Relation]) -> Relation:
+        """The tree with each relation changed, those below first."""
+        inputs = tuple(one.mapped(change) for one in self.inputs)
+        same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
+        return change(self if same else self.with_inputs(inputs))
+
+    def told(self) -> str:
+        """Its own line of a plan."""
+        raise NotImplementedError(type(self).__name__)
+
+    def column(self, index: int) -> Column:
+        """A column of it as an expression."""
+        attribute = self.schema[index]
+        return Column(attribute.type, index, attribute.name)
+
+
+@dataclass(frozen=True)
+class _OnOne(Relation):
+    input: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """The rows of a table.
+
+    Args:
+        path: catalog, database and name; or a made-up name for a table without one.
+        source: what gives the rows, see `sources.TableSource`; with what was pushed into it.
+    """
+
+    path: tuple[str, ...]
+    source: Any
+
+    def told(self) -> str:
+        pushed = self.source.pushed()
+        return f"TableSourceScan(table=[[{', '.join((*self.path, *pushed))}]], fields=[{', '.join(self.names)}])"
+
+
+@dataclass(frozen=True)
+class Values(Relation):
+    """Rows of constants; each row holds Python values as pyarrow takes them for the types."""
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def told(self) -> str:
+        shown = ", ".join("{ " + ", ".join(map(str, row)) + " }" for row in self.rows)
+        return f"Values(tuples=[[{shown}]])"
+
+
+@dataclass(frozen=True)
+class Project(_OnOne):
+    """New columns of each row."""
+
+    exprs: tuple[Expr, ...]
+
+    def told(self) -> str:
+        pairs = zip(self.exprs, self.schema, strict=True)
+        shown = [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
+        return f"Project(select=[{', '.join(shown)}])"
+
+
+@dataclass(frozen=True)
+class Filter(_OnOne):
+    """The rows for which a condition is true."""
+
+    condition: Expr
+
+    def told(self) -> str:
+        return f"Filter(where=[{self.condition}])"
+
+
+@dataclass(frozen=True)
+class WatermarkAssigner(_OnOne):
+    """Makes a column the event time, and watermarks by an expression of each row."""
+
+    time: int
+    expression: Expr
+
+    def told(self) -> str:
+        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{self.expression}])"
+
+
+@dataclass(frozen=True)
+class WindowTable(_OnOne):
+    """Each row in each of its windows: the columns window_start, window_end and window_time are added."""
+
+    windowing: Windowing
+
+    def told(self) -> str:
+        return f"WindowTableFunction(window=[{self.windowing.told(self.input.names)}])"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """An aggregate function of columns.
+
+    Args:
+        name: in capitals.
+        arguments: numbers of columns.
+        filter: number of a column of truth values: only rows where it is true count.
+        distinct: each value once.
+        options: constants, such as a separator.
+    """
+
+    name: str
+    arguments: tuple[int, ...]
+    type: DataType
+    filter: int | None = None
+    distinct: bool = False
+    options: tuple[Any, ...] = ()
+
+    def told(self, names: Sequence[str]) -> str:
+        """As plans show it."""
+        arguments = ", ".join(names[at] for at in self.arguments) or "*"
+        filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
+        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{arguments}){filtered}"
+
+
+@dataclass(frozen=True)
+class WindowAggregate(_OnOne):
+    """Aggregates by columns and window.
+
+    The columns are those of `grouping`, one for each call, then window_start, window_end and window_time.
+
+    Args:
+        windowing: puts rows into windows; None: they are in windows already, whose bounds `bounds` tells.
+        bounds: numbers of the columns window_start and window_end.
+    """
+
+    grouping: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    windowing: Windowing | None
+    bounds: tuple[int, int] | None = None
+
+    def told(self) -> str:
+        names = self.input.names
+        parts = [f"groupBy=[{', '.join(names[at] for at in self.grouping)}]"] if self.grouping else []
+        if self.windowing is not None:
+            parts.append(f"window=[{self.windowing.told(names)}]")
+        elif self.bounds is not None:
+            parts.append(f"window=[win_start=[{names[self.bounds[0]]}], win_end=[{names[self.bounds[1]]}]]")
+        calls = [f"{call.told(names)} AS {one.name}" for call, one in zip(self.calls, self.schema[len(self.grouping) :],
+                                                                       strict=False)]  # fmt: skip
+        shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
+        return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}])"
+
+
+@dataclass(frozen=True)
+class Union(Relation):
+    """The rows of several relations of the same types."""
+
+    sources: tuple[Relation, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return self.sources
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, sources=tuple(inputs))
+
+    def told(self) -> str:
+        return f"Union(all=[true], union=[{', '.join(self.names)}])"
+
+
+@dataclass(frozen=True)
+class Sort(_OnOne):
+    """The rows in an order, or some of them.
+
+    Args:
+        keys: (number of a column, descending, nulls first) each.
+        offset: rows to leave out first.
+        limit: rows to give at most; None: all.
+    """
+
+    keys: tuple[tuple[int, bool, bool], ...]
+    offset: int = 0
+    limit: int | None = None
+
+    def told(self) -> str:
+        keys = [f"{self.names[at]} {'DESC' if down else 'ASC'}" for at, down, _ in self.keys]
+        parts = [f"orderBy=[{', '.join(keys)}]"] if keys else []
+        if self.offset:
+            parts.append(f"offset=[{self.offset}]")
+        if self.limit is not None:
+            parts.append(f"fetch=[{self.limit}]")
+        return f"{'Sort' if keys else 'Limit'}({', '.join(parts)})"
+
+
+def plan_text(relation: Relation, indent: int = 0) -> str:
+    """A plan as Flink prints it: what gives the result first."""
+    lines: list[str] = []
+
+    def tell(one: Relation, before: str, bar: str) -> None:
+        lines.append(f"{before}{one.told()}")
+        for at, below in enumerate(one.inputs):
+            last = at == len(one.inputs) - 1
+            tell(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
+
+    tell(relation, "", "")
+    return "\n".join(" " * indent + line for line in lines)
