@@ -15,8 +15,8 @@ from .types import DataType
 if TYPE_CHECKING:
     import pyarrow
 
-    Values: TypeAlias = pyarrow.Array | pyarrow.Scalar
-    """A column, or one value that stands for all rows."""
+Values: TypeAlias = "pyarrow.Array | pyarrow.Scalar"
+"""A column, or one value that stands for all rows."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,8 @@ class Function:
         usage: its form in a query, such as "UPPER(text)".
         about: one sentence of what it gives.
         aliases: other names.
-        raises: whether some values of its arguments are an error; then it is given only the rows that need it.
+        raises: whether some values of its arguments are an error, or what says so of a call; then it is given only the
+            rows that need it.
         is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
         symbol: the operator's sign, where it is written between its arguments.
         lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
@@ -172,10 +173,14 @@ class Function:
     usage: str = field(default="", compare=False, repr=False)
     about: str = field(default="", compare=False, repr=False)
     aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    raises: bool = field(default=False, compare=False, repr=False)
+    raises: bool | Callable[[Call], bool] = field(default=False, compare=False, repr=False)
     is_deterministic: bool = field(default=True, compare=False, repr=False)
     symbol: str = field(default="", compare=False, repr=False)
     lazily: Callable[[Call, Evaluation], Values] | None = field(default=None, compare=False, repr=False)
+
+    def may_raise(self, call: Call) -> bool:
+        """Whether the call is an error for some values of its arguments."""
+        return self.raises if isinstance(self.raises, bool) else self.raises(call)
 
     def told(self, call: Call) -> str:
         """A call as plans show it."""
@@ -234,8 +239,7 @@ class Evaluation:
 
     def among(self, mask: pyarrow.Array) -> Evaluation:
         """The same of the rows for which a column of truth values, without nulls, says true."""
-        rows = mask.true_count
-        return Evaluation([column.filter(mask) for column in self.columns], rows, self.session)
+        return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session)
 
     def _computed(self, expr: Expr) -> Values:
         import pyarrow
@@ -249,6 +253,22 @@ class Evaluation:
         assert function.kernel is not None, function.name
         values = [self.values(arg) for arg in expr.args]
         return function.kernel(Arguments(values, self.rows, expr, self.session))
+
+
+class _Filtered(Sequence["pyarrow.Array"]):
+    """Some rows of columns, taken when a column is asked for."""
+
+    def __init__(self, columns: Sequence[pyarrow.Array], mask: pyarrow.Array) -> None:
+        self._columns, self._mask = columns, mask
+        self._known: dict[int, pyarrow.Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if index not in self._known:
+            self._known[index] = self._columns[index].filter(self._mask)
+        return self._known[index]
 
 
 class RowError(ValueError):

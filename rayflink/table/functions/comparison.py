@@ -1,0 +1,219 @@
+"""Operators that compare: = <> < <= > >=, IS NULL, IS DISTINCT FROM, IN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.casts import converted
+from rayflink.table.functions.decimals import compared
+from rayflink.table.functions.declaring import (
+    ANYTHING,
+    BOOLEAN,
+    Family,
+    by_columns,
+    is_nullable,
+    takes,
+)
+from rayflink.table.functions.nested_equality import NESTED, equal_or_both_null
+from rayflink.table.functions.number_casts import exact_decimal
+from rayflink.table.type_rules import are_comparable, common_type
+from rayflink.table.typed import Arguments, Call, Expr, Session, Values
+from rayflink.table.types import DataType, Root
+
+comparison = Family("Comparison")
+
+
+def _infer(args: Sequence[Expr]) -> DataType | str:
+    if len(args) != 2 or not are_comparable(args[0].type, args[1].type):
+        return "two values of one kind: numbers, texts, times, truth values"
+    return BOOLEAN.as_nullable(is_nullable(args))
+
+
+def _infer_ordered(args: Sequence[Expr]) -> DataType | str:
+    found = _infer(args)
+    nested = any(arg.type.root in NESTED for arg in args)
+    return "two values with an order: numbers, texts, times, truth values" if nested else found
+
+
+def alike(values: Sequence[Values], types: Sequence[DataType], session: Session) -> tuple[list[Values], DataType]:
+    """Values of several types as those of the one in which they are compared."""
+    kind = common_type(types)
+    if kind is None:  # a text beside a time
+        kind = next(one for one in types if not one.is_text)
+    return [converted(value, one, kind, session) for value, one in zip(values, types, strict=True)], kind
+
+
+def _compared(name: str) -> Callable[[Arguments], Values]:
+    kernel = getattr(pc, name)
+
+    def computed(arguments: Arguments) -> Values:
+        left, right = (arg.type for arg in arguments.call.args)
+        a, b = arguments.values
+        if left.root is Root.DECIMAL and right.is_exact or right.root is Root.DECIMAL and left.is_exact:
+            return compared(kernel, exact_decimal(a, left), exact_decimal(b, right))
+        if a.type == b.type and left.root is right.root and left.root is not Root.BOOLEAN and left.root not in NESTED:
+            return kernel(a, b)
+        (a, b), kind = alike([a, b], [left, right], arguments.session)
+        if kind.root in NESTED:
+            return _nested(arguments, a, b, name == "not_equal")
+        if kind.root is Root.NULL:
+            return pc.cast(a, pyarrow.bool_())
+        if kind.root is Root.BOOLEAN:
+            return kernel(pc.cast(a, pyarrow.int8()), pc.cast(b, pyarrow.int8()))
+        return kernel(a, b)
+
+    return computed
+
+
+def _nested(arguments: Arguments, a: Values, b: Values, unequal: bool) -> Values:
+    """Rows, arrays and maps are equal or not; unknown only where one is null itself."""
+
+    def computed(_: Arguments, values: Sequence[Any]) -> pyarrow.Array:
+        found = equal_or_both_null(*values)
+        found = pc.invert(found) if unequal else found
+        known = pc.and_(pc.is_valid(values[0]), pc.is_valid(values[1]))
+        return pc.if_else(known, found, pyarrow.scalar(None, pyarrow.bool_()))
+
+    return by_columns(computed)(Arguments([a, b], arguments.rows, arguments.call, arguments.session))
+
+
+def _may_misread(call: Call) -> bool:
+    """A text compared with a time is read as one."""
+    return any(arg.type.is_text for arg in call.args) and not all(arg.type.is_text for arg in call.args)
+
+
+for _sign, _name, _about in (
+    ("=", "equal", "Whether two values are equal; unknown where one is null."),
+    ("<>", "not_equal", "Whether two values differ; unknown where one is null."),
+    ("<", "less", "Whether value1 is less."),
+    ("<=", "less_equal", "Whether value1 is less or equal."),
+    (">", "greater", "Whether value1 is greater."),
+    (">=", "greater_equal", "Whether value1 is greater or equal."),
+):
+    comparison.add(
+        f"value1 {_sign} value2",
+        _about,
+        _infer if _sign in ("=", "<>") else _infer_ordered,
+        _compared(_name),
+        name=_sign,
+        aliases=("!=",) if _sign == "<>" else (),
+        symbol=_sign,
+        raises=_may_misread,
+    )
+
+
+@comparison("value IS NULL", "Whether the value is null.", takes(ANYTHING, gives=BOOLEAN, null=False), name="IS NULL")
+def _is_null(arguments: Arguments) -> Values:
+    return pc.is_null(arguments.values[0])
+
+
+@comparison(
+    "value IS NOT NULL",
+    "Whether the value is not null.",
+    takes(ANYTHING, gives=BOOLEAN, null=False),
+    name="IS NOT NULL",
+)
+def _is_not_null(arguments: Arguments) -> Values:
+    return pc.is_valid(arguments.values[0])
+
+
+def _same(arguments: Arguments) -> Values:
+    """Whether both are equal or both are null."""
+    a, b = arguments.values
+    found = pc.fill_null(_compared("equal")(arguments), False)
+    return pc.or_(found, pc.and_(pc.is_null(a), pc.is_null(b)))
+
+
+def _never_null(args: Sequence[Expr]) -> DataType | str:
+    found = _infer(args)
+    return found.not_null() if isinstance(found, DataType) else found
+
+
+comparison.add(
+    "value1 IS DISTINCT FROM value2",
+    "Whether two values differ, where null is equal to null.",
+    _never_null,
+    lambda arguments: pc.invert(_same(arguments)),
+    name="IS DISTINCT FROM",
+    symbol="IS DISTINCT FROM",
+    raises=_may_misread,
+)
+comparison.add(
+    "value1 IS NOT DISTINCT FROM value2",
+    "Whether two values are equal, where null is equal to null.",
+    _never_null,
+    _same,
+    name="IS NOT DISTINCT FROM",
+    symbol="IS NOT DISTINCT FROM",
+    raises=_may_misread,
+)
+
+
+def _infer_in(args: Sequence[Expr]) -> DataType | str:
+    if len(args) < 2 or not all(are_comparable(args[0].type, one.type) for one in args[1:]):
+        return "a value and values of its kind"
+    return BOOLEAN.as_nullable(is_nullable(args))
+
+
+def _is_in(arguments: Arguments) -> Values:
+    types = [arg.type for arg in arguments.call.args]
+    values, kind = alike(arguments.values, types, arguments.session)
+    value, rest = values[0], values[1:]
+    if kind.root in NESTED or kind.is_approximate or not all(isinstance(one, pyarrow.Scalar) for one in rest):
+        return _one_of(arguments, value, rest, kind)
+    known = [one for one in rest if one.is_valid]
+    found = pc.is_in(value, pyarrow.array([one.as_py() for one in known], kind.to_arrow()))
+    unknown = pc.is_null(value)
+    if len(known) < len(rest):
+        unknown = pc.or_(unknown, pc.invert(found))
+    return pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), found)
+
+
+def _one_of(arguments: Arguments, value: Values, rest: Sequence[Values], kind: DataType) -> Values:
+    """One after the other: for what has no hash here, and floating points, whose NaN is in no list."""
+    found: Values = pyarrow.scalar(False)
+    for one in rest:
+        equal = _nested(arguments, value, one, False) if kind.root in NESTED else pc.equal(value, one)
+        found = pc.or_kleene(found, equal)
+    return found
+
+
+comparison.add(
+    "value IN (value1 [, value2]*)",
+    "Whether the value is one of others; unknown where it is none of them and one is null.",
+    _infer_in,
+    _is_in,
+    name="IN",
+    raises=_may_misread,
+)
+
+
+def _infer_extreme(args: Sequence[Expr]) -> DataType | str:
+    kind = common_type([arg.type for arg in args]) if args else None
+    if kind is None or kind.root in NESTED:
+        return "values with one order: numbers, texts or times"
+    return kind.as_nullable(is_nullable(args))
+
+
+def _extreme(best: str) -> Callable[[Arguments], Values]:
+    def computed(arguments: Arguments) -> Values:
+        kind = arguments.call.type
+        pairs = zip(arguments.values, arguments.call.args, strict=True)
+        values = [converted(value, arg.type, kind, arguments.session) for value, arg in pairs]
+        if kind.root is Root.BOOLEAN:
+            found = getattr(pc, best)(*[pc.cast(one, pyarrow.int8()) for one in values], skip_nulls=False)
+            return pc.cast(found, pyarrow.bool_())
+        return pc.cast(getattr(pc, best)(*values, skip_nulls=False), arguments.result)
+
+    return computed
+
+
+for _usage, _best, _told in (
+    ("GREATEST(value1 [, value2]*)", "max_element_wise", "greatest"),
+    ("LEAST(value1 [, value2]*)", "min_element_wise", "least"),
+):
+    comparison.add(_usage, f"The {_told} of the values, null where one is null.", _infer_extreme, _extreme(_best))

@@ -1,0 +1,160 @@
+"""CASE, IF, COALESCE, NULLIF, IFNULL: a branch that may be an error is evaluated only for the rows that take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.casts import converted
+from rayflink.table.functions.declaring import Family, can_raise, column, is_nullable
+from rayflink.table.functions.picking import Picked
+from rayflink.table.type_rules import are_comparable, common_type
+from rayflink.table.typed import Arguments, Call, Evaluation, Expr, Values, named
+from rayflink.table.types import DataType, Root
+
+conditional = Family("Conditional")
+
+
+def _infer_case(args: Sequence[Expr]) -> DataType | str:
+    conditions, results = args[:-1:2], [*args[1:-1:2], *args[-1:]]
+    if len(args) < 3 or len(args) % 2 == 0:
+        return "WHEN condition THEN value, and an ELSE"
+    if not all(one.type.root in (Root.BOOLEAN, Root.NULL) for one in conditions):
+        return "conditions that are true or false"
+    kind = common_type([one.type for one in results])
+    return "values of one kind" if kind is None else kind.as_nullable(is_nullable(results))
+
+
+def _case(call: Call, evaluation: Evaluation) -> Values:
+    *pairs, other = call.args
+    if any(map(can_raise, call.args[1:])):
+        return _case_by_rows(call, evaluation)
+    conditions = [_truths(evaluation.values(one)) for one in pairs[::2]]
+    found = _branch(call, evaluation, other)
+    for condition, value in reversed(list(zip(conditions, pairs[1::2], strict=True))):
+        found = _chosen(condition, _branch(call, evaluation, value), found)
+    return found
+
+
+def _chosen(condition: Values, value: Values, other: Values) -> Values:
+    if isinstance(condition, pyarrow.Scalar):
+        return value if condition.as_py() else other
+    return pc.if_else(condition, value, other)
+
+
+def _truths(values: Values) -> Values:
+    """Conditions without unknown."""
+    return pc.fill_null(pc.cast(values, pyarrow.bool_()), False)
+
+
+def _branch(call: Call, evaluation: Evaluation, expr: Expr) -> Values:
+    return converted(evaluation.values(expr), expr.type, call.type, evaluation.session)
+
+
+def _case_by_rows(call: Call, evaluation: Evaluation) -> Values:
+    """Each condition and value for the rows that come to it."""
+    picked = Picked(evaluation)
+    left = pyarrow.repeat(pyarrow.scalar(True), evaluation.rows)
+    for condition, value in zip(call.args[:-1:2], call.args[1:-1:2], strict=True):
+        if left.true_count == 0:
+            break
+        tested = Picked(evaluation)
+        tested.add(left, partial(_truth_column, condition))
+        taken = pc.and_(left, pc.fill_null(tested.column(pyarrow.bool_()), False))
+        _pick(picked, taken, call, value)
+        left = pc.and_not(left, taken)
+    _pick(picked, left, call, call.args[-1])
+    return picked.column(call.type.to_arrow())
+
+
+def _truth_column(expr: Expr, evaluation: Evaluation) -> pyarrow.Array:
+    return column(_truths(evaluation.values(expr)), evaluation.rows)
+
+
+def _pick(picked: Picked, mask: pyarrow.Array, call: Call, expr: Expr) -> None:
+    picked.add(mask, lambda among: column(_branch(call, among, expr), among.rows))
+
+
+conditional.add(
+    "CASE WHEN condition THEN value [WHEN ...]* [ELSE value] END",
+    "The value of the first condition that is true, else that of ELSE, else null.",
+    _infer_case,
+    None,
+    name="CASE",
+    lazily=_case,
+)
+conditional.add(
+    "IF(condition, value1, value2)",
+    "value1 where the condition is true, else value2.",
+    lambda args: _infer_case(args) if len(args) == 3 else "a condition and two values of one kind",
+    None,
+    lazily=_case,
+)
+
+
+def _infer_coalesce(args: Sequence[Expr]) -> DataType | str:
+    kind = common_type([arg.type for arg in args]) if args else None
+    if kind is None:
+        return "values of one kind"
+    return kind.as_nullable(all(arg.type.is_nullable for arg in args))
+
+
+def _coalesce(call: Call, evaluation: Evaluation) -> Values:
+    if not any(map(can_raise, call.args[1:])):
+        values = [_branch(call, evaluation, arg) for arg in call.args]
+        if all(isinstance(one, pyarrow.Scalar) for one in values):
+            return next((one for one in values if one.is_valid), values[-1])
+        return pc.coalesce(*values)
+    picked = Picked(evaluation)
+    left = pyarrow.repeat(pyarrow.scalar(True), evaluation.rows)
+    found: Any = None
+    for arg in call.args:
+        picked = Picked(evaluation)
+        _pick(picked, left, call, arg)
+        part = picked.column(call.type.to_arrow())
+        found = part if found is None else pc.coalesce(found, part)
+        left = pc.is_null(found)
+    return found
+
+
+conditional.add(
+    "COALESCE(value1 [, value2]*)", "The first value that is not null.", _infer_coalesce, None, lazily=_coalesce
+)
+
+
+def _infer_ifnull(args: Sequence[Expr]) -> DataType | str:
+    if len(args) != 2:
+        return "a value, and one of its kind for null"
+    found = _infer_coalesce(args)
+    return found if isinstance(found, str) else found.as_nullable(args[1].type.is_nullable)
+
+
+conditional.add(
+    "IFNULL(value, replacement)",
+    "The value, or where it is null the replacement.",
+    _infer_ifnull,
+    None,
+    aliases=("NVL",),
+    lazily=_coalesce,
+)
+
+
+def _infer_nullif(args: Sequence[Expr]) -> DataType | str:
+    if len(args) != 2 or not are_comparable(args[0].type, args[1].type):
+        return "two values of one kind"
+    return args[0].type.nullable()
+
+
+@conditional("NULLIF(value1, value2)", "Null where both are equal, else value1.", _infer_nullif)
+def _nullif(arguments: Arguments) -> Values:
+    equal = named("=").kernel
+    assert equal is not None
+    value = arguments.values[0]
+    same = _truths(equal(arguments))
+    if isinstance(same, pyarrow.Scalar):
+        return pyarrow.scalar(None, value.type) if same.as_py() else value
+    return pc.if_else(same, pyarrow.scalar(None, value.type), value)

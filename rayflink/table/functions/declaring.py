@@ -1,0 +1,183 @@
+"""How a function is declared: what kinds of arguments it wants, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow
+
+from rayflink.table.typed import Arguments, Call, Expr, Function, Infer, Literal, Values, register
+from rayflink.table.types import DataType, DataTypes, Root
+
+Kernel: TypeAlias = Callable[[Arguments], Values]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Types of arguments that a function takes.
+
+    Args:
+        told: in words, such as "a text".
+        holds: whether a type is one of them; the type of a bare NULL always is.
+        default: of a bare NULL.
+    """
+
+    told: str
+    holds: Callable[[DataType], bool]
+    default: DataType
+
+    def takes(self, found: DataType) -> bool:
+        """Whether a value of the type may be given."""
+        return found.root is Root.NULL or self.holds(found)
+
+
+def _rooted(*roots: Root) -> Callable[[DataType], bool]:
+    return lambda found: found.root in roots
+
+
+STRING = DataTypes.STRING()
+BOOLEAN = DataTypes.BOOLEAN()
+INT = DataTypes.INT()
+BIGINT = DataTypes.BIGINT()
+DOUBLE = DataTypes.DOUBLE()
+BYTES = DataTypes.BYTES()
+
+TEXT = Kind("a text", lambda found: found.is_text, STRING)
+BINARY = Kind("bytes", lambda found: found.is_bytes, BYTES)
+TEXT_OR_BYTES = Kind("a text or bytes", lambda found: found.is_text or found.is_bytes, STRING)
+NUMBER = Kind("a number", lambda found: found.is_numeric, INT)
+INTEGER = Kind("a whole number", lambda found: found.is_integer, INT)
+TRUTH = Kind("a truth value", _rooted(Root.BOOLEAN), BOOLEAN)
+DAY = Kind("a date", _rooted(Root.DATE), DataTypes.DATE())
+TIMESTAMP = Kind("a timestamp", lambda found: found.is_timestamp, DataTypes.TIMESTAMP(3))
+DAY_OR_TIMESTAMP = Kind(
+    "a date or a timestamp", lambda found: found.is_timestamp or found.root is Root.DATE, DAY.default
+)
+TIME_POINT = Kind(
+    "a date, a time or a timestamp",
+    _rooted(Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ),
+    DataTypes.TIMESTAMP(3),
+)
+ARRAY = Kind("an array", _rooted(Root.ARRAY), DataTypes.ARRAY(DataTypes.INT()))
+MAP = Kind("a map", _rooted(Root.MAP), DataTypes.MAP(STRING, STRING))
+ANYTHING = Kind("any value", lambda found: True, STRING)
+
+Given: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
+
+
+def is_nullable(args: Sequence[Expr]) -> bool:
+    """Whether one of the arguments may be null."""
+    return any(arg.type.is_nullable for arg in args)
+
+
+def takes(
+    *kinds: Kind, gives: Given, least: int | None = None, more: Kind | None = None, null: bool | None = None
+) -> Infer:
+    """Says the type of the result where the arguments are of these kinds.
+
+    Args:
+        gives: the result, or what says it; it may be null where an argument may be.
+        least: how many of the arguments must be there, if not all.
+        more: the kind of any number of arguments after them.
+        null: whether the result may be null, where that does not depend on the arguments.
+    """
+    least = len(kinds) if least is None else least
+
+    def infer(args: Sequence[Expr]) -> DataType | str:
+        fits = least <= len(args) and (more is not None or len(args) <= len(kinds))
+        wanted = [*kinds, *[more] * (len(args) - len(kinds))] if more is not None else kinds
+        if not fits or not all(kind.takes(arg.type) for kind, arg in zip(wanted, args, strict=False) if kind):
+            return _told(kinds, least, more)
+        found = gives if isinstance(gives, DataType) else gives(args)
+        return found if isinstance(found, str) else found.as_nullable(is_nullable(args) if null is None else null)
+
+    return infer
+
+
+def _told(kinds: Sequence[Kind], least: int, more: Kind | None) -> str:
+    told = [kind.told if at < least else f"{kind.told} or nothing" for at, kind in enumerate(kinds)]
+    if more is not None:
+        told.append(f"any number of arguments, each {more.told}")
+    return ", ".join(told) or "no arguments"
+
+
+def either(*choices: Infer) -> Infer:
+    """Says the type by the first of these that takes the arguments."""
+
+    def infer(args: Sequence[Expr]) -> DataType | str:
+        problems = []
+        for choice in choices:
+            found = choice(args)
+            if isinstance(found, DataType):
+                return found
+            problems.append(found)
+        return "; or ".join(dict.fromkeys(problems))
+
+    return infer
+
+
+def like_argument(at: int) -> Callable[[Sequence[Expr]], DataType]:
+    """The result is of the type of an argument."""
+    return lambda args: args[at].type
+
+
+class Family:
+    """Declares functions of one heading of the documentation."""
+
+    def __init__(self, heading: str) -> None:
+        self.heading = heading
+
+    def add(self, usage: str, about: str, infer: Infer, kernel: Kernel | None, **traits: Any) -> Function:
+        """Make a function known; its name is what stands before the bracket, if not given as `name`.
+
+        Args:
+            usage, about, infer, kernel: see Function.
+            traits: its other fields.
+        """
+        name = traits.pop("name", None) or usage.partition("(")[0]
+        return register(Function(name, infer, kernel, self.heading, usage, about, **traits))
+
+    def __call__(self, usage: str, about: str, infer: Infer, **traits: Any) -> Callable[[Kernel], Kernel]:
+        """Decorates a kernel."""
+
+        def declared(kernel: Kernel) -> Kernel:
+            self.add(usage, about, infer, kernel, **traits)
+            return kernel
+
+        return declared
+
+
+def constant(expr: Expr) -> Any:
+    """The value of a literal, None for anything else."""
+    return expr.value if isinstance(expr, Literal) else None
+
+
+def can_raise(expr: Expr) -> bool:
+    """Whether some rows may have no result."""
+    return any(isinstance(one, Call) and one.function.may_raise(one) for one in expr.walk())
+
+
+def column(values: Values, rows: int) -> pyarrow.Array:
+    """One value repeated for all rows, or the column as it is."""
+    if isinstance(values, pyarrow.Scalar):
+        return pyarrow.repeat(values, rows)
+    return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
+
+
+def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> Kernel:
+    """A kernel from one that wants columns alone; of constants it is asked for one row."""
+
+    def computed(arguments: Arguments) -> Values:
+        values = arguments.values
+        if values and all(isinstance(one, pyarrow.Scalar) for one in values):
+            return kernel(arguments, [column(one, 1) for one in values])[0]
+        return kernel(arguments, [column(one, arguments.rows) for one in values])
+
+    return computed
+
+
+def strings(values: Values) -> Values:
+    """Texts: a bare NULL becomes one."""
+    return values.cast(pyarrow.string()) if pyarrow.types.is_null(values.type) else values

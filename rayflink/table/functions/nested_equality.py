@@ -1,0 +1,78 @@
+"""Whether arrays, maps and rows are equal, column by column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.types import Root
+
+NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+
+
+def equal_or_both_null(left: pyarrow.Array, right: pyarrow.Array) -> pyarrow.Array:
+    """Whether two values of one type are equal, or both are null; so it is within nested ones too.
+
+    >>> equal_or_both_null(pyarrow.array([[1, None], [2]]), pyarrow.array([[1, None], [3]])).to_pylist()
+    [True, False]
+    """
+    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
+    known = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    if pyarrow.types.is_struct(left.type):
+        found = known
+        for at in range(left.type.num_fields):
+            found = pc.and_(found, equal_or_both_null(pc.struct_field(left, [at]), pc.struct_field(right, [at])))
+    elif pyarrow.types.is_list(left.type) or pyarrow.types.is_map(left.type):
+        found = _equal_lists(left, right, known)
+    elif pyarrow.types.is_null(left.type):
+        found = known
+    else:
+        found = pc.and_(known, pc.fill_null(pc.equal(left, right), False))
+    return pc.or_(found, both_null)
+
+
+def sizes(values: pyarrow.Array) -> Any:
+    """How many elements each list or map has, 0 where it is null: int64[n]."""
+    lengths = numpy.diff(values.offsets.to_numpy()).astype(numpy.int64)
+    if values.null_count:
+        lengths[pc.is_null(values).to_numpy(zero_copy_only=False)] = 0
+    return lengths
+
+
+def elements(values: pyarrow.Array) -> pyarrow.Array:
+    """The elements of all lists or, as key and value, of all maps, one after the other, without those of nulls."""
+    if pyarrow.types.is_map(values.type):
+        entry = values.type
+        plain = pyarrow.list_(pyarrow.struct([entry.key_field, entry.item_field]))
+        values = values.cast(plain)
+    return values.flatten()
+
+
+def _equal_lists(left: pyarrow.Array, right: pyarrow.Array, known: pyarrow.Array) -> pyarrow.Array:
+    rows = known.to_numpy(zero_copy_only=False) & (sizes(left) == sizes(right))
+    alike = pyarrow.array(rows)
+    one, other = left.filter(alike), right.filter(alike)
+    if pyarrow.types.is_map(left.type):
+        one, other = _by_key(one), _by_key(other)
+    same = equal_or_both_null(elements(one), elements(other)).to_numpy(zero_copy_only=False)
+    counts = sizes(one)
+    wrong = numpy.concatenate([[0], numpy.cumsum(~same)])
+    ends = numpy.cumsum(counts)
+    rows[rows] = wrong[ends] == wrong[ends - counts]
+    return pyarrow.array(rows)
+
+
+def _by_key(maps: pyarrow.Array) -> pyarrow.Array:
+    """Each map's entries in the order of their keys, as lists."""
+    entries, counts = elements(maps), sizes(maps)
+    parent = numpy.repeat(numpy.arange(len(counts)), counts)
+    keys = entries.field(0)
+    if pyarrow.types.is_nested(keys.type):
+        keys = pyarrow.array(numpy.zeros(len(keys), numpy.int8))
+    table = pyarrow.table({"row": parent, "key": keys})
+    order = pc.sort_indices(table, [("row", "ascending"), ("key", "ascending")])
+    offsets = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
+    return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), entries.take(order))

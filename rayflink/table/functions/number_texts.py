@@ -1,0 +1,173 @@
+"""Numbers and truth values as Java writes them, and texts read as numbers."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.decimals import rounded
+from rayflink.table.types import DataType, DataTypes, Root
+
+_WHOLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]*)$"
+_PLAIN = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
+_FLOAT = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
+_SCIENTIFIC = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+$"
+_SPACE = "".join(map(chr, range(33)))
+"""What Java's trim takes away."""
+
+
+def float_texts(values: pyarrow.Array) -> pyarrow.Array:
+    """Floating points as Java's Double.toString and Float.toString write them.
+
+    >>> float_texts(pyarrow.array([1.0, 0.001, 12345678.5, float("nan")])).to_pylist()
+    ['1.0', '0.001', '1.23456785E7', 'NaN']
+    """
+    texts = pc.cast(values, pyarrow.string())
+    sizes = pc.abs(values)
+    plain = pc.or_(pc.and_(pc.greater_equal(sizes, 1e-3), pc.less(sizes, 1e7)), pc.equal(sizes, 0))
+    plain = pc.fill_null(plain, True)
+    pointless = pc.invert(pc.match_substring(texts, "."))
+    found = pc.if_else(pointless, pc.binary_join_element_wise(texts, "0", "."), texts)
+    if pc.all(plain).as_py() in (True, None):
+        return found
+    others = pc.invert(plain)
+    return pc.replace_with_mask(found, others, _scientific(texts.filter(others), values.filter(others)))
+
+
+def _scientific(texts: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
+    """One digit before the point and an exponent, of numbers that are very large or small, or none."""
+    parts = pc.extract_regex(texts, r"^(?P<sign>-?)(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:e(?P<power>[+-][0-9]+))?$")
+    sign, whole, part = (pc.struct_field(parts, name) for name in ("sign", "whole", "part"))
+    power = pc.struct_field(parts, "power")
+    power = pc.if_else(pc.equal(power, ""), "0", pc.replace_substring(power, "+", ""))
+    zeros = pc.subtract(pc.utf8_length(part), pc.utf8_length(pc.utf8_ltrim(part, "0")))
+    shift = pc.if_else(pc.equal(whole, "0"), pc.subtract(-1, zeros), pc.subtract(pc.utf8_length(whole), 1))
+    exponent = pc.cast(pc.add(pc.cast(power, pyarrow.int32()), shift), pyarrow.string())
+    digits = pc.utf8_trim(pc.binary_join_element_wise(whole, part, ""), "0")
+    first, rest = pc.utf8_slice_codeunits(digits, 0, 1), pc.utf8_slice_codeunits(digits, 1)
+    rest = pc.if_else(pc.equal(rest, ""), "0", rest)
+    found = pc.binary_join_element_wise(sign, first, ".", rest, "E", exponent, "")
+    found = pc.if_else(pc.is_nan(values), "NaN", found)
+    infinite = pc.if_else(pc.less(values, 0), "-Infinity", "Infinity")
+    return pc.if_else(pc.is_inf(values), infinite, found)
+
+
+def number_texts(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Numbers and truth values as texts."""
+    if kind.is_approximate:
+        return float_texts(values)
+    if kind.root is Root.BOOLEAN:
+        return pc.if_else(values, "TRUE", "FALSE")
+    return pc.cast(values, pyarrow.string())
+
+
+def trimmed(texts: pyarrow.Array) -> pyarrow.Array:
+    """Texts without blanks at both ends, as Java's trim leaves them."""
+    return pc.utf8_trim(texts, _SPACE)
+
+
+def parsed_integers(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Texts as whole numbers; what is behind a point is cut. Null where a text is none or too large.
+
+    >>> parsed_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
+    [12, -1, None, None]
+    """
+    texts = trimmed(texts)
+    texts = _where(pc.match_substring_regex(texts, _WHOLE), texts)
+    texts = pc.replace_substring_regex(texts, r"^\+|\..*$", "")
+    texts = pc.if_else(pc.is_in(texts, pyarrow.array(["", "-"])), "0", texts)
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > 18:
+        texts = pc.replace_substring_regex(texts, r"^(-?)0+([0-9])", r"\1\2")
+        texts = _where(pc.less_equal(pc.binary_length(texts), 20), texts)
+        longs = _bounded(pc.cast(texts, pyarrow.decimal128(38, 0)), DataTypes.BIGINT())
+        longs = pc.cast(longs, pyarrow.int64())
+    else:
+        longs = pc.cast(texts, pyarrow.int64())
+    return longs if kind.root is Root.BIGINT else pc.cast(_bounded(longs, kind), kind.to_arrow())
+
+
+_BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
+
+
+def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    half = 2 ** (_BITS[kind.root] - 1)
+    low, high = (pyarrow.scalar(bound, values.type) for bound in (-half, half - 1))
+    return _where(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)), values)
+
+
+def parsed_floats(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Texts as floating points, null where a text is none."""
+    texts = trimmed(texts)
+    texts = _where(pc.match_substring_regex(texts, _FLOAT), texts)
+    named = pc.match_substring(texts, "n")
+    digits = pc.utf8_rtrim(texts, "fFdD")
+    texts = pc.if_else(named, texts, digits)
+    texts = pc.replace_substring_regex(texts, r"^([+-]?)0+([0-9])", r"\1\2")
+    texts = pc.replace_substring_regex(texts, r"^\+", "")
+    return pc.cast(texts, kind.to_arrow())
+
+
+def parsed_decimals(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Texts as decimals, rounded half up; null where a text is none or too large.
+
+    >>> parsed_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
+    [Decimal('2.68'), Decimal('100.00'), None]
+    """
+    texts = trimmed(texts)
+    plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN), False)
+    found = _parsed_plain(_where(plain, texts), kind)
+    others = pc.and_(pc.invert(plain), pc.fill_null(pc.match_substring_regex(texts, _SCIENTIFIC), False))
+    if others.true_count:
+        found = pc.replace_with_mask(found, others, _parsed_scientific(texts.filter(others), kind))
+    return found
+
+
+def _parsed_plain(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Of digits with a point: what is behind the digit that decides on the rounding is cut off."""
+    more = kind.scale + 1
+    texts = pc.replace_substring_regex(texts, rf"^(.*\.[0-9]{{{more}}}).*$", r"\1")
+    texts = pc.replace_substring_regex(texts, r"^([+-]?)0+([0-9])", r"\1\2")
+    texts = pc.replace_substring_regex(texts, r"\.$", "")
+    texts = _where(pc.less_equal(pc.binary_length(texts), 38 + 3 + more), texts)
+    wide = pyarrow.decimal256(76, more) if more < 38 else pyarrow.decimal256(76, 38)
+    small = 36 - more
+    if small > 0 and (pc.max(pc.binary_length(texts)).as_py() or 0) <= small:
+        wide = pyarrow.decimal128(38, more)
+    return rounded(pc.cast(_whole_digits(texts, 76 - more), wide), kind)
+
+
+def _whole_digits(texts: pyarrow.Array, most: int) -> pyarrow.Array:
+    """Null where there are more digits before the point; they would not fit anyway."""
+    return _where(pc.invert(pc.match_substring_regex(texts, rf"^[+-]?[0-9]{{{min(most, 38) + 1},}}")), texts)
+
+
+def _parsed_scientific(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Of numbers with an exponent, each different text once: Arrow reads no more than 76 digits of them."""
+    coded = pc.dictionary_encode(texts)
+    quantum = decimal.Decimal(1).scaleb(-kind.scale)
+    limit = decimal.Decimal(10) ** (kind.precision - kind.scale)
+    with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)):
+        values = [_fitting(decimal.Decimal(text), quantum, limit) for text in coded.dictionary.to_pylist()]
+    return pyarrow.array(values, kind.to_arrow()).take(coded.indices)
+
+
+def _fitting(value: decimal.Decimal, quantum: decimal.Decimal, limit: decimal.Decimal) -> decimal.Decimal | None:
+    if abs(value) >= limit:
+        return None
+    value = value.quantize(quantum) if value.adjusted() > -100 else decimal.Decimal(0)
+    return value if abs(value) < limit else None
+
+
+def parsed_truths(texts: pyarrow.Array) -> pyarrow.Array:
+    """Texts as truth values, null where a text is none."""
+    texts = pc.utf8_lower(trimmed(texts))
+    yes = pc.is_in(texts, pyarrow.array(["t", "true", "y", "yes", "1"]))
+    known = pc.or_(yes, pc.is_in(texts, pyarrow.array(["f", "false", "n", "no", "0"])))
+    return _where(known, yes)
+
+
+def _where(mask: Any, values: pyarrow.Array) -> pyarrow.Array:
+    return pc.if_else(mask, values, pyarrow.scalar(None, values.type))
