@@ -81,7 +81,7 @@ class GroupedSelect:
                     asked.append(found)
                     calls.append(gathered.call(found))
         place = place_of(group) if group is not None else place_of(tree)
-        return _aggregated(inner, gathered, windowing, keys, columns, asked, calls, place)
+        return _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
 
     @classmethod
     def distinct(cls, relation: Relation, place: Place | None) -> Relation:
@@ -230,9 +230,10 @@ def _bound_attributes(schema: Schema, start: int) -> tuple[Attribute, ...]:
     return windows.bounds(windowing, time)
 
 
-def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowing | None, keys: list[Expr],
-                columns: list[int], asked: list[Any], calls: list[AggregateCall],
+def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowing | None,
+                grouped: tuple[list[Expr], list[int]], aggregates: tuple[list[Any], list[AggregateCall]],
                 place: Place | None) -> GroupedSelect:  # fmt: skip
+    (keys, columns), (asked, calls) = grouped, aggregates
     relation = gathered.relation
     if windowing is not None:
         made, [time] = gathered.projected([windowing.time])
