@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -113,3 +117,29 @@ class Model:
             if window[1] - 1 <= self.watermark:
                 for key, held in self.open.pop(window).items():
                     yield window, key, held
+
+
+def value_of(one: Aggregate, held: Sequence[tuple[Any, ...]]) -> Any:
+    """An aggregate of rows, in the order in which they came."""
+    chosen = [row for row in held if one.filter is None or row[one.filter] is True]
+    if one.argument is None:
+        return len(chosen)
+    values = [row[one.argument] for row in chosen if row[one.argument] is not None]
+    if one.distinct:
+        values = list(dict.fromkeys(values))
+    name = one.kind.value
+    if name == "COUNT":
+        return len(values)
+    if name == "COLLECT":
+        return sorted(Counter(values).items())
+    if not values:
+        return None
+    if name in ("MIN", "MAX", "SUM"):
+        return {"MIN": min, "MAX": max, "SUM": sum}[name](values)
+    if name == "AVG":
+        return abs(sum(values)) // len(values) * (1 if sum(values) >= 0 else -1)
+    if name == "LISTAGG":
+        return one.separator.join(values)
+    if name in ("FIRST_VALUE", "LAST_VALUE"):
+        return values[0 if name == "FIRST_VALUE" else -1]
+    return math.trunc(getattr(statistics, {"VAR_POP": "pvariance", "STDDEV_POP": "pstdev"}[name])(map(Fraction, values)))
