@@ -117,16 +117,43 @@ class Extreme(Accumulator):
 
 
 @dataclass(frozen=True)
-class Earliest(Accumulator):
+class Ordered(Accumulator):
+    """One for which it matters in which order rows came.
+
+    Args:
+        has_arrival: whether values come as structs with the number of their arrival; else in the order of arrival.
+    """
+
+    has_arrival: bool
+
+    def kept(self, argument: pa.DataType | None) -> pa.DataType:
+        """The type in which values come."""
+        return pa.struct([("arrival", pa.int64()), ("value", argument)]) if self.has_arrival else argument
+
+    def in_order(self, values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
+        """Values and their groups in the order of arrival."""
+        if not self.has_arrival:
+            return values, codes
+        order = np.argsort(plain(values.field(0)), kind="stable")
+        return values.take(pa.array(order)), codes[order]
+
+    def bare(self, values: pa.Array) -> pa.Array:
+        """Values without the numbers of their arrival."""
+        return values.field(1) if self.has_arrival else values
+
+
+@dataclass(frozen=True)
+class Earliest(Ordered):
     """The value that came first, or last."""
 
     last: bool
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (argument,)
+        return (self.kept(argument),)
 
     def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
-        return [ends(values, codes, count, self.last)]
+        assert values is not None
+        return [ends(*self.in_order(values, codes), count, self.last)]
 
 
 @dataclass(frozen=True)
@@ -161,15 +188,15 @@ class Moments(Accumulator):
 
 
 @dataclass(frozen=True)
-class Listed(Accumulator):
+class Listed(Ordered):
     """All values, in the order in which they came."""
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (pa.large_list(argument),)
+        return (pa.large_list(self.kept(argument)),)
 
     def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
-        return [listed(values, codes, count)]
+        return [listed(*self.in_order(values, codes), count)]
 
     def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         values, parents = flattened(columns[0])
@@ -182,16 +209,17 @@ class Distinct(Listed):
 
     def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
-        firsts, _ = distinct_pairs(values, codes)
+        values, codes = self.in_order(values, codes)
+        firsts, _ = distinct_pairs(self.bare(values), codes)
         return [listed(values.take(pa.array(firsts)), codes[firsts], count)]
 
 
 @dataclass(frozen=True)
-class Bag(Accumulator):
+class Bag(Ordered):
     """The distinct values, as they first came, and how often each did."""
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (pa.large_list(argument), pa.large_list(pa.int64()))
+        return (pa.large_list(self.kept(argument)), pa.large_list(pa.int64()))
 
     def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
@@ -203,7 +231,10 @@ class Bag(Accumulator):
         return self._bags(values, plain(times), codes[parents], count)
 
     def _bags(self, values: pa.Array, times: NDArray[np.int64], codes: Codes, count: int) -> list[pa.Array]:
-        firsts, pairs = distinct_pairs(values, codes)
+        if self.has_arrival:
+            times = times[np.argsort(plain(values.field(0)), kind="stable")]
+            values, codes = self.in_order(values, codes)
+        firsts, pairs = distinct_pairs(self.bare(values), codes)
         totals = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(totals, pairs, times)
         own = codes[firsts]
@@ -235,6 +266,6 @@ def flattened(lists: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 __all__ = [
-    "Accumulator", "Bag", "Count", "Distinct", "Earliest", "Extreme", "Listed", "Moments", "Sum", "flattened", "listed",
-    "without_nulls",
+    "Accumulator", "Bag", "Count", "Distinct", "Earliest", "Extreme", "Listed", "Moments", "Ordered", "Sum",
+    "flattened", "listed", "without_nulls",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from rayflink.operators.base import Operator
 from .frame_snapshots import one_batch
 from .partials import Partials
 from .reductions import column
-from .sliced_rows import SlicedRows
+from .sliced_rows import SlicedRows, rows_in
 from .slicing import Slicing
 from .window_spec import WindowAggregation
 from .zones import is_utc
@@ -41,6 +41,7 @@ class LocalWindowAggregate(Operator):
     def __init__(self, aggregation: WindowAggregation) -> None:
         self._partials = Partials(aggregation)
         self._slicing = Slicing(aggregation.window)
+        self._input = aggregation.input
         self._rows = SlicedRows(aggregation, self._partials, self._slicing)
         self._schema = partial_schema(self._partials)
         self._is_even = is_utc(aggregation.window.shift_zone) and aggregation.window.end_column is None
@@ -50,14 +51,14 @@ class LocalWindowAggregate(Operator):
         self._next_end: int | None = None
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        rows = self._rows.rows(batch)
+        rows = rows_in(batch, self._input)
         if rows.num_rows:
             self._held.append(rows)
             self._held_rows += rows.num_rows
         return self._given() if self._held_rows >= MOST_HELD else ()
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        if self._held and self._ends_a_slice(watermark.timestamp):
+        if self._ends_a_slice(watermark.timestamp):
             yield from self._given()
         yield watermark
 

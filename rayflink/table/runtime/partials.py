@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from .accumulators import Accumulator, Count, without_nulls
+from .accumulators import Accumulator, Count, Ordered
 from .aggregates import Aggregate
 from .grouping import Groups
-from .reductions import whole
+from .reductions import column, whole
 from .results import accumulators, result
 from .window_spec import WindowAggregation
 
@@ -25,15 +25,16 @@ class Partials:
 
     Args:
         aggregation: what is computed.
+        has_arrival: whether rows come with the numbers of their arrival; then partial rows may be joined in any order.
     """
 
-    def __init__(self, aggregation: WindowAggregation) -> None:
+    def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
         self._keys = aggregation.keys
         fields = aggregation.input.fields
         slots: dict[Accumulator, None] = {Count(None, None): None}
         self._made_of: list[tuple[Aggregate, tuple[Accumulator, ...]]] = []
         for aggregate in aggregation.aggregates:
-            parts = accumulators(aggregate)
+            parts = accumulators(aggregate, has_arrival)
             self._made_of.append((aggregate, parts))
             slots.update(dict.fromkeys(parts))
         self._slots = list(slots)
@@ -51,14 +52,19 @@ class Partials:
         """The columns of the key in rows that come in."""
         return [batch.column(key) for key in self._keys]
 
-    def of_rows(self, batch: pa.RecordBatch, groups: Groups) -> list[pa.Array]:
-        """The columns of partial rows, one for each group of rows."""
+    def of_rows(self, batch: pa.RecordBatch, groups: Groups, arrived: Any = None) -> list[pa.Array]:
+        """The columns of partial rows, one for each group of rows.
+
+        Args:
+            arrived: numbers of the rows' arrival, int64[n], where they have any.
+        """
         columns = list(groups.keys)
-        chosen: dict[tuple[int | None, int | None], tuple[Any, Any]] = {}
+        chosen: dict[tuple[int | None, int | None, bool], tuple[Any, Any]] = {}
         for slot in self._slots:
-            of = slot.argument, slot.filter
+            numbered = isinstance(slot, Ordered) and slot.has_arrival
+            of = slot.argument, slot.filter, numbered
             if of not in chosen:
-                chosen[of] = _chosen(batch, groups, *of)
+                chosen[of] = _chosen(batch, groups, slot, arrived if numbered else None)
             columns += slot.of_rows(*chosen[of], groups.count)
         return columns
 
@@ -75,7 +81,7 @@ class Partials:
         made = list(columns[: len(self._keys)])
         for aggregate, slots in self._made_of:
             spans = [self._spans[slot] for slot in slots]
-            made.append(result(aggregate, [list(columns[first:stop]) for first, stop in spans]))
+            made.append(result(aggregate, slots, [list(columns[first:stop]) for first, stop in spans]))
         return made
 
     @property
@@ -84,16 +90,23 @@ class Partials:
         return len(self._keys)
 
 
-def _chosen(batch: pa.RecordBatch, groups: Groups, argument: int | None, only: int | None) -> tuple[Any, Any]:
-    """The values of a column that count, and their groups."""
+def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: Any) -> tuple[Any, Any]:
+    """The values that count for an accumulator, and their groups."""
     codes = groups.codes
-    values = None if argument is None else batch.column(argument)
-    if only is not None:
-        wanted = batch.column(only)
-        keep: NDArray[np.bool_] = wanted.fill_null(False).to_numpy(zero_copy_only=False)
+    values = None if slot.argument is None else batch.column(slot.argument)
+    keep: NDArray[np.bool_] | None = None
+    if slot.filter is not None:
+        keep = batch.column(slot.filter).fill_null(False).to_numpy(zero_copy_only=False)
+    if values is not None and values.null_count:
+        there = values.is_valid().to_numpy(zero_copy_only=False)
+        keep = there if keep is None else keep & there
+    if keep is not None:
         codes = codes[keep]
         values = None if values is None else values.filter(pa.array(keep))
-    return (None, codes) if values is None else without_nulls(values, codes)
+        arrived = None if arrived is None else arrived[keep]
+    if arrived is not None:
+        values = pa.StructArray.from_arrays([column(arrived, pa.int64()), values], ["arrival", "value"])
+    return values, codes
 
 
 def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:

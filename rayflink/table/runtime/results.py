@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from .accumulators import Accumulator, Bag, Count, Distinct, Earliest, Extreme, Listed, Moments, Sum, flattened
+from .accumulators import Accumulator, Bag, Count, Distinct, Earliest, Extreme, Listed, Moments, Ordered, Sum, flattened
 from .aggregates import MOMENTS, Aggregate, AggregateKind
 from .reductions import column, plain
 
@@ -20,14 +21,19 @@ _NEVER_DISTINCT = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VAL
 """Kinds to which it makes no difference how often a value is there."""
 
 
-def accumulators(aggregate: Aggregate) -> tuple[Accumulator, ...]:
-    """What is kept for an aggregate."""
+def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, ...]:
+    """What is kept for an aggregate.
+
+    Args:
+        has_arrival: whether rows carry the number of their arrival, for partial rows that may be joined in any order.
+    """
     if aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
-        return (Distinct(aggregate.argument, aggregate.filter),)
-    return _plain_accumulators(aggregate.kind, aggregate.argument, aggregate.filter)
+        return (Distinct(aggregate.argument, aggregate.filter, has_arrival),)
+    return _plain_accumulators(aggregate, has_arrival)
 
 
-def _plain_accumulators(kind: AggregateKind, argument: int | None, only: int | None) -> tuple[Accumulator, ...]:
+def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, ...]:
+    kind, argument, only = aggregate.kind, aggregate.argument, aggregate.filter
     if kind is AggregateKind.COUNT:
         return (Count(argument, only),)
     if kind is AggregateKind.SUM:
@@ -37,26 +43,39 @@ def _plain_accumulators(kind: AggregateKind, argument: int | None, only: int | N
     if kind in (AggregateKind.MIN, AggregateKind.MAX):
         return (Extreme(argument, only, kind is AggregateKind.MAX),)
     if kind in (AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE):
-        return (Earliest(argument, only, kind is AggregateKind.LAST_VALUE),)
+        return (Earliest(argument, only, has_arrival, kind is AggregateKind.LAST_VALUE),)
     if kind in MOMENTS:
         return (Moments(argument, only),)
-    return (Bag(argument, only),) if kind is AggregateKind.COLLECT else (Listed(argument, only),)
+    made = Bag if kind is AggregateKind.COLLECT else Listed
+    return (made(argument, only, has_arrival),)
 
 
-def result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
+def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[list[pa.Array]]) -> pa.Array:
     """The aggregate's result for each group.
 
     Args:
-        columns: those of each of its `accumulators`.
+        slots: its `accumulators`.
+        columns: those of each of them.
     """
-    if columns and aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
+    first = slots[0]
+    if isinstance(first, Ordered) and first.has_arrival:
+        columns = [[_without_arrival(columns[0][0]), *columns[0][1:]]]
+    if isinstance(first, Distinct):
         lists = columns[0][0]
         values, codes = flattened(lists)
-        parts = _plain_accumulators(aggregate.kind, aggregate.argument, aggregate.filter)
-        columns = [part.of_rows(values, codes, len(lists)) for part in parts]
+        columns = [part.of_rows(values, codes, len(lists)) for part in _plain_accumulators(aggregate, False)]
     found = _result(aggregate, columns)
     wanted = aggregate.result.to_arrow()
     return found if found.type == wanted else as_type(found, wanted)
+
+
+def _without_arrival(kept: pa.Array) -> pa.Array:
+    """Values, or lists of values, without the numbers of their arrival."""
+    if not types.is_large_list(kept.type):
+        return pc.struct_field(kept, 1)
+    offsets = np.zeros(len(kept) + 1, dtype=np.int64)
+    np.cumsum(plain(pc.list_value_length(kept)), out=offsets[1:])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), kept.flatten().field(1))
 
 
 def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:

@@ -12,6 +12,7 @@ from pyarrow import types
 from rayflink.common.arrow_rows import rows_to_arrow
 from rayflink.common.batches import ArrowBatch, Batch
 
+from ..types import DataType
 from .grouping import grouped
 from .partials import Partials
 from .reductions import column, plain
@@ -38,6 +39,13 @@ class NoTimeError(ValueError):
         return f"column {self.name!r} is NULL in a row, and windows go by it; filter such rows out, or give it a value"
 
 
+def rows_in(batch: Batch, kind: DataType) -> pa.RecordBatch:
+    """The rows of a batch as columns; `kind` is the type of a row."""
+    if isinstance(batch, ArrowBatch):
+        return batch.data
+    return rows_to_arrow(batch.values, pa.schema([field.type.to_arrow_field(field.name) for field in kind.fields]))
+
+
 class SlicedRows:
     """Makes partial rows, each of one key and slice.
 
@@ -49,16 +57,6 @@ class SlicedRows:
 
     def __init__(self, aggregation: WindowAggregation, partials: Partials, slicing: Slicing) -> None:
         self._aggregation, self._partials, self._slicing = aggregation, partials, slicing
-        self._schema: pa.Schema | None = None
-
-    def rows(self, batch: Batch) -> pa.RecordBatch:
-        """The rows of a batch as columns."""
-        if isinstance(batch, ArrowBatch):
-            return batch.data
-        if self._schema is None:
-            fields = self._aggregation.input.fields
-            self._schema = pa.schema([field.type.to_arrow_field(field.name) for field in fields])
-        return rows_to_arrow(batch.values, self._schema)
 
     def partial(self, rows: pa.RecordBatch, now_ms: int) -> tuple[NDArray[np.int64], list[pa.Array]]:
         """(ends of their slices, columns) of partial rows, ordered by the first of the rows that each stands for.
@@ -115,4 +113,4 @@ def local_ms(times: pa.Array, zone: str, name: str) -> NDArray[np.int64]:
     return found
 
 
-__all__ = ["NoTimeError", "SlicedRows", "local_ms"]
+__all__ = ["NoTimeError", "SlicedRows", "local_ms", "rows_in"]

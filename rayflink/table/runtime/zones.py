@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _HOUR_MS = 3_600_000
 _EPOCH = datetime(1970, 1, 1)
@@ -60,3 +65,35 @@ def timer_of(local: int, zone: str) -> int:
     if an_hour_on - first > _HOUR_MS:
         return an_hour_on - _HOUR_MS
     return first - first % _HOUR_MS if an_hour_on == first else first
+
+
+def instants_of(locals_: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
+    """The instants of many local times, as `instant_of`: int64[n]."""
+    if is_utc(zone):
+        return locals_
+    distinct, own = np.unique(locals_, return_inverse=True)
+    found = pc.assume_timezone(
+        pa.array(distinct).cast(pa.timestamp("ms")), zone, ambiguous="earliest", nonexistent="latest"
+    )
+    # In a gap Arrow gives its end; as many milliseconds behind it as the local time is in it are wanted.
+    instants = found.cast(pa.int64()).to_numpy().copy()
+    shown = pc.local_timestamp(found).cast(pa.int64()).to_numpy()
+    for at in np.flatnonzero(shown != distinct):
+        instants[at] = instant_of(int(distinct[at]), zone)
+    of_all: NDArray[np.int64] = instants[own]
+    return of_all
+
+
+def last_over(progress: int, zone: str) -> int:
+    """The last local time whose `timer_of` is not beyond the progress of time, an instant."""
+    if is_utc(zone) or not _LEAST < progress < _MOST:
+        return progress
+    least = local_time(progress, zone) - 3 * _HOUR_MS
+    most = least + 6 * _HOUR_MS
+    while least < most:
+        middle = (least + most + 1) // 2
+        if timer_of(middle, zone) <= progress:
+            least = middle
+        else:
+            most = middle - 1
+    return least

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from rayflink.common.types import Row
+from rayflink.operators.base import UserCodeError
+from rayflink.state.errors import SnapshotMismatch
+from rayflink.state.key_groups import key_group, key_group_range
+from rayflink.state.keys import key_hash
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
+from rayflink.table.runtime.session_window import SessionWindowAggregate
 from rayflink.table.runtime.window_spec import WindowAggregation
-from rayflink.testing import OperatorHarness, rec, verify, wm
+from rayflink.table.types import DataTypes
+from rayflink.testing import OperatorHarness, at, rec, verify, wm
+from rayflink.testing.harness import Place, rescaled_snapshots
 
-from .window_cases import N, aggregate, by_word, key_of, rows, tumble
+from .window_cases import OK, WORD, N, aggregate, by_word, cumulate, hop, key_of, rows, session, tumble
 
 
 def two_phases(aggregation: WindowAggregation) -> Any:
@@ -20,6 +31,10 @@ def two_phases(aggregation: WindowAggregation) -> Any:
 
 def one_phase(aggregation: WindowAggregation) -> Any:
     return lambda: WindowAggregate(aggregation)
+
+
+def sessions(aggregation: WindowAggregation) -> Any:
+    return lambda: SessionWindowAggregate(aggregation)
 
 
 def ms(value: int) -> datetime:
@@ -78,3 +93,154 @@ def test_late_rows_are_counted():
                 harness.give(element)
             harness.advance_watermark(100)
             assert harness.operators[-1].ctx.metrics.counter("numLateRecordsDropped").get_count() == 3
+
+
+RICH = (
+    aggregate("COUNT"), aggregate("SUM", N, filter=OK), aggregate("COUNT", N, distinct=True), aggregate("MAX", WORD),
+    aggregate("AVG", N), aggregate("COLLECT", N),
+)  # fmt: skip
+MANY = [
+    rows(("b", 4, 3, True), ("a", 1, 0, None), ("b", 4, 9, False), ("a", 2, 12, True), ("b", -9, 5, True)),
+    wm(8),
+    rows(("b", 1, 22, True), ("a", None, 29, True), (None, 6, 11, False), ("a", 5, 4, True)),
+    wm(9),
+    rows(("a", 7, 5, True), ("b", 4, 31, True), ("a", 1, 2, True)),
+    wm(19),
+    wm(33),
+    rows(("a", 7, 5, True), ("b", 4, 28, True), ("b", 4, 47, True)),
+    wm(60),
+    wm(100),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [hop(), cumulate()], ids=["hop", "cumulate"])
+@pytest.mark.parametrize("phases", [two_phases, one_phase])
+def test_windows_that_share_slices(phases, window):
+    aggregation = by_word(window, *RICH)
+    verify(phases(aggregation), MANY, key=key_of(aggregation))
+
+
+@pytest.mark.slow
+def test_sessions():
+    ordered = aggregate("FIRST_VALUE", N), aggregate("LAST_VALUE", N), aggregate("LISTAGG", WORD, distinct=True)
+    aggregation = by_word(session(), *RICH, *ordered)
+    verify(sessions(aggregation), MANY, key=key_of(aggregation))
+
+
+@pytest.mark.slow
+def test_a_key_of_several_columns():
+    aggregation = by_word(tumble(), *RICH, keys=(WORD, OK))
+    verify(two_phases(aggregation), MANY, key=key_of(aggregation))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [tumble(), hop(), session()], ids=["tumble", "hop", "session"])
+def test_processing_time(window):
+    clock = replace(window, time_column=None, is_event_time=False, time_type=DataTypes.TIMESTAMP_LTZ(3))
+    aggregation = by_word(clock, *RICH)
+    given = [
+        at(1_003), rows(("a", 1), ("b", 2)), at(1_007), rows(("a", 2)), wm(5_000), at(1_009), rows(("b", 3)), at(1_010),
+        rows(("a", 5), ("c", 9)), at(1_019), at(1_020), at(1_041), rows(("a", 6)), at(1_100),
+    ]  # fmt: skip
+    factory = sessions(aggregation) if window.gap_ms else one_phase(aggregation)
+    verify(factory, given, key=key_of(aggregation))
+
+
+def test_processing_time_tumbles_by_the_clock():
+    window = replace(tumble(), time_column=None, is_event_time=False)
+    aggregation = by_word(window, aggregate("SUM", N))
+    with OperatorHarness(one_phase(aggregation)) as harness:
+        for element in [at(13), rows(("a", 1), ("b", 2)), at(19), rows(("a", 4)), at(20), rows(("a", 8)), at(35)]:
+            harness.give(element)
+        assert [tuple(value)[:-1] for value in harness.output_values()] == [
+            ("a", 5, ms(10), ms(20)), ("b", 2, ms(10), ms(20)), ("a", 8, ms(20), ms(30)),
+        ]  # fmt: skip
+
+
+def test_without_a_key_an_empty_window_gives_no_row():
+    aggregation = by_word(tumble(), aggregate("COUNT"), aggregate("SUM", N), keys=())
+    given = [wm(10), rows(("a", None, 41), ("b", None, 42)), wm(100)]
+    for phases in (one_phase, two_phases):
+        verify(phases(aggregation), given, [wm(10), out(aggregation, 2, None, 40, 50), wm(100)])
+
+
+def test_a_group_may_have_no_aggregate():
+    aggregation = by_word(tumble())
+    given = [rows(("a", 1, 1), ("b", 2, 1), ("a", 3, 9)), wm(9)]
+    then = [out(aggregation, "a", 0, 10), out(aggregation, "b", 0, 10), wm(9)]
+    verify(two_phases(aggregation), given, then, key=key_of(aggregation))
+
+
+def test_an_empty_stream_gives_nothing():
+    for factory in (two_phases(BASIC), one_phase(BASIC), sessions(by_word(session(), aggregate("COUNT")))):
+        verify(factory, [wm(5), wm(100)], [wm(5), wm(100)], key=key_of(BASIC))
+
+
+def test_windows_that_were_assigned_before_go_by_their_end():
+    window = replace(hop(), end_column=2)  # of the column ts
+    aggregation = by_word(window, aggregate("SUM", N))
+    given = [rows(("a", 1, 30), ("a", 2, 40), ("a", 4, 30)), wm(29), wm(39)]
+    then = [out(aggregation, "a", 5, 0, 30), wm(29), out(aggregation, "a", 2, 10, 40), wm(39)]
+    for phases in (one_phase, two_phases):
+        verify(phases(aggregation), given, then, key=key_of(aggregation))
+
+
+def test_a_row_without_a_time_is_refused():
+    for factory in (two_phases(BASIC), one_phase(BASIC), sessions(by_word(session(), aggregate("COUNT")))):
+        with OperatorHarness(factory) as harness, pytest.raises(UserCodeError, match="column 'ts' is NULL in a row"):
+            harness.give(rows(("a", 1, None)))
+            harness.snapshot()
+
+
+def test_rescaled_from_one_to_three_to_two():
+    words = [f"word {number}" for number in range(50)]
+    aggregation = by_word(hop(), aggregate("COUNT"), aggregate("MAX", N))
+    deal, factory = key_of(aggregation), lambda: WindowAggregate(aggregation)
+
+    def dealt(subtasks: list[OperatorHarness], *values: Any) -> None:
+        for value in values:
+            group = key_group(key_hash(value[0]), 128)
+            at = next(i for i in range(len(subtasks)) if group in key_group_range(i, len(subtasks), 128))
+            subtasks[at].give(rows(value))
+
+    def rescale(subtasks: list[OperatorHarness], parallelism: int) -> list[OperatorHarness]:
+        parts = rescaled_snapshots([one.snapshot() for one in subtasks], parallelism)
+        fresh = [OperatorHarness(factory, place=Place(i, parallelism), restore=[part]) for i, part in enumerate(parts)]
+        for one in fresh:
+            one.stand_where(subtasks[0])
+        return fresh
+
+    subtasks = [OperatorHarness(factory)]
+    assert deal(Row("word")("x")) == "x"
+    dealt(subtasks, *((word, i, i % 30) for i, word in enumerate(words)))
+    subtasks[0].advance_watermark(9)
+    first = Counter(tuple(value)[:3] for value in subtasks[0].output_values())
+    assert first == Counter((word, 1, i) for i, word in enumerate(words) if i % 30 < 10)
+    for parallelism in (3, 2):
+        subtasks = rescale(subtasks, parallelism)
+        dealt(subtasks, *((word, 100 + i, 20) for i, word in enumerate(words)))
+    for one in subtasks:
+        one.advance_watermark(29)
+    found = Counter(tuple(value)[:3] for one in subtasks for value in one.output_values() if value[3] == ms(0))
+    assert found == Counter((word, 3, 100 + i) for i, word in enumerate(words))
+
+
+def test_state_of_other_aggregates_is_refused():
+    with OperatorHarness(one_phase(BASIC)) as harness:
+        harness.give(rows(("a", 1, 1)))
+        snapshot = harness.snapshot()
+    with pytest.raises(SnapshotMismatch, match="other aggregates or keys"):
+        OperatorHarness(one_phase(by_word(tumble(), aggregate("MAX", WORD))), restore=[snapshot])
+
+
+def test_small_batches_are_held_until_a_slice_ends():
+    with OperatorHarness(lambda: LocalWindowAggregate(BASIC)) as local:
+        local.advance_watermark(0)
+        for number in range(1, 9):
+            local.give(rows(("a", number, number)))
+            local.advance_watermark(number)
+        assert local.output_values() == []
+        local.advance_watermark(9)
+        (partial,) = local.output_values()
+        assert (partial["v0"], partial["v2"]) == (8, 36)

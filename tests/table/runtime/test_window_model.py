@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,8 +15,22 @@ from rayflink.table.runtime.window_spec import WindowAggregation
 from rayflink.testing import OperatorHarness
 from rayflink.testing.elements import Mark, Record
 
-from .test_window_aggregates import one_phase, two_phases
-from .window_cases import N, OK, WORD, Model, aggregate, by_word, cumulate, hop, rows, tumble, value_of
+from .test_window_aggregates import one_phase, sessions, two_phases
+from .window_cases import (
+    OK,
+    WORD,
+    Model,
+    N,
+    SessionModel,
+    aggregate,
+    by_word,
+    cumulate,
+    hop,
+    rows,
+    session,
+    tumble,
+    value_of,
+)
 
 AGGREGATES = (
     aggregate("COUNT"), aggregate("COUNT", N, filter=OK), aggregate("SUM", N), aggregate("SUM", N, filter=OK),
@@ -28,6 +43,12 @@ SPECS = {
     "tumble": tumble(), "tumble with an offset": tumble(10, offset_ms=-3), "hop": hop(), "hop by one": hop(5, 1),
     "cumulate": cumulate(), "cumulate with an offset": cumulate(12, 4, offset_ms=5),
 }  # fmt: skip
+SESSIONS = {"session": session(), "session with a gap of one": session(1)}
+ORDERED = (
+    aggregate("FIRST_VALUE", N), aggregate("LAST_VALUE", N, filter=OK), aggregate("LISTAGG", WORD),
+    aggregate("LISTAGG", WORD, distinct=True, filter=OK, separator="; "),
+)  # fmt: skip
+"""Aggregates whose results depend on the order in which rows came, which slices of overlapping windows do not keep."""
 
 values = st.tuples(
     st.sampled_from(["a", "b", None]),
@@ -61,14 +82,16 @@ def _utc(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SPECS)
-@pytest.mark.parametrize("phases", [one_phase, two_phases])
+@pytest.mark.parametrize(
+    ("name", "phases"), [*product(SPECS, [one_phase, two_phases]), *product(SESSIONS, [sessions])]
+)
 @settings(max_examples=40, deadline=None)
 @given(stream=streams, keys=st.sampled_from([(), (WORD,), (WORD, OK), (OK,)]), seed=st.integers(0, 9))
 def test_results_are_those_of_the_model(name, phases, stream, keys, seed):
-    spec, draw = SPECS[name], random.Random(seed)
-    aggregation = by_word(spec, *AGGREGATES, keys=keys)
-    model = Model(spec, keys)
+    spec, draw = (SPECS | SESSIONS)[name], random.Random(seed)
+    aggregates = AGGREGATES + (ORDERED if name in SESSIONS else ())
+    aggregation = by_word(spec, *aggregates, keys=keys)
+    model = (SessionModel if name in SESSIONS else Model)(spec, keys)
     harness = OperatorHarness(phases(aggregation))
     lost = 0
     try:
@@ -77,7 +100,7 @@ def test_results_are_those_of_the_model(name, phases, stream, keys, seed):
                 harness.advance_watermark(element)
                 fired = model.advance(element)
                 wanted = [
-                    (window, key, tuple(value_of(one, held) for one in AGGREGATES)) for window, key, held in fired
+                    (window, key, tuple(value_of(one, held) for one in aggregates)) for window, key, held in fired
                 ]
                 found = found_in(harness, aggregation)
                 assert Counter(map(repr, found)) == Counter(map(repr, wanted))

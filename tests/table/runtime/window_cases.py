@@ -62,6 +62,10 @@ def cumulate(size_ms: int = 30, step_ms: int = 10, **how: Any) -> WindowSpec:
     return WindowSpec(WindowKind.CUMULATE, size_ms=size_ms, slide_ms=step_ms, time_column=TS, **how)
 
 
+def session(gap_ms: int = 5, **how: Any) -> WindowSpec:
+    return WindowSpec(WindowKind.SESSION, gap_ms=gap_ms, time_column=TS, **how)
+
+
 def by_word(window: WindowSpec, *aggregates: Aggregate, keys: Sequence[int] = (WORD,)) -> WindowAggregation:
     return WindowAggregation(ROWS, tuple(keys), tuple(aggregates), window)
 
@@ -119,6 +123,37 @@ class Model:
                     yield window, key, held
 
 
+class SessionModel:
+    """Sessions row by row; arguments and methods as of `Model`."""
+
+    def __init__(self, spec: WindowSpec, keys: Sequence[int] = (WORD,)) -> None:
+        self.spec, self.keys, self.late, self.watermark = spec, keys, 0, -(2**63)
+        self.arrived = 0
+        self.open: dict[Any, list[tuple[int, int, list[Any]]]] = {}
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        start, end = row[TS], row[TS] + self.spec.gap_ms
+        held = self.open.setdefault(tuple(row[at] for at in self.keys), [])
+        met = [one for one in held if one[0] <= end and start <= one[1]]
+        start, end = min([start, *(one[0] for one in met)]), max([end, *(one[1] for one in met)])
+        self.arrived += 1
+        if end - 1 <= self.watermark:
+            self.late += 1
+            return
+        for one in met:
+            held.remove(one)
+        held.append((start, end, sorted([(self.arrived, row), *(entry for one in met for entry in one[2])])))
+
+    def advance(self, watermark: int) -> Iterable[tuple[tuple[int, int], Any, list[tuple[Any, ...]]]]:
+        self.watermark = max(watermark, self.watermark)
+        fired = []
+        for key, held in self.open.items():
+            fired += [(one, key) for one in held if one[1] - 1 <= self.watermark]
+            held[:] = [one for one in held if one[1] - 1 > self.watermark]
+        fired.sort(key=lambda one: (one[0][1], one[0][2][0][0]))
+        return [((one[0], one[1]), key, [row for _, row in one[2]]) for one, key in fired]
+
+
 def value_of(one: Aggregate, held: Sequence[tuple[Any, ...]]) -> Any:
     """An aggregate of rows, in the order in which they came."""
     chosen = [row for row in held if one.filter is None or row[one.filter] is True]
@@ -142,4 +177,5 @@ def value_of(one: Aggregate, held: Sequence[tuple[Any, ...]]) -> Any:
         return one.separator.join(values)
     if name in ("FIRST_VALUE", "LAST_VALUE"):
         return values[0 if name == "FIRST_VALUE" else -1]
-    return math.trunc(getattr(statistics, {"VAR_POP": "pvariance", "STDDEV_POP": "pstdev"}[name])(map(Fraction, values)))
+    moment = {"VAR_POP": statistics.pvariance, "STDDEV_POP": statistics.pstdev}[name]
+    return math.trunc(moment(map(Fraction, values)))

@@ -1,0 +1,116 @@
+"""What operators that aggregate over windows share: time, late rows, snapshots, and the rows of the result."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Element, Watermark
+from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED
+from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
+
+from .frame_snapshots import FrozenFrame, restored_frames
+from .partials import Partials
+from .progress import progress_entry, restored_progress
+from .reductions import column
+from .window_spec import WindowAggregation
+from .zones import instants_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class WindowOperator(Operator):
+    """Keeps partial rows of windows that are not over, and gives their results when they are.
+
+    Args:
+        aggregation: what is computed.
+        partials: its partial rows.
+        fields: columns of the state behind those of partial rows.
+    """
+
+    def __init__(self, aggregation: WindowAggregation, partials: Partials, fields: Iterable[pa.Field]) -> None:
+        self._window, self._partials = aggregation.window, partials
+        self._result_schema = aggregation.result_schema
+        self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields])
+        self.progress = MIN_TIMESTAMP
+        """The watermark, or the last millisecond of processing time that is over."""
+
+    @abstractmethod
+    def frame(self) -> Callable[[], pa.RecordBatch]:
+        """Gives the rows of the state as they are now, when it is called later."""
+
+    @abstractmethod
+    def take_frame(self, frame: pa.RecordBatch) -> None:
+        """Add rows of a snapshot to the state."""
+
+    @abstractmethod
+    def advance(self, after: int, until: int) -> Iterator[Element]:
+        """The results of windows that are over at the progress `until` and were not at `after`; forget them."""
+
+    @abstractmethod
+    def next_firing(self) -> int | None:
+        """The progress at which the next window may be over."""
+
+    # life
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self.progress = restored_progress(snapshots, self.ctx)
+        for _, frame in restored_frames(snapshots, self._state_schema, self.ctx):
+            self.take_frame(frame)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        groups = FrozenFrame(self.frame(), self._partials.width, self.ctx.max_parallelism, self.progress)
+        return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
+
+    def count_late(self, rows: int) -> None:
+        """So many rows are dropped since their windows are over."""
+        if self._late is not None and rows:
+            self._late.inc(rows)
+
+    # time
+
+    @property
+    def now_ms(self) -> int:
+        """Processing time; never one whose windows have fired."""
+        return max(int(self.ctx.clock.now_ms()), self.progress + 1)
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        if self._window.is_event_time and watermark.timestamp > self.progress:
+            after, self.progress = self.progress, watermark.timestamp
+            yield from self.advance(after, watermark.timestamp)
+        yield watermark
+
+    def next_processing_time(self) -> int | None:
+        """The millisecond after a window's last one."""
+        due = None if self._window.is_event_time else self.next_firing()
+        return None if due is None else due + 1
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        if self._window.is_event_time or now_ms - 1 <= self.progress:
+            return ()
+        after, self.progress = self.progress, now_ms - 1
+        return self.advance(after, self.progress)
+
+    # results
+
+    def result(self, columns: list[pa.Array], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
+        """Partial rows as rows of the result, each with the start and the end of its window."""
+        made = self._partials.results(columns)
+        times = instants_of(ends - 1, self._window.shift_zone)
+        local, kind = pa.timestamp("ms"), self._result_schema.types[-1]
+        made += [column(starts, local), column(ends, local)]
+        made.append(column(times, pa.timestamp("ms", kind.tz)).cast(kind))
+        batch = pa.RecordBatch.from_arrays(made, schema=self._result_schema)
+        return ArrowBatch(batch, times if self._window.is_event_time else None)
+
+
+__all__ = ["WindowOperator"]
