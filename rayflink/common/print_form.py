@@ -95,15 +95,16 @@ def _basic_text(kind: BasicType, value: Any) -> str:
     if kind is BasicType.BOOLEAN:
         return "true" if value else "false"
     if kind is BasicType.FLOAT:
-        return _floating(np.float32(value))
+        return floating_text(np.float32(value))
     if kind is BasicType.DOUBLE:
-        return _floating(np.float64(value))
+        return floating_text(np.float64(value))
     if kind is BasicType.INSTANT:
         return _instant(value)
     return str(value)
 
 
-def _floating(number: np.floating[Any]) -> str:
+def floating_text(number: np.floating[Any]) -> str:
+    """A floating point number as Java writes it."""
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if not number:

@@ -560,6 +560,15 @@ class StreamExecutionEnvironment(FaultTolerance):
         results = [transformation.result for transformation in self._cached_streams]
         return [(result, writers[id(result.writer)]) for result in results if id(result.writer) in writers]
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Within the block a program of its own is written and run, which leaves the steps written before alone."""
+        before, self._sinks = self._sinks, []
+        try:
+            yield
+        finally:
+            self._sinks = before
+
     def add_cached(self, transformation: graph.Cached) -> None:
         """Register a cached stream, which `close` gives up; front ends call it."""
         self._cached_streams.append(transformation)

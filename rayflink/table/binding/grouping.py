@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlglot import exp
 
+from rayflink.common.errors import InvalidTypesError
+
 from ..errors import SqlError
 from ..logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
 from ..parsing.statements import Tree
+from ..runtime.aggregates import AggregateKind, result_type
 from ..typed import Column, Expr, Literal, Place
-from ..types import DataTypes, Root
+from ..types import DataType, DataTypes, Root
 from . import windows
-from .aggregates import result_type
 from .expressions import AGGREGATES, ExpressionBinder, place_of
 from .scope import Scope
 
@@ -179,7 +181,7 @@ class _Gathered:
         bound = [self._inner.bind(one) for one in arguments]
         options = tuple(one.value for one in bound[1:] if isinstance(one, Literal))
         bound = bound[:1] if options else bound
-        kind = result_type(name, [one.type for one in bound], place_of(tree))
+        kind = _result_type(name, bound, filtered is not None, place_of(tree))
         at = None if filtered is None else self.column(self._inner.condition(filtered, "the condition of FILTER"))
         return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
 
@@ -191,6 +193,27 @@ class _Gathered:
             below = self.relation.schema[expr.index] if isinstance(expr, Column) else None
             schema.append(below or Attribute(f"$f{at}", expr.type))
         return Project(tuple(schema), self.relation, tuple(self.exprs)), places
+
+
+_SYNONYMS = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}
+
+
+def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Place | None) -> DataType:
+    """Of an aggregate.
+
+    Raises:
+        SqlError: it does not take these arguments.
+    """
+    kinds = [kind.value for kind in AggregateKind]
+    name = _SYNONYMS.get(name, name)
+    if name not in kinds:
+        raise SqlError(f"{name} is not supported", f"known are {', '.join(kinds)}", "", place)
+    if len(arguments) > 1:
+        raise SqlError(f"{name} of {len(arguments)} columns", "give it one", "", place)
+    try:
+        return result_type(AggregateKind(name), arguments[0].type if arguments else None, is_filtered)
+    except InvalidTypesError as error:
+        raise SqlError(str(error), "see docs/sql.md", "", place) from error
 
 
 def _keys(inner: ExpressionBinder, relation: Relation, scope: Scope, trees: list[Tree],

@@ -164,8 +164,17 @@ class TableDefinitions(FlinkParser):
         self._need("WATERMARK", "FOR")
         _, column = self._path()
         self._need("AS")
-        expression = self._parse_expression()
+        expression = self._written()
         return said.WatermarkOf(column, expression, Place(start.start, self._prev.end + 1))
+
+    def _written(self) -> said.Tree:
+        """An expression that remembers its text."""
+        start = self._curr
+        found = self._parse_disjunction()
+        if found is None:
+            self.refuse("an expression is wanted", "write one of the columns, such as ts - INTERVAL '5' SECOND")
+        found.meta["text"] = self.text[start.start : self._prev.end + 1]
+        return found
 
     def _primary_key(self) -> tuple[str, ...]:
         index = self._index
@@ -187,7 +196,7 @@ class TableDefinitions(FlinkParser):
         name = self._name()
         place = Place(start.start, start.end + 1)
         if self._words("AS"):
-            computed = self._parse_expression()
+            computed = self._written()
             return said.ColumnOf(name, computed=computed, comment=self._comment(), place=place)
         kind = self.parsed_type()
         if self._words("METADATA"):

@@ -32,9 +32,7 @@ class FrozenFrame(Mapping[int, bytes]):
         progress: how far time has come for these rows.
     """
 
-    def __init__(
-        self, frame: Callable[[], pa.RecordBatch], width: int, max_parallelism: int, progress: int
-    ) -> None:
+    def __init__(self, frame: Callable[[], pa.RecordBatch], width: int, max_parallelism: int, progress: int) -> None:
         self._frame: Callable[[], pa.RecordBatch] | None = frame
         self._width, self._max_parallelism, self._progress = width, max_parallelism, progress
         self._made: dict[int, bytes] = {}

@@ -1,0 +1,215 @@
+"""Tables, views and databases by name, kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .definitions import Path, TableDefinition, ViewDefinition
+from .errors import SqlError, nearest
+from .typed import Place
+
+DEFAULT_CATALOG, DEFAULT_DATABASE = "default_catalog", "default_database"
+Definition = TableDefinition | ViewDefinition
+
+
+@dataclass
+class Database:
+    """Tables and views by name."""
+
+    objects: dict[str, Definition] = field(default_factory=dict)
+    comment: str | None = None
+
+
+class Catalogs:
+    """All that can be named, and which catalog and database names are looked up in.
+
+    Temporary objects come before others of the same name, as in Flink.
+    """
+
+    def __init__(self) -> None:
+        self._catalogs: dict[str, dict[str, Database]] = {DEFAULT_CATALOG: {DEFAULT_DATABASE: Database()}}
+        self._temporary: dict[Path, Definition] = {}
+        self.catalog, self.database = DEFAULT_CATALOG, DEFAULT_DATABASE
+
+    def path(self, parts: tuple[str, ...]) -> Path:
+        """The full name of what one to three parts name.
+
+        Raises:
+            SqlError: there are more.
+        """
+        if len(parts) == 1:
+            return self.catalog, self.database, parts[0]
+        if len(parts) == 2:
+            return self.catalog, parts[0], parts[1]
+        if len(parts) == 3:
+            return parts[0], parts[1], parts[2]
+        raise SqlError(f"{'.'.join(parts)} has {len(parts)} parts", "write catalog.database.table at most")
+
+    def find(self, parts: tuple[str, ...], place: Place | None = None) -> tuple[Path, Definition]:
+        """The definition of a table or view.
+
+        Raises:
+            SqlError: there is none of that name.
+        """
+        path = self.path(parts)
+        found = self._temporary.get(path) or self._database(path[:2], place).objects.get(path[2])
+        if found is None:
+            known = self.names(path[:2])
+            problem = f"there is no table or view {'.'.join(parts)!r}{nearest(parts[-1], known)}"
+            remedy = f"there are {', '.join(known)}" if known else "create it first with CREATE TABLE"
+            raise SqlError(problem, remedy, "", place)
+        return path, found
+
+    def create(self, parts: tuple[str, ...], made: Definition, temporary: bool, ignore: bool = False,
+               place: Place | None = None) -> Path:  # fmt: skip
+        """Define a table or view.
+
+        Raises:
+            SqlError: there is one of that name, and `ignore` is not set.
+        """
+        path = self.path(parts)
+        database = self._database(path[:2], place)
+        known = self._temporary if temporary else None
+        there = path in self._temporary if known is not None else path[2] in database.objects
+        if there:
+            if ignore:
+                return path
+            what = "temporary table" if temporary else "table"
+            remedy = "drop it first, or write IF NOT EXISTS"
+            raise SqlError(f"there is a {what} {'.'.join(parts)!r} already", remedy, "", place)
+        if temporary:
+            self._temporary[path] = made
+        else:
+            database.objects[path[2]] = made
+        return path
+
+    def replace(self, path: Path, made: Definition) -> None:
+        """Define what is defined in another way."""
+        if path in self._temporary:
+            self._temporary[path] = made
+        else:
+            self._database(path[:2], None).objects[path[2]] = made
+
+    def drop(self, parts: tuple[str, ...], kind: type, temporary: bool, ignore: bool,
+             place: Place | None = None) -> bool:  # fmt: skip
+        """Forget a table or view; whether there was one.
+
+        Raises:
+            SqlError: there is none, and `ignore` is not set.
+        """
+        path = self.path(parts)
+        objects: dict[str, Definition] = {} if path[0] not in self._catalogs else self._objects(path)
+        what = "view" if kind is ViewDefinition else "table"
+        if isinstance(self._temporary.get(path), kind):
+            if not temporary and path[2] in objects:
+                problem = f"there is a temporary {what} {'.'.join(parts)!r} in front of the other"
+                raise SqlError(problem, f"DROP TEMPORARY {what.upper()} first", "", place)
+            del self._temporary[path]
+            return True
+        if not temporary and isinstance(objects.get(path[2]), kind):
+            del objects[path[2]]
+            return True
+        if ignore:
+            return False
+        known = self.names(path[:2])
+        problem = (
+            f"there is no {'temporary ' if temporary else ''}{what} {'.'.join(parts)!r}{nearest(parts[-1], known)}"
+        )
+        raise SqlError(problem, "write IF EXISTS where it may be absent", "", place)
+
+    def _objects(self, path: Path) -> dict[str, Definition]:
+        database = self._catalogs[path[0]].get(path[1])
+        return {} if database is None else database.objects
+
+    def names(
+        self, of: tuple[str, str] | None = None, wanted: Callable[[Definition], bool] = lambda one: True
+    ) -> list[str]:
+        """Names of tables and views of a database, in order."""
+        catalog, database = of or (self.catalog, self.database)
+        there = self._catalogs.get(catalog, {}).get(database, Database()).objects
+        found = {name for name, one in there.items() if wanted(one)}
+        found |= {path[2] for path, one in self._temporary.items() if path[:2] == (catalog, database) and wanted(one)}
+        return sorted(found)
+
+    def is_temporary(self, path: Path) -> bool:
+        """Whether what the name means is a temporary object."""
+        return path in self._temporary
+
+    # databases
+
+    def databases(self, catalog: str | None = None) -> list[str]:
+        """Names of the databases of a catalog."""
+        return sorted(self._catalogs[catalog or self.catalog])
+
+    def catalogs(self) -> list[str]:
+        """Names of the catalogs."""
+        return sorted(self._catalogs)
+
+    def create_catalog(self, name: str, ignore: bool = False) -> None:
+        """Make a catalog in memory, with the database "default"."""
+        if name in self._catalogs and not ignore:
+            raise SqlError(f"there is a catalog {name!r} already", "give it another name")
+        self._catalogs.setdefault(name, {"default": Database()})
+
+    def create_database(self, parts: tuple[str, ...], comment: str | None, ignore: bool, place: Place | None) -> None:
+        """Make a database.
+
+        Raises:
+            SqlError: there is one of that name, or no such catalog.
+        """
+        catalog, name = self._database_path(parts)
+        databases = self._known_catalog(catalog, place)
+        if name in databases and not ignore:
+            raise SqlError(f"there is a database {name!r} already", "write IF NOT EXISTS", "", place)
+        databases.setdefault(name, Database(comment=comment))
+
+    def drop_database(self, parts: tuple[str, ...], ignore: bool, cascade: bool, place: Place | None) -> None:
+        """Forget a database.
+
+        Raises:
+            SqlError: there is none, or it holds tables and `cascade` is not set.
+        """
+        catalog, name = self._database_path(parts)
+        databases = self._known_catalog(catalog, place)
+        if name not in databases:
+            if ignore:
+                return
+            problem = f"there is no database {name!r}{nearest(name, databases)}"
+            raise SqlError(problem, f"there are {', '.join(databases)}", "", place)
+        if databases[name].objects and not cascade:
+            held = ", ".join(databases[name].objects)
+            raise SqlError(f"database {name!r} holds {held}", "drop these first, or write CASCADE", "", place)
+        if (catalog, name) == (self.catalog, self.database):
+            raise SqlError(f"database {name!r} is the current one", "USE another one first", "", place)
+        del databases[name]
+
+    def use(self, kind: str, parts: tuple[str, ...], place: Place | None) -> None:
+        """Look names up in another catalog or database from now on.
+
+        Raises:
+            SqlError: there is none.
+        """
+        if kind == "CATALOG":
+            databases = self._known_catalog(parts[0], place)
+            self.catalog, self.database = parts[0], next(iter(databases))
+            return
+        path = self._database_path(parts)
+        self._database(path, place)
+        self.catalog, self.database = path
+
+    def _database_path(self, parts: tuple[str, ...]) -> tuple[str, str]:
+        return (self.catalog, parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+
+    def _known_catalog(self, name: str, place: Place | None) -> dict[str, Database]:
+        if name not in self._catalogs:
+            problem = f"there is no catalog {name!r}{nearest(name, self._catalogs)}"
+            raise SqlError(problem, f"there are {', '.join(self._catalogs)}", "", place)
+        return self._catalogs[name]
+
+    def _database(self, path: tuple[str, str], place: Place | None) -> Database:
+        databases = self._known_catalog(path[0], place)
+        if path[1] not in databases:
+            problem = f"there is no database {path[1]!r} in catalog {path[0]!r}{nearest(path[1], databases)}"
+            raise SqlError(problem, f"there are {', '.join(databases)}", "", place)
+        return databases[path[1]]

@@ -1,0 +1,1 @@
+"""Tables of the world outside, by the option `connector`."""

@@ -1,0 +1,143 @@
+"""What a connector of tables is: options in, columns out or in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.watermarks import WatermarkStrategy
+
+from ..errors import SqlError, nearest
+from ..logical import Schema
+
+if TYPE_CHECKING:
+    from rayflink.datastream import StreamExecutionEnvironment
+    from rayflink.datastream.streams import DataStream
+
+
+class TableSource(ABC):
+    """Gives the rows of a table as columns.
+
+    Frozen: what is pushed into it makes another one.
+    """
+
+    is_bounded = True
+
+    @abstractmethod
+    def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
+        """A stream of Arrow batches with the columns of the source, in their order and types."""
+
+    def projected(self, names: Sequence[str]) -> TableSource | None:
+        """The same of these columns alone, in this order; None: it cannot leave any out."""
+        return None
+
+    def pushed(self) -> tuple[str, ...]:
+        """What was pushed into it, as plans show it."""
+        return ()
+
+
+class TableSink(ABC):
+    """Takes the rows of a query as columns."""
+
+    is_append_only = True
+    """Whether it takes new rows alone, and no changes of rows."""
+
+    @abstractmethod
+    def attach(self, stream: DataStream, name: str) -> Any:
+        """End a stream of Arrow batches here; returns the step."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a connector.
+
+    Args:
+        parse: text -> value; raises ValueError.
+        default: None where it is required or has none.
+        required: whether it must be given.
+    """
+
+    parse: Callable[[str], Any]
+    default: Any = None
+    required: bool = False
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Connected:
+    """What a connector is given to make a source or sink.
+
+    Args:
+        table: full name, for messages.
+        schema: the physical columns, and the metadata columns behind them.
+        options: by name, parsed; absent ones have their defaults.
+        formats: options of the format, without its name before them.
+        partition_keys: columns by which the table is divided.
+        is_overwritten: what was there is replaced.
+    """
+
+    table: str
+    schema: Schema
+    options: Mapping[str, Any]
+    formats: Mapping[str, str]
+    partition_keys: tuple[str, ...] = ()
+    is_overwritten: bool = False
+
+
+class Connector:
+    """A kind of tables; its `name` is what the option `connector` says."""
+
+    name = ""
+    options: Mapping[str, Option] = {}
+    """By their names."""
+    prefixes: tuple[str, ...] = ()
+    """Options that begin so are passed on as they are."""
+
+    def source(self, table: Connected) -> TableSource:
+        """What reads such a table.
+
+        Raises:
+            SqlError: it can only be written.
+        """
+        remedy = f"connector {self.name!r} gives no rows: read another table"
+        raise SqlError(f"{table.table} can only be written", remedy)
+
+    def sink(self, table: Connected) -> TableSink:
+        """What writes such a table.
+
+        Raises:
+            SqlError: it can only be read.
+        """
+        remedy = f"connector {self.name!r} takes no rows: insert into another"
+        raise SqlError(f"{table.table} can only be read", remedy)
+
+    def parsed(self, table: str, given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+        """The options, and those that are passed on.
+
+        Raises:
+            SqlError: one is missing, unknown, or of another form.
+        """
+        found: dict[str, Any] = {}
+        passed: dict[str, str] = {}
+        for key, text in given.items():
+            if key == "connector":
+                continue
+            option = self.options.get(key)
+            if option is None:
+                if not key.startswith(self.prefixes) or not self.prefixes:
+                    known = sorted(self.options)
+                    problem = f"{table} has an option {key!r}, which {self.name!r} does not know{nearest(key, known)}"
+                    raise SqlError(problem, f"its options are {', '.join(known)}")
+                passed[key] = text
+                continue
+            try:
+                found[key] = option.parse(text)
+            except ValueError as error:
+                raise SqlError(f"option {key!r} of {table} is {text!r}", f"wanted is {error}") from error
+        missing = [key for key, option in self.options.items() if option.required and key not in found]
+        if missing:
+            raise SqlError(f"{table} has no option {missing[0]!r}", f"connector {self.name!r} needs it")
+        defaults = {key: option.default for key, option in self.options.items()}
+        return {**defaults, **found}, passed

@@ -1,0 +1,117 @@
+"""What a catalog holds: tables and views as they were defined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .types import DataType
+
+Path = tuple[str, str, str]
+"""Catalog, database and name."""
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """A column of a table.
+
+    Args:
+        type: of a physical or metadata column; None: computed.
+        computed: the expression of a computed column, as it was written.
+        metadata: the key of a metadata column; None: it is none.
+        is_virtual: of a metadata column: it is read, and not written.
+    """
+
+    name: str
+    type: DataType | None = None
+    computed: str | None = None
+    metadata: str | None = None
+    is_virtual: bool = False
+    comment: str | None = None
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether the system outside holds it as a column."""
+        return self.computed is None and self.metadata is None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether INSERT gives it a value."""
+        return self.computed is None and not self.is_virtual
+
+    def __str__(self) -> str:
+        name = quoted(self.name)
+        comment = "" if self.comment is None else f" COMMENT '{self.comment}'"
+        if self.computed is not None:
+            return f"{name} AS {self.computed}{comment}"
+        if self.metadata is None:
+            return f"{name} {self.type}{comment}"
+        source = f" FROM '{self.metadata}'" if self.metadata != self.name else ""
+        return f"{name} {self.type} METADATA{source}{' VIRTUAL' if self.is_virtual else ''}{comment}"
+
+
+@dataclass(frozen=True)
+class TableDefinition:
+    """A table.
+
+    Args:
+        watermark: the time column and the expression of its watermark, as it was written.
+        connected: what is there already, such as a stream or columns in memory, in the place of a connector.
+    """
+
+    columns: tuple[ColumnDefinition, ...]
+    watermark: tuple[str, str] | None = None
+    primary_key: tuple[str, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    connected: Any = None
+
+    @property
+    def connector(self) -> str | None:
+        """What the option `connector` names."""
+        return self.options.get("connector")
+
+    def with_options(self, changed: Mapping[str, str], reset: tuple[str, ...] = ()) -> TableDefinition:
+        """The same with other options."""
+        kept = {key: value for key, value in self.options.items() if key not in reset}
+        return replace(self, options={**kept, **changed})
+
+    def statement(self, path: Path, temporary: bool) -> str:
+        """CREATE TABLE, as SHOW CREATE TABLE prints it."""
+        lines = [f"  {column}" for column in self.columns]
+        if self.watermark is not None:
+            lines.append(f"  WATERMARK FOR {quoted(self.watermark[0])} AS {self.watermark[1]}")
+        if self.primary_key:
+            lines.append(f"  PRIMARY KEY ({', '.join(map(quoted, self.primary_key))}) NOT ENFORCED")
+        text = f"CREATE {'TEMPORARY ' if temporary else ''}TABLE {'.'.join(map(quoted, path))} (\n"
+        text += ",\n".join(lines) + "\n)"
+        if self.comment is not None:
+            text += f" COMMENT '{self.comment}'"
+        if self.partition_keys:
+            text += f"\nPARTITIONED BY ({', '.join(map(quoted, self.partition_keys))})"
+        if self.options:
+            told = ",\n".join(f"  '{key}' = '{value}'" for key, value in self.options.items())
+            text += f" WITH (\n{told}\n)"
+        return text
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A view.
+
+    Args:
+        text: its query; "" where `relation` says what it is.
+        relation: the plan of a view that was made of a `Table`.
+    """
+
+    text: str
+    columns: tuple[str, ...] = ()
+    comment: str | None = None
+    relation: Any = None
+
+
+def quoted(name: str) -> str:
+    """A name in back quotes."""
+    return "`" + name.replace("`", "``") + "`"

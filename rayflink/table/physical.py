@@ -1,0 +1,247 @@
+"""From a logical plan to the steps of a stream program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rayflink.common.functions import KeyBy
+from rayflink.datastream.streams import DataStream
+from rayflink.graph import transformations as graph
+from rayflink.graph.partitioners import Global, KeyGroup
+from rayflink.operators.factory import Factory
+
+from .connectors.files import arrow_schema
+from .connectors.held import HeldTable
+from .errors import SqlError
+from .logical import (
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    Schema,
+    Sort,
+    Union,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowKind,
+    WindowTable,
+)
+from .rules.merge_steps import inlined
+from .runtime.aggregates import Aggregate, AggregateKind
+from .runtime.calc import CalcOperator
+from .runtime.event_time import watermark_strategy
+from .runtime.global_window import GlobalWindowAggregate
+from .runtime.global_window import WindowAggregate as WholeWindowAggregate
+from .runtime.local_window import LocalWindowAggregate
+from .runtime.sorting import SortOperator
+from .runtime.window_spec import WindowAggregation, WindowSpec
+from .runtime.window_spec import WindowKind as SpecKind
+from .runtime.window_table import WindowTableOperator
+from .typed import Column, Expr, Session
+from .types import DataTypes
+
+if TYPE_CHECKING:
+    from rayflink.datastream import StreamExecutionEnvironment
+
+_SYNONYMS = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}
+
+
+class Columns:
+    """The key of a row of columns: the named ones."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.columns = tuple(names)
+
+    def __call__(self, row: Any) -> Any:
+        values = tuple(row[name] for name in self.columns)
+        return values[0] if len(values) == 1 else values
+
+
+class PhysicalPlanner:
+    """Writes the steps of plans into an environment; a relation that is used twice becomes steps once.
+
+    Args:
+        env: whose program it becomes part of.
+        session: what evaluation depends on besides rows.
+        two_phase: aggregate before rows are dealt, too.
+    """
+
+    def __init__(self, env: StreamExecutionEnvironment, session: Session, two_phase: bool = True) -> None:
+        self._env, self._session, self._two_phase = env, session, two_phase
+        self._made: dict[Relation, DataStream] = {}
+
+    def stream(self, plan: Relation) -> DataStream:
+        """A stream of Arrow batches with the columns of the plan.
+
+        Raises:
+            SqlError: something of it cannot be run.
+        """
+        known = self._made.get(plan)
+        if known is None:
+            known = self._made[plan] = self._PLANNERS[type(plan)](self, plan)
+        return known
+
+    # steps
+
+    def _scan(self, plan: Relation, strategy: Any = None) -> DataStream:
+        assert isinstance(plan, Scan)
+        stream: DataStream = plan.source.stream(self._env, strategy, ".".join(plan.path[-1:]))
+        return stream
+
+    def _watermarks(self, plan: Relation) -> DataStream:
+        """Watermarks are made where the source's splits are told apart: the expression is over the source's columns."""
+        assert isinstance(plan, WatermarkAssigner)
+        below, expression, time = plan.input, plan.expression, plan.input.column(plan.time)
+        exprs: tuple[Expr, ...] | None = None
+        if isinstance(below, Project):
+            exprs = below.exprs
+            expression, time, below = inlined(expression, exprs), inlined(time, exprs), below.input  # type: ignore[assignment]
+        if not isinstance(below, Scan):
+            raise SqlError("a watermark on what is no table", "declare it where the table is created")
+        stream = self._scan(below, watermark_strategy(expression, time, self._session))
+        return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
+
+    def _values(self, plan: Relation) -> DataStream:
+        import pyarrow
+
+        assert isinstance(plan, Values)
+        schema = arrow_schema(plan.schema)
+        if not schema.names:  # SELECT without FROM: one row
+            schema = pyarrow.schema([("nothing", pyarrow.int8())])
+            table = pyarrow.table({"nothing": pyarrow.nulls(len(plan.rows), pyarrow.int8())})
+        else:
+            columns = [pyarrow.array([row[at] for row in plan.rows], field.type) for at, field in enumerate(schema)]
+            table = pyarrow.Table.from_arrays(columns, schema=schema)
+        return HeldTable(table).stream(self._env, None, "Values")
+
+    def _rows(self, plan: Relation) -> DataStream:
+        """Project and Filter, as one step."""
+        condition: Expr | None = None
+        exprs: Sequence[Expr] = ()
+        below = plan
+        if isinstance(below, Project):
+            exprs, below = below.exprs, below.input
+        if isinstance(below, Filter):
+            condition, below = below.condition, below.input
+        return self._calc(self.stream(below), condition, exprs, plan.schema, plan)
+
+    def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
+              plan: Relation) -> DataStream:  # fmt: skip
+        factory = Factory(CalcOperator, condition, tuple(exprs), arrow_schema(schema), self._session)
+        return stream._one_input("Calc", factory).set_description(plan.told())
+
+    def _window_table(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, WindowTable)
+        if plan.windowing.kind is WindowKind.SESSION:
+            remedy = "group by window_start and window_end in the same query"
+            raise SqlError("SESSION without an aggregate is not supported", remedy, "", plan.place)
+        factory = Factory(WindowTableOperator, plan.windowing, arrow_schema(plan.schema), self._session)
+        return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.told())
+
+    def _window_aggregate(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, WindowAggregate)
+        aggregation = self._aggregation(plan)
+        stream = self.stream(plan.input)
+        about = plan.told()
+        spec = aggregation.window
+        if spec.kind is SpecKind.SESSION or not spec.is_event_time or not self._two_phase:
+            names = [plan.input.names[at] for at in plan.grouping]
+            dealt = self._dealt(stream, names)
+            return self._one(dealt, "WindowAggregate", Factory(_whole(spec), aggregation), names).set_description(about)
+        local = stream._one_input("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
+        names = list(aggregation.key_names)
+        dealt = self._dealt(local.set_description(about), names)
+        made = self._one(dealt, "GlobalWindowAggregate", Factory(GlobalWindowAggregate, aggregation), names)
+        return made.set_description(about)
+
+    def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
+        """Rows of equal keys to the same subtask; without a key all to one."""
+        strategy = KeyGroup(KeyBy(Columns(names), graph.call_site(), None)) if names else Global()
+        return DataStream(self._env, graph.Partition(stream._transformation, strategy))
+
+    def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str]) -> DataStream:
+        selector = KeyBy(Columns(keys), graph.call_site(), None) if keys else None
+        made = stream._one_input(name, factory, None, selector)
+        return made if keys else made.set_parallelism(1)
+
+    def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
+        fields = [DataTypes.FIELD(f"f{at}", one.type) for at, one in enumerate(plan.input.schema)]
+        calls = tuple(
+            Aggregate(
+                AggregateKind(_SYNONYMS.get(call.name, call.name)),
+                call.arguments[0] if call.arguments else None,
+                call.type,
+                call.filter,
+                call.distinct,
+                *map(str, call.options[:1]),
+            )
+            for call in plan.calls
+        )
+        names = [f"c{at}" for at in range(len(plan.grouping) + len(calls))]
+        return WindowAggregation(DataTypes.ROW(fields), plan.grouping, calls, self._spec(plan), tuple(names))
+
+    def _spec(self, plan: WindowAggregate) -> WindowSpec:
+        zone, windowing = self._session.zone, plan.windowing
+        time_type = plan.schema[-1].type
+        if windowing is None:
+            assert plan.bounds is not None
+            inner = plan.input.schema[plan.bounds[0]].windowing
+            assert inner is not None
+            size = inner.size_ms if inner.kind is not WindowKind.SESSION else 1
+            return WindowSpec(
+                SpecKind.TUMBLE, size_ms=size, end_column=plan.bounds[1], zone=zone, time_type=time_type,
+                is_event_time=inner.is_event_time,
+            )  # fmt: skip
+        session = windowing.kind is WindowKind.SESSION
+        return WindowSpec(
+            SpecKind(windowing.kind.value),
+            size_ms=0 if session else windowing.size_ms,
+            slide_ms=windowing.slide_ms,
+            offset_ms=windowing.offset_ms,
+            gap_ms=windowing.size_ms if session else 0,
+            time_column=windowing.time if windowing.is_event_time else None,
+            zone=zone,
+            time_type=time_type,
+            is_event_time=windowing.is_event_time,
+        )
+
+    def _union(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, Union)
+        schema = arrow_schema(plan.schema)
+        streams = []
+        for one in plan.sources:
+            stream = self.stream(one)
+            if arrow_schema(one.schema) != schema:
+                columns = tuple(Column(kind.type, at, kind.name) for at, kind in enumerate(one.schema))
+                stream = self._calc(stream, None, columns, plan.schema, plan)
+            streams.append(stream)
+        return streams[0].union(*streams[1:])
+
+    def _sort(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, Sort)
+        factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
+        dealt = DataStream(self._env, graph.Partition(self.stream(plan.input)._transformation, Global()))
+        return dealt._one_input("Sort", factory).set_parallelism(1).set_description(plan.told())
+
+    _PLANNERS: ClassVar[dict[type, Callable[[Any, Relation], DataStream]]] = {
+        Scan: _scan,
+        WatermarkAssigner: _watermarks,
+        Values: _values,
+        Project: _rows,
+        Filter: _rows,
+        WindowTable: _window_table,
+        WindowAggregate: _window_aggregate,
+        Union: _union,
+        Sort: _sort,
+    }
+
+
+def _whole(spec: WindowSpec) -> Any:
+    if spec.kind is SpecKind.SESSION:
+        raise SqlError("windows of sessions are not supported", "use TUMBLE, HOP or CUMULATE")
+    return WholeWindowAggregate
+
+
+__all__ = ["Columns", "PhysicalPlanner"]

@@ -1,0 +1,130 @@
+"""From a table's definition to the relation that reads it, and the check of a definition when it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .binding.expressions import ExpressionBinder
+from .binding.scope import Scope
+from .definitions import ColumnDefinition, Path, TableDefinition
+from .errors import SqlError, nearest
+from .logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
+from .parsing.statement_parser import parse_expression
+from .parsing.statements import ColumnOf, CreateTable
+from .typed import Expr, Place
+
+
+def definition(said: CreateTable, text: str) -> TableDefinition:
+    """A table as CREATE TABLE defines it.
+
+    Raises:
+        SqlError: two columns have one name, or a key or watermark names none.
+    """
+    columns = tuple(_column(one, text) for one in said.columns)
+    names = [one.name for one in columns]
+    for at, one in enumerate(said.columns):
+        if one.name in names[:at]:
+            raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
+    for key in (*said.primary_key, *said.partition_keys):
+        if key not in names:
+            raise SqlError(
+                f"there is no column {key!r}{nearest(key, names)}", "name one of the table", text, said.place
+            )
+    watermark = None
+    if said.watermark is not None:
+        column = ".".join(said.watermark.column)
+        if column not in names:
+            problem = f"WATERMARK FOR {column!r}, which is no column{nearest(column, names)}"
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.watermark.place)
+        watermark = column, _text_of(said.watermark.expression, text)
+    columns = tuple(_key_column(one, said.primary_key) for one in columns)
+    return TableDefinition(columns, watermark, said.primary_key, said.partition_keys, dict(said.options), said.comment)
+
+
+def _key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinition:
+    if column.name not in key or column.type is None:
+        return column
+    return ColumnDefinition(
+        column.name, column.type.not_null(), None, column.metadata, column.is_virtual, column.comment
+    )
+
+
+def _column(said: ColumnOf, text: str) -> ColumnDefinition:
+    computed = None if said.computed is None else _text_of(said.computed, text)
+    metadata = None if said.metadata is None else said.metadata or said.name
+    return ColumnDefinition(said.name, said.type, computed, metadata, said.is_virtual, said.comment)
+
+
+def _text_of(tree: Any, text: str) -> str:
+    """The part of the text that a tree was read from."""
+    found: str = tree.meta["text"]
+    return found
+
+
+def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
+    """Reads a table: its columns, computed ones, and its watermark.
+
+    Args:
+        source: what gives the physical and metadata columns; see `sources.TableSource`.
+
+    Raises:
+        SqlError: an expression of the table's definition means nothing.
+    """
+    stored = [one for one in table.columns if one.computed is None]
+    schema = tuple(Attribute(one.name, one.type) for one in stored if one.type is not None)
+    found: Relation = Scan(schema, path, source)
+    if len(stored) < len(table.columns):
+        found = _with_computed(found, table)
+    if table.watermark is None:
+        return found
+    name, written = table.watermark
+    at = found.names.index(name)
+    time = found.schema[at]
+    if not time.type.is_timestamp or time.type.precision > 3:
+        problem = f"the time column {name!r} of {'.'.join(path)} is of type {time.type}"
+        raise SqlError(
+            problem, "wanted is TIMESTAMP(p) or TIMESTAMP_LTZ(p) with p at most 3; CAST it in a computed column"
+        )
+    expression = _bound(written, found)
+    if not expression.type.is_timestamp:
+        raise SqlError(f"the watermark {written} is of type {expression.type}", "wanted is that of its time column")
+    attributes = tuple(
+        Attribute(one.name, one.type, TimePart.ROWTIME if number == at else one.part)
+        for number, one in enumerate(found.schema)
+    )
+    return WatermarkAssigner(attributes, found, at, expression)
+
+
+def _with_computed(scan: Relation, table: TableDefinition) -> Relation:
+    exprs: list[Expr] = []
+    schema: list[Attribute] = []
+    for one in table.columns:
+        if one.computed is None:
+            column = scan.column(scan.names.index(one.name))
+            exprs.append(column)
+            schema.append(scan.schema[column.index])
+            continue
+        expr = _bound(one.computed, scan)
+        is_now = str(expr) == "PROCTIME()"
+        exprs.append(expr)
+        schema.append(Attribute(one.name, expr.type, TimePart.PROCTIME if is_now else None))
+    return Project(tuple(schema), scan, tuple(exprs))
+
+
+def _bound(written: str, over: Relation) -> Expr:
+    try:
+        return ExpressionBinder(Scope.of("", over.schema)).bind(parse_expression(written))
+    except SqlError as error:
+        raise error.at(written) from error
+
+
+def checked_columns(names: list[str], known: list[str], place: Place | None, text: str) -> None:
+    """Whether all names are columns.
+
+    Raises:
+        SqlError: one is none.
+    """
+    for name in names:
+        if name not in known:
+            problem = f"there is no column {name!r}{nearest(name, known)}"
+            raise SqlError(problem, f"the columns are {', '.join(known)}", text, place)

@@ -1,0 +1,21 @@
+"""Rewrites of logical plans, one a file; each gives a plan with the same rows."""
+
+from __future__ import annotations
+
+from ..logical import Relation
+from .merge_steps import merge_steps
+from .project_into_scan import project_into_scan
+from .window_into_aggregate import window_into_aggregate
+
+RULES = (merge_steps, window_into_aggregate, merge_steps, project_into_scan, merge_steps)
+"""In the order in which they are applied."""
+
+
+def optimized(plan: Relation) -> Relation:
+    """The plan after all rules."""
+    for rule in RULES:
+        plan = rule(plan)
+    return plan
+
+
+__all__ = ["RULES", "optimized"]

@@ -1,0 +1,68 @@
+"""A filter and a projection in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.operators.base import Operator, OperatorContext
+
+from ..typed import Evaluation, Expr, Session
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema,
+              session: Session) -> pyarrow.RecordBatch:  # fmt: skip
+    """The wanted columns of the rows for which the condition is true.
+
+    Raises:
+        RowError: a row has no result.
+    """
+    import pyarrow
+
+    found = Evaluation(batch.columns, batch.num_rows, session)
+    if condition is not None:
+        mask = found.column(condition)
+        kept = mask.true_count
+        if kept < batch.num_rows:
+            batch = batch.filter(mask)
+            found = Evaluation(batch.columns, kept, session)
+    if not exprs:
+        return batch
+    columns = [_of_type(found.column(expr), field.type) for expr, field in zip(exprs, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _of_type(column: pyarrow.Array, wanted: pyarrow.DataType) -> pyarrow.Array:
+    """The column in the type that it was said to have; differs where text is kept in another form."""
+    return column if column.type == wanted else column.cast(wanted, safe=False)
+
+
+class CalcOperator(Operator):
+    """Gives the wanted columns of the rows for which a condition is true.
+
+    Args:
+        condition: None: of all rows.
+        exprs: of the result, over the columns of the input; none: the columns as they are.
+        schema: of the result.
+        session: what evaluation depends on besides rows.
+    """
+
+    def __init__(self, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema, session: Session) -> None:
+        self._condition, self._exprs, self._schema, self._session = condition, tuple(exprs), schema, session
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        clock: Any = ctx.clock
+        self._session = replace(self._session, now_ms=lambda: int(clock.now_ms()))
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        if not len(batch):
+            return ()
+        result = evaluated(batch.data, self._condition, self._exprs, self._schema, self._session)
+        return (ArrowBatch(result),) if result.num_rows else ()

@@ -1,0 +1,322 @@
+"""Runs statements of SQL in a `TableEnvironment`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rayflink.common.types import Row
+
+from . import resolution
+from .catalog import Catalogs
+from .connectors.known import connector
+from .definitions import TableDefinition, ViewDefinition
+from .errors import SqlError
+from .logical import Attribute, Relation, TimePart
+from .parsing import statements as said
+from .parsing.statement_parser import parse_statement
+from .table_result import TableResult, done
+from .types import DataTypes
+
+if TYPE_CHECKING:
+    from .table_environment import TableEnvironment
+
+
+class StatementRunner:
+    """Runs one statement.
+
+    Args:
+        env: in which it is run.
+        catalogs: of the environment.
+        text: the statement.
+    """
+
+    def __init__(self, env: TableEnvironment, catalogs: Catalogs, text: str) -> None:
+        self._env, self._catalogs, self._text = env, catalogs, text
+
+    def run(self, statement: said.Statement) -> TableResult:
+        """What the statement gives.
+
+        Raises:
+            SqlError: it cannot be run.
+        """
+        try:
+            return self._RUNNERS[type(statement)](self, statement)
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def explained(self, statement: said.Statement) -> str:
+        """How a query or INSERT would be run.
+
+        Raises:
+            SqlError: it is another statement.
+        """
+        if isinstance(statement, said.Query):
+            return self._env._explained([self._bound(statement.tree)])
+        if isinstance(statement, (said.Insert, said.StatementSetOf)):
+            inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
+            return self._env._explained([self._bound(one.query) for one in inserts])
+        raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text)
+
+    def _bound(self, tree: said.Tree) -> Relation:
+        return self._env._bound(tree, self._text)
+
+    # queries
+
+    def _query(self, statement: said.Query) -> TableResult:
+        return self._env._drawn(self._bound(statement.tree))
+
+    def _insert(self, statement: said.Insert) -> TableResult:
+        return self._env._insert([self._insertion(statement)], self._text)
+
+    def _insertion(self, statement: said.Insert) -> tuple[said.Path, Relation, tuple[str, ...] | None]:
+        if statement.partition or statement.overwrite:
+            remedy = "write INSERT INTO, and select the columns of the partition"
+            raise SqlError("INSERT with OVERWRITE or PARTITION is not supported", remedy, self._text, statement.place)
+        return statement.target, self._bound(statement.query), statement.columns
+
+    def _inserts(self, statement: said.StatementSetOf) -> TableResult:
+        return self._env._insert([self._insertion(one) for one in statement.inserts], self._text)
+
+    def _explain(self, statement: said.Explain) -> TableResult:
+        text = self.explained(statement.explained)
+        return TableResult([Attribute("result", DataTypes.STRING())], [Row(text)])
+
+    # definitions
+
+    def _create_table(self, statement: said.CreateTable) -> TableResult:
+        if statement.query is not None:
+            remedy = "create the table, then INSERT INTO it"
+            raise SqlError("CREATE TABLE AS is not supported", remedy, self._text, statement.place)
+        made = resolution.definition(statement, self._text)
+        if statement.like is not None:
+            made = self._like(made, statement.like)
+        path = self._catalogs.path(statement.path)
+        if made.connector is not None:
+            connector(path, made).parsed(".".join(path), made.options)
+        self._check(path, made)
+        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        return done()
+
+    def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
+        """Bind its computed columns and its watermark, so that what they lack is told now."""
+        resolution.relation(path, made, None)
+
+    def _like(self, made: TableDefinition, like: said.LikeOf) -> TableDefinition:
+        _, base = self._catalogs.find(like.source, like.place)
+        if isinstance(base, ViewDefinition):
+            raise SqlError("LIKE a view", "name a table", self._text, like.place)
+        everything = like.options.get("ALL", "INCLUDING")
+
+        def takes(feature: str) -> bool:
+            return like.options.get(feature, everything) != "EXCLUDING"
+
+        kept = [
+            one
+            for one in base.columns
+            if (one.computed is None or takes("GENERATED")) and (one.metadata is None or takes("METADATA"))
+        ]
+        names = {one.name for one in made.columns}
+        return TableDefinition(
+            (*(one for one in kept if one.name not in names), *made.columns),
+            made.watermark or (base.watermark if takes("WATERMARKS") else None),
+            made.primary_key or (base.primary_key if takes("CONSTRAINTS") else ()),
+            made.partition_keys or (base.partition_keys if takes("PARTITIONS") else ()),
+            {**(base.options if takes("OPTIONS") else {}), **made.options},
+            made.comment,
+        )
+
+    def _create_view(self, statement: said.CreateView) -> TableResult:
+        query = parse_statement(statement.text)
+        assert isinstance(query, said.Query)
+        plan = self._env._bound(query.tree, statement.text)
+        if statement.columns and len(statement.columns) != len(plan.schema):
+            problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
+            raise SqlError(problem, "name all of them, or none", self._text, statement.place)
+        made = ViewDefinition(statement.text, statement.columns, statement.comment)
+        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        return done()
+
+    def _alter_view(self, statement: said.AlterView) -> TableResult:
+        path, view = self._catalogs.find(statement.path, statement.place)
+        if not isinstance(view, ViewDefinition):
+            raise SqlError(f"{path[-1]} is no view", "name a view", self._text, statement.place)
+        query = parse_statement(statement.text)
+        assert isinstance(query, said.Query)
+        self._env._bound(query.tree, statement.text)
+        self._catalogs.replace(path, ViewDefinition(statement.text, (), view.comment))
+        return done()
+
+    def _create_database(self, statement: said.CreateDatabase) -> TableResult:
+        self._catalogs.create_database(statement.path, statement.comment, statement.if_not_exists, statement.place)
+        return done()
+
+    def _drop(self, statement: said.Drop) -> TableResult:
+        if statement.kind == "DATABASE":
+            self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
+        elif statement.kind in ("TABLE", "VIEW"):
+            kind = ViewDefinition if statement.kind == "VIEW" else TableDefinition
+            self._catalogs.drop(statement.path, kind, statement.temporary, statement.if_exists, statement.place)
+        else:
+            raise SqlError(f"DROP {statement.kind} is not supported", "drop a TABLE, VIEW or DATABASE", self._text)
+        return done()
+
+    def _rename(self, statement: said.Rename) -> TableResult:
+        path, made = self._catalogs.find(statement.path, statement.place)
+        temporary = self._catalogs.is_temporary(path)
+        target = statement.to if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
+        self._catalogs.create(target, made, temporary, False, statement.place)
+        self._catalogs.drop(path, type(made), temporary, False)
+        return done()
+
+    def _set_options(self, statement: said.SetOptions) -> TableResult:
+        path, table = self._table(statement.path, statement)
+        self._catalogs.replace(path, table.with_options(statement.options, statement.reset))
+        return done()
+
+    def _alter_columns(self, statement: said.AlterColumns) -> TableResult:
+        from .altering import altered
+
+        path, table = self._table(statement.path, statement)
+        made = altered(table, statement, self._text)
+        self._check(path, made)
+        self._catalogs.replace(path, made)
+        return done()
+
+    def _table(self, parts: said.Path, statement: said.Statement) -> tuple[tuple[str, str, str], TableDefinition]:
+        path, found = self._catalogs.find(parts, statement.place)
+        if isinstance(found, ViewDefinition):
+            raise SqlError(f"{path[-1]} is a view", "name a table", self._text, statement.place)
+        return path, found
+
+    def _use(self, statement: said.Use) -> TableResult:
+        self._catalogs.use(statement.kind, statement.path, statement.place)
+        return done()
+
+    # what there is
+
+    def _show(self, statement: said.Show) -> TableResult:
+        what = statement.what
+        if what in ("CREATE TABLE", "CREATE VIEW"):
+            return TableResult([Attribute("result", DataTypes.STRING())], [Row(self._statement_of(statement))])
+        if what == "COLUMNS":
+            return self._described(statement.path, statement)
+        named: dict[str, Callable[[], list[str]]] = {
+            "TABLES": lambda: self._catalogs.names(self._database(statement)),
+            "VIEWS": lambda: self._catalogs.names(
+                self._database(statement), lambda one: isinstance(one, ViewDefinition)
+            ),
+            "DATABASES": self._catalogs.databases,
+            "CATALOGS": self._catalogs.catalogs,
+            "CURRENT DATABASE": lambda: [self._catalogs.database],
+            "CURRENT CATALOG": lambda: [self._catalogs.catalog],
+            "FUNCTIONS": _functions,
+        }
+        if what not in named:
+            raise SqlError(f"SHOW {what} is not supported", f"known are {', '.join(named)}", self._text)
+        column = what.lower().rstrip("s").replace("current ", "current ")
+        names = [name for name in named[what]() if _is_like(name, statement)]
+        header = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
+        return TableResult(
+            [Attribute(header.get(what, f"{column} name"), DataTypes.STRING())], [Row(name) for name in names]
+        )
+
+    def _database(self, statement: said.Show) -> tuple[str, str] | None:
+        if not statement.path:
+            return None
+        return (self._catalogs.catalog, *statement.path)[-2:]  # type: ignore[return-value]
+
+    def _statement_of(self, statement: said.Show) -> str:
+        path, found = self._catalogs.find(statement.path, statement.place)
+        if isinstance(found, TableDefinition):
+            return found.statement(path, self._catalogs.is_temporary(path))
+        name = ".".join(f"`{part}`" for part in path)
+        temporary = "TEMPORARY " if self._catalogs.is_temporary(path) else ""
+        return f"CREATE {temporary}VIEW {name} AS\n{found.text}"
+
+    def _described(self, parts: said.Path, statement: said.Statement) -> TableResult:
+        path, found = self._catalogs.find(parts, statement.place)
+        plan = self._env._lookup(parts, statement.place)
+        columns = {one.name: one for one in found.columns} if isinstance(found, TableDefinition) else {}
+        key = found.primary_key if isinstance(found, TableDefinition) else ()
+        watermark = found.watermark if isinstance(found, TableDefinition) else None
+        rows = []
+        for one in plan.schema:
+            column = columns.get(one.name)
+            extra = None
+            if column is not None and column.computed is not None:
+                extra = f"AS {column.computed}"
+            elif column is not None and column.metadata is not None:
+                extra = f"METADATA FROM '{column.metadata}'{' VIRTUAL' if column.is_virtual else ''}"
+            keyed = f"PRI({', '.join(key)})" if one.name in key else None
+            mark = watermark[1] if watermark is not None and watermark[0] == one.name else None
+            part = (
+                {TimePart.ROWTIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}.get(one.part) if one.part else None
+            )
+            rows.append(Row(one.name, f"{one.type.nullable()}{part or ''}", one.type.is_nullable, keyed, extra, mark))
+        text = DataTypes.STRING()
+        schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
+        return TableResult(schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows])
+
+    def _describe(self, statement: said.Describe) -> TableResult:
+        return self._described(statement.path, statement)
+
+    # options
+
+    def _set(self, statement: said.SetOption) -> TableResult:
+        config = self._env.get_config()
+        if statement.key is None:
+            schema = [Attribute("key", DataTypes.STRING()), Attribute("value", DataTypes.STRING())]
+            return TableResult(schema, [Row(key, str(value)) for key, value in sorted(config.to_dict().items())])
+        config.set_string(statement.key, statement.value or "")
+        return done()
+
+    def _reset(self, statement: said.ResetOption) -> TableResult:
+        config = self._env.get_config()
+        for key in [statement.key] if statement.key is not None else list(config.to_dict()):
+            config.remove_config(_key(key))
+        return done()
+
+    _RUNNERS: ClassVar[dict[type, Callable[[Any, Any], TableResult]]] = {
+        said.Query: _query,
+        said.Insert: _insert,
+        said.StatementSetOf: _inserts,
+        said.Explain: _explain,
+        said.CreateTable: _create_table,
+        said.CreateView: _create_view,
+        said.AlterView: _alter_view,
+        said.CreateDatabase: _create_database,
+        said.Drop: _drop,
+        said.Rename: _rename,
+        said.SetOptions: _set_options,
+        said.AlterColumns: _alter_columns,
+        said.Use: _use,
+        said.Show: _show,
+        said.Describe: _describe,
+        said.SetOption: _set,
+        said.ResetOption: _reset,
+    }
+
+
+def _key(key: str) -> Any:
+    from rayflink.common.config_options import ConfigOptions
+
+    return ConfigOptions.key(key).string_type().no_default_value()
+
+
+def _is_view(found: object) -> bool:
+    return isinstance(found, ViewDefinition)
+
+
+def _functions() -> list[str]:
+    from .typed import known_names
+
+    return [name.lower() for name in known_names() if re.fullmatch(r"\w+", name)]
+
+
+def _is_like(name: str, statement: said.Show) -> bool:
+    if statement.like is None:
+        return True
+    pattern = "".join(".*" if one == "%" else "." if one == "_" else re.escape(one) for one in statement.like)
+    return bool(re.fullmatch(pattern, name, re.IGNORECASE)) is not statement.negated

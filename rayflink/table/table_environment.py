@@ -1,0 +1,418 @@
+"""The entry point of the Table API and SQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.types import Row
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.streams import DataStream
+from rayflink.graph.boundedness import endless_source
+
+from . import resolution
+from .binding.expressions import cast
+from .binding.queries import QueryBinder, project, renamed
+from .catalog import Catalogs
+from .connectors.contract import Connected
+from .connectors.held import HeldTable
+from .connectors.known import connector
+from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
+from .environment_settings import EnvironmentSettings
+from .errors import SqlError
+from .logical import Attribute, Relation, Schema
+from .parsing import statements as said
+from .parsing.statement_parser import parse_statement
+from .physical import PhysicalPlanner
+from .rules import optimized
+from .statement_runner import StatementRunner
+from .table import Table
+from .table_result import TableResult
+from .type_rules import widens
+from .typed import Column, Place, Session
+from .types import DataType, DataTypes
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Insertion = tuple[tuple[str, ...], Relation, tuple[str, ...] | None]
+"""The table to write, the query, and the columns that it gives; None: all."""
+
+
+class TableEnvironment:
+    """Holds tables by name and runs queries on them.
+
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    >>> _ = t_env.get_config().set("execution.target", "local")
+    >>> orders = t_env.from_elements([(1, "tea"), (2, "cake")], ["id", "what"])
+    >>> t_env.create_temporary_view("orders", orders)
+    >>> list(t_env.execute_sql("SELECT what, id * 10 AS tens FROM orders WHERE id > 1").collect())
+    [Row('cake', 20)]
+
+    Args:
+        env: whose programs the queries become.
+        settings: streaming or batch.
+    """
+
+    def __init__(self, env: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
+        self._env, self._settings = env, settings
+        self._catalogs = Catalogs()
+
+    @staticmethod
+    def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
+        """An environment of its own.
+
+        Args:
+            environment_settings: or a configuration, which is that of a streaming environment.
+        """
+        if isinstance(environment_settings, Configuration):
+            environment_settings = EnvironmentSettings(True, environment_settings)
+        env = StreamExecutionEnvironment(environment_settings.get_configuration())
+        return TableEnvironment(env, environment_settings)
+
+    def get_config(self) -> Configuration:
+        """The options; what is set holds for queries that are run afterwards."""
+        return self._env.get_configuration()
+
+    # tables
+
+    def from_path(self, path: str) -> Table:
+        """A table or view of the catalog."""
+        return Table(self, self._lookup(tuple(path.split(".")), None))
+
+    def sql_query(self, query: str) -> Table:
+        """The table that a SELECT or VALUES gives.
+
+        Raises:
+            SqlError: the query means nothing.
+        """
+        found = parse_statement(query)
+        if not isinstance(found, said.Query):
+            raise SqlError("this is no query", "run it with execute_sql", query)
+        return Table(self, self._bound(found.tree, query))
+
+    def execute_sql(self, stmt: str) -> TableResult:
+        """Run one statement.
+
+        Raises:
+            SqlError: it means nothing, or something of it is not supported.
+        """
+        return StatementRunner(self, self._catalogs, stmt).run(parse_statement(stmt))
+
+    def explain_sql(self, stmt: str) -> str:
+        """How a query or INSERT would be run."""
+        return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt))
+
+    def from_elements(self, elements: Iterable[Any], schema: Any = None) -> Table:
+        """A table of rows in memory.
+
+        Args:
+            elements: tuples, Rows or dicts.
+            schema: names of the columns, or a `DataTypes.ROW`; None: names f0, f1, ... or those of the rows.
+        """
+        from rayflink.common.arrow_rows import rows_to_arrow
+
+        rows = list(elements)
+        if isinstance(schema, DataType):
+            import pyarrow
+
+            wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in schema.fields])
+            return self._held(pyarrow.Table.from_batches([rows_to_arrow(rows, wanted)]), schema.fields)
+        import pyarrow
+
+        names = None if schema is None else list(schema)
+        return self.from_arrow(pyarrow.Table.from_batches([rows_to_arrow(rows, names=names)]))
+
+    def from_arrow(self, table: pyarrow.Table) -> Table:
+        """A table of columns in memory."""
+        from .arrow_columns import normalized, type_of
+
+        found = normalized(table)
+        fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
+        return self._held(found, fields)
+
+    def from_pandas(self, pdf: Any, schema: Any = None) -> Table:
+        """A table of a pandas DataFrame.
+
+        Args:
+            schema: names of the columns; None: those of the DataFrame.
+        """
+        import pyarrow
+
+        found = pyarrow.Table.from_pandas(pdf, preserve_index=False)
+        return self.from_arrow(found if schema is None else found.rename_columns(list(schema)))
+
+    def from_polars(self, frame: Any) -> Table:
+        """A table of a polars DataFrame."""
+        return self.from_arrow(frame.to_arrow())
+
+    def _held(self, table: pyarrow.Table, fields: Sequence[Any]) -> Table:
+        from .logical import Scan
+
+        schema = tuple(Attribute(field.name, field.type) for field in fields)
+        return Table(self, Scan(schema, (f"Unregistered_{os.urandom(4).hex()}",), HeldTable(table)))
+
+    # the catalog
+
+    def create_temporary_view(self, view_path: str, table: Table) -> None:
+        """Name a table.
+
+        Raises:
+            SqlError: there is one of that name.
+        """
+        made = ViewDefinition("", tuple(table._plan.names), relation=table._plan)
+        self._catalogs.create(tuple(view_path.split(".")), made, temporary=True)
+
+    create_view = create_temporary_view
+    register_table = create_temporary_view
+
+    def drop_temporary_view(self, view_path: str) -> bool:
+        """Forget a view; whether there was one."""
+        return self._catalogs.drop(tuple(view_path.split(".")), ViewDefinition, True, True)
+
+    def drop_temporary_table(self, table_path: str) -> bool:
+        """Forget a temporary table; whether there was one."""
+        return self._catalogs.drop(tuple(table_path.split(".")), TableDefinition, True, True)
+
+    def list_tables(self) -> list[str]:
+        """Names of the tables and views of the current database."""
+        return self._catalogs.names()
+
+    def list_views(self) -> list[str]:
+        """Names of the views of the current database."""
+        return self._catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
+
+    def list_databases(self) -> list[str]:
+        """Names of the databases of the current catalog."""
+        return self._catalogs.databases()
+
+    def list_catalogs(self) -> list[str]:
+        """Names of the catalogs."""
+        return self._catalogs.catalogs()
+
+    def get_current_catalog(self) -> str:
+        """Name of the current catalog."""
+        return self._catalogs.catalog
+
+    def get_current_database(self) -> str:
+        """Name of the current database."""
+        return self._catalogs.database
+
+    def use_database(self, database_name: str) -> None:
+        """Look names up in another database from now on."""
+        self._catalogs.use("DATABASE", (database_name,), None)
+
+    def use_catalog(self, catalog_name: str) -> None:
+        """Look names up in another catalog from now on."""
+        self._catalogs.use("CATALOG", (catalog_name,), None)
+
+    # queries
+
+    @property
+    def _is_batch(self) -> bool:
+        return not self._settings.is_streaming_mode()
+
+    def _session(self) -> Session:
+        given = self._env.get_configuration().get_string("table.local-time-zone", None) or "default"
+        return Session(_system_zone() if given == "default" else given)
+
+    def _bound(self, tree: said.Tree, text: str) -> Relation:
+        try:
+            return QueryBinder(self._lookup, is_batch=self._is_batch).bind(tree)
+        except SqlError as error:
+            raise (error if error.text else error.at(text)) from error
+
+    def _lookup(self, parts: tuple[str, ...], place: Place | None) -> Relation:
+        path, found = self._catalogs.find(parts, place)
+        if isinstance(found, ViewDefinition):
+            if found.relation is not None:
+                plan: Relation = found.relation
+                return plan
+            query = parse_statement(found.text)
+            assert isinstance(query, said.Query)
+            plan = self._bound(query.tree, found.text)
+            return renamed(plan, list(found.columns), place) if found.columns else plan
+        return self._relation(path, found)
+
+    def _relation(self, path: Path, table: TableDefinition) -> Relation:
+        source = connector(path, table).source(self._connected(path, table, reads=True))
+        return resolution.relation(path, table, source)
+
+    def _connected(self, path: Path, table: TableDefinition, reads: bool) -> Connected:
+        options, formats = connector(path, table).parsed(".".join(path), table.options)
+        wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
+        schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
+        return Connected(".".join(path), schema, options, formats, table.partition_keys)
+
+    # running
+
+    def _planner(self) -> PhysicalPlanner:
+        return PhysicalPlanner(self._env, self._session())
+
+    def _drawn(self, plan: Relation) -> TableResult:
+        """Run a query; its rows come while it runs."""
+        with self._env.apart():
+            stream = self._planner().stream(optimized(plan))
+            rows = stream.execute_and_collect(self._name("collect"))
+        assert not isinstance(rows, list)
+        return TableResult(plan.schema, _Values(rows), None, not self._is_batch)
+
+    def _whole(self, plan: Relation) -> pyarrow.Table:
+        """Run a query to its end.
+
+        Raises:
+            SqlError: it has none.
+        """
+        import pyarrow
+
+        from rayflink.common.arrow_rows import rows_to_arrow
+
+        from .connectors.files import arrow_schema
+
+        schema = arrow_schema(plan.schema)
+        with self._env.apart():
+            stream = self._planner().stream(optimized(plan))
+            endless = endless_source([stream._transformation])
+            if endless is not None:
+                remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
+                raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
+            rows = list(stream.execute_and_collect(self._name("collect")))
+        if not rows:
+            return schema.empty_table()
+        return pyarrow.Table.from_batches([rows_to_arrow([tuple(row._values) for row in rows], schema)])
+
+    def _insert(self, insertions: Sequence[Insertion], text: str = "") -> TableResult:
+        """Run queries as one job that writes their rows."""
+        targets = []
+        with self._env.apart():
+            planner = self._planner()
+            for parts, plan, columns in insertions:
+                path, table = self._target(parts)
+                sink = connector(path, table).sink(self._connected(path, table, reads=False))
+                fitted = _fitted(plan, table, columns, ".".join(path))
+                sink.attach(planner.stream(optimized(fitted)), f"Sink: {path[-1]}")
+                targets.append(".".join(path))
+            job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
+        schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
+        return TableResult(schema, [Row(*(-1 for _ in targets))], job)
+
+    def _target(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
+        path, table = self._catalogs.find(parts)
+        if isinstance(table, ViewDefinition):
+            raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
+        return path, table
+
+    def _explained(self, plans: Sequence[Relation]) -> str:
+        from .explain import explained
+
+        with self._env.apart():
+            planner = self._planner()
+            for plan in plans:
+                planner.stream(optimized(plan))
+        return explained(plans)
+
+    def _name(self, default: str) -> str:
+        return self._env.get_configuration().get_string("pipeline.name", None) or default
+
+
+class StreamTableEnvironment(TableEnvironment):
+    """A `TableEnvironment` whose tables and streams become one another."""
+
+    @staticmethod
+    def create(  # type: ignore[override]
+        stream_execution_environment: StreamExecutionEnvironment | None = None,
+        environment_settings: EnvironmentSettings | None = None,
+    ) -> StreamTableEnvironment:
+        """On a stream program's environment."""
+        settings = environment_settings or EnvironmentSettings.in_streaming_mode()
+        env = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
+        return StreamTableEnvironment(env, settings)
+
+    def to_data_stream(self, table: Table) -> DataStream:
+        """The rows of a table as a stream of `Row`s, with the event time of its time attribute."""
+        from .streams import to_data_stream
+
+        return to_data_stream(self._planner(), optimized(table._plan))
+
+
+class _Values:
+    """Rows without the names of their fields; drawn once, and can be closed."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> _Values:
+        return self
+
+    def __next__(self) -> Row:
+        return Row(*next(self._rows)._values)
+
+    def __enter__(self) -> _Values:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel the job, where it has not ended."""
+        self._rows.close()
+
+
+def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:
+    """The query's columns as those of the table to write.
+
+    Raises:
+        SqlError: there are more or fewer, or one is of another type.
+    """
+    written = [one for one in table.columns if one.is_written]
+    names = list(columns) if columns is not None else [one.name for one in written]
+    resolution.checked_columns(names, [one.name for one in written], None, "")
+    if len(names) != len(plan.schema):
+        problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
+        remedy = f"it gives {_told(plan.schema)}; wanted is {', '.join(names)}"
+        raise SqlError(problem, remedy, "", plan.place)
+    exprs = []
+    for one in written:
+        assert one.type is not None
+        if one.name not in names:
+            exprs.append(_absent(one, name))
+            continue
+        at = names.index(one.name)
+        found = plan.schema[at]
+        if not widens(found.type, one.type):
+            problem = f"column {one.name!r} of {name} is of type {one.type}, the query gives {found.type}"
+            raise SqlError(problem, f"write CAST(... AS {one.type.nullable()}) in the query", "", plan.place)
+        column = Column(found.type, at, found.name)
+        exprs.append(cast(column, one.type.as_nullable(found.type.is_nullable)))
+    return project(plan, exprs, [one.name for one in written])
+
+
+def _absent(column: ColumnDefinition, name: str) -> Any:
+    from .typed import Literal
+
+    assert column.type is not None
+    if not column.type.is_nullable:
+        problem = f"the query gives nothing for column {column.name!r} of {name}, which is {column.type}"
+        raise SqlError(problem, "name it in the INSERT, and select a value for it")
+    return Literal(column.type, None)
+
+
+def _told(schema: Schema) -> str:
+    return ", ".join(f"{one.name} {one.type}" for one in schema)
+
+
+def _system_zone() -> str:
+    """The zone of this machine by its name."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    try:
+        _, found, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
+    except OSError:
+        return "UTC"
+    return name if found else "UTC"
+
+
+__all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -1,0 +1,125 @@
+"""What a statement gives: rows, or a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rayflink.common.types import Row
+
+from .logical import Attribute
+from .row_texts import SHORT_KINDS, text_of
+from .types import DataType, DataTypes, Root
+
+if TYPE_CHECKING:
+    from rayflink.common.job_client import JobClient
+
+_WIDEST = 30
+"""Characters of a column of printed text without a fixed width; longer values are cut."""
+
+
+class TableResult:
+    """The result of `execute_sql` and `Table.execute`.
+
+    Args:
+        schema: of the rows.
+        rows: drawn once.
+        job: the job that was started; None: there is none.
+        changes: `print` shows what each row does.
+    """
+
+    def __init__(
+        self, schema: Sequence[Attribute], rows: Iterable[Row], job: JobClient | None = None, changes: bool = False
+    ) -> None:
+        self._schema, self._rows, self._job, self._changes = tuple(schema), rows, job, changes
+
+    def get_job_client(self) -> JobClient | None:
+        """The job's client; None where no job was started, or its rows are drawn."""
+        return self._job
+
+    def get_table_schema(self) -> list[tuple[str, DataType]]:
+        """Names and types of the columns."""
+        return [(one.name, one.type) for one in self._schema]
+
+    def wait(self) -> None:
+        """Wait until the job has ended.
+
+        Raises:
+            JobFailed: it failed.
+        """
+        if self._job is not None:
+            self._job.get_job_execution_result().result()
+
+    def collect(self) -> Iterator[Row]:
+        """The rows, as they come; an iterator that can be closed."""
+        return iter(self._rows)
+
+    def print(self) -> None:
+        """Write the rows to the terminal as Flink's client does.
+
+        >>> from rayflink.table.types import DataTypes
+        >>> TableResult([Attribute("n", DataTypes.INT())], [Row(1), Row(None)]).print()
+        +-------------+
+        |           n |
+        +-------------+
+        |           1 |
+        |        NULL |
+        +-------------+
+        2 rows in set
+        """
+        for line in printed(self._schema, self._rows, self._changes):
+            print(line)
+
+
+def done(message: str = "OK") -> TableResult:
+    """The result of a statement that gives no rows."""
+    return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)])
+
+
+def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool) -> Iterator[str]:
+    """The lines of a printed table; widths are those of the types, so that rows can be printed as they come."""
+    texts = [text_of(one.type) for one in schema]
+    widths = [max(_width(one.type), len(one.name)) for one in schema]
+    names = [one.name for one in schema]
+    if changes:
+        widths, names = [2, *widths], ["op", *names]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    yield rule
+    yield "|" + "|".join(f" {_cut(name, width):>{width}} " for name, width in zip(names, widths, strict=True)) + "|"
+    yield rule
+    count = 0
+    for row in rows:
+        count += 1
+        values = ["NULL" if value is None else text(value) for text, value in zip(texts, row._values, strict=True)]
+        if changes:
+            values = [SHORT_KINDS[row.get_row_kind()], *values]
+        yield (
+            "|"
+            + "|".join(f" {_cut(value, width):>{width}} " for value, width in zip(values, widths, strict=True))
+            + "|"
+        )
+    if not count:
+        yield "Empty set"
+        return
+    yield rule
+    yield f"{count} row{'s' if count != 1 else ''} in set"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(0, width - 3)] + "..."
+
+
+def _width(kind: DataType) -> int:
+    """Characters that a column takes.
+
+    Source: apache/flink PrintStyle and TableauStyle.columnWidthsByType.
+    """
+    fixed = {Root.BOOLEAN: 7, Root.TINYINT: 4, Root.SMALLINT: 6, Root.INT: 11, Root.BIGINT: 20, Root.DATE: 10,
+             Root.TIME: 8}  # fmt: skip
+    if kind.root in fixed:
+        return fixed[kind.root]
+    if kind.root is Root.DECIMAL:
+        return kind.precision + 2
+    if kind.is_timestamp:
+        return 20 + kind.precision if kind.precision else 19
+    return _WIDEST
