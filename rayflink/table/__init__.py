@@ -1,1 +1,30 @@
 """The Table API and SQL: one more way to write a stream program. See docs/sql.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
+    from rayflink.table.errors import SqlError as SqlError
+    from rayflink.table.table import Table as Table
+    from rayflink.table.table_environment import (
+        StreamTableEnvironment as StreamTableEnvironment,
+        TableEnvironment as TableEnvironment,
+    )
+    from rayflink.table.table_result import TableResult as TableResult
+    from rayflink.table.types import DataType as DataType, DataTypes as DataTypes
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "rayflink.table.environment_settings": "EnvironmentSettings",
+            "rayflink.table.errors": "SqlError",
+            "rayflink.table.table": "Table",
+            "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",
+            "rayflink.table.table_result": "TableResult",
+            "rayflink.table.types": "DataType DataTypes",
+        },
+    )

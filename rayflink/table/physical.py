@@ -35,6 +35,7 @@ from .runtime.event_time import watermark_strategy
 from .runtime.global_window import GlobalWindowAggregate
 from .runtime.global_window import WindowAggregate as WholeWindowAggregate
 from .runtime.local_window import LocalWindowAggregate
+from .runtime.session_window import SessionWindowAggregate
 from .runtime.sorting import SortOperator
 from .runtime.window_spec import WindowAggregation, WindowSpec
 from .runtime.window_spec import WindowKind as SpecKind
@@ -239,9 +240,7 @@ class PhysicalPlanner:
 
 
 def _whole(spec: WindowSpec) -> Any:
-    if spec.kind is SpecKind.SESSION:
-        raise SqlError("windows of sessions are not supported", "use TUMBLE, HOP or CUMULATE")
-    return WholeWindowAggregate
+    return SessionWindowAggregate if spec.kind is SpecKind.SESSION else WholeWindowAggregate
 
 
 __all__ = ["Columns", "PhysicalPlanner"]

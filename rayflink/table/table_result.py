@@ -26,12 +26,15 @@ class TableResult:
         rows: drawn once.
         job: the job that was started; None: there is none.
         changes: `print` shows what each row does.
+        message: what `print` writes in the place of rows.
     """
 
     def __init__(
-        self, schema: Sequence[Attribute], rows: Iterable[Row], job: JobClient | None = None, changes: bool = False
-    ) -> None:
+        self, schema: Sequence[Attribute], rows: Iterable[Row], job: JobClient | None = None, changes: bool = False,
+        message: str | None = None,
+    ) -> None:  # fmt: skip
         self._schema, self._rows, self._job, self._changes = tuple(schema), rows, job, changes
+        self._message = message
 
     def get_job_client(self) -> JobClient | None:
         """The job's client; None where no job was started, or its rows are drawn."""
@@ -58,7 +61,7 @@ class TableResult:
         """Write the rows to the terminal as Flink's client does.
 
         >>> from rayflink.table.types import DataTypes
-        >>> TableResult([Attribute("n", DataTypes.INT())], [Row(1), Row(None)]).print()
+        >>> TableResult([Attribute("n", DataTypes.INT())], iter([Row(1), Row(None)])).print()
         +-------------+
         |           n |
         +-------------+
@@ -67,19 +70,28 @@ class TableResult:
         +-------------+
         2 rows in set
         """
+        if self._message is not None:
+            print(self._message)
+            return
         for line in printed(self._schema, self._rows, self._changes):
             print(line)
 
 
 def done(message: str = "OK") -> TableResult:
     """The result of a statement that gives no rows."""
-    return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)])
+    return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)], message=message)
 
 
 def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool) -> Iterator[str]:
-    """The lines of a printed table; widths are those of the types, so that rows can be printed as they come."""
+    """The lines of a printed table.
+
+    Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
+    """
     texts = [text_of(one.type) for one in schema]
     widths = [max(_width(one.type), len(one.name)) for one in schema]
+    if isinstance(rows, list):
+        shown = [["NULL" if v is None else text(v) for text, v in zip(texts, row._values, strict=True)] for row in rows]
+        widths = [max([len(one.name), *(len(row[at]) for row in shown)]) for at, one in enumerate(schema)]
     names = [one.name for one in schema]
     if changes:
         widths, names = [2, *widths], ["op", *names]

@@ -66,7 +66,7 @@ class FilesSource(TableSource):
     format: str
     schema: Schema
     names: tuple[str, ...]
-    options: Mapping[str, str]
+    options: tuple[tuple[str, str], ...]
 
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names))
@@ -76,7 +76,7 @@ class FilesSource(TableSource):
         return () if whole else (f"project=[{', '.join(self.names)}]",)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        form = _FORMATS[self.format](self.schema, self.names, self.options)
+        form = _FORMATS[self.format](self.schema, self.names, dict(self.options))
         return env.from_source(FileSource(form, [self.path]), strategy, name)
 
 
@@ -96,7 +96,7 @@ class Filesystem(Connector):
             raise SqlError(f"{table.table} has the format {form!r}", f"known are {', '.join(_FORMATS)}")
         if not os.path.exists(path):
             raise SqlError(f"{table.table} is at {path!r}, where nothing is", "correct the option 'path'")
-        options = {key.removeprefix(f"{form}."): text for key, text in table.formats.items()}
+        options = tuple((key.removeprefix(f"{form}."), text) for key, text in table.formats.items())
         return FilesSource(path, form, table.schema, tuple(one.name for one in table.schema), options)
 
 
