@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from rayflink.table.table import Table as Table
     from rayflink.table.table_environment import (
         StreamTableEnvironment as StreamTableEnvironment,
+    )
+    from rayflink.table.table_environment import (
         TableEnvironment as TableEnvironment,
     )
     from rayflink.table.table_result import TableResult as TableResult
-    from rayflink.table.types import DataType as DataType, DataTypes as DataTypes
+    from rayflink.table.types import DataType as DataType
+    from rayflink.table.types import DataTypes as DataTypes
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
