@@ -10,12 +10,8 @@ if TYPE_CHECKING:
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.table import Table as Table
-    from rayflink.table.table_environment import (
-        StreamTableEnvironment as StreamTableEnvironment,
-    )
-    from rayflink.table.table_environment import (
-        TableEnvironment as TableEnvironment,
-    )
+    from rayflink.table.table_environment import StreamTableEnvironment as StreamTableEnvironment
+    from rayflink.table.table_environment import TableEnvironment as TableEnvironment
     from rayflink.table.table_result import TableResult as TableResult
     from rayflink.table.types import DataType as DataType
     from rayflink.table.types import DataTypes as DataTypes

@@ -27,9 +27,8 @@ def definition(said: CreateTable, text: str) -> TableDefinition:
             raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
     for key in (*said.primary_key, *said.partition_keys):
         if key not in names:
-            raise SqlError(
-                f"there is no column {key!r}{nearest(key, names)}", "name one of the table", text, said.place
-            )
+            problem = f"there is no column {key!r}{nearest(key, names)}"
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.place)
     watermark = None
     if said.watermark is not None:
         column = ".".join(said.watermark.column)
@@ -82,9 +81,7 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
     time = found.schema[at]
     if not time.type.is_timestamp or time.type.precision > 3:
         problem = f"the time column {name!r} of {'.'.join(path)} is of type {time.type}"
-        raise SqlError(
-            problem, "wanted is TIMESTAMP(p) or TIMESTAMP_LTZ(p) with p at most 3; CAST it in a computed column"
-        )
+        raise SqlError(problem, "wanted is TIMESTAMP(3) or TIMESTAMP_LTZ(3); CAST it in a computed column")
     expression = _bound(written, found)
     if not expression.type.is_timestamp:
         raise SqlError(f"the watermark {written} is of type {expression.type}", "wanted is that of its time column")

@@ -274,8 +274,11 @@ class StatementRunner:
 
     def _reset(self, statement: said.ResetOption) -> TableResult:
         config = self._env.get_config()
+        given = self._env._given
         for key in [statement.key] if statement.key is not None else list(config.to_dict()):
-            config.remove_config(_key(key))
+            config.remove_config(key)
+            if key in given:
+                config.set_string(key, given[key])
         return done()
 
     _RUNNERS: ClassVar[dict[type, Callable[[Any, Any], TableResult]]] = {
@@ -297,12 +300,6 @@ class StatementRunner:
         said.SetOption: _set,
         said.ResetOption: _reset,
     }
-
-
-def _key(key: str) -> Any:
-    from rayflink.common.config_options import ConfigOptions
-
-    return ConfigOptions.key(key).string_type().no_default_value()
 
 
 def _is_view(found: object) -> bool:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
@@ -59,6 +60,8 @@ class TableEnvironment:
     def __init__(self, env: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
         self._env, self._settings = env, settings
         self._catalogs = Catalogs()
+        self._given = dict(env.get_configuration().to_dict())
+        """The options at the beginning, to which RESET goes back."""
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
@@ -215,7 +218,7 @@ class TableEnvironment:
         return not self._settings.is_streaming_mode()
 
     def _session(self) -> Session:
-        given = self._env.get_configuration().get_string("table.local-time-zone", None) or "default"
+        given = self._env.get_configuration().get(options.LOCAL_TIME_ZONE)
         return Session(_system_zone() if given == "default" else given)
 
     def _bound(self, tree: said.Tree, text: str) -> Relation:
@@ -249,7 +252,8 @@ class TableEnvironment:
     # running
 
     def _planner(self) -> PhysicalPlanner:
-        return PhysicalPlanner(self._env, self._session())
+        phases = self._env.get_configuration().get(options.AGG_PHASE_STRATEGY)
+        return PhysicalPlanner(self._env, self._session(), phases is not options.AggPhaseStrategy.ONE_PHASE)
 
     def _drawn(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""

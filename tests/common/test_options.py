@@ -3,7 +3,7 @@
 import pytest
 
 from rayflink.actors.settings import TaskSettings
-from rayflink.common import options
+from rayflink.common import options, options_page
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 
@@ -134,4 +134,4 @@ def test_no_key_is_registered_twice():
 
 
 def test_the_documentation_page_is_what_the_registry_prints(repository):
-    assert (repository / "docs" / "configuration.md").read_text(encoding="utf-8") == options.markdown()
+    assert (repository / "docs" / "configuration.md").read_text(encoding="utf-8") == options_page.markdown()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common import options
+from rayflink.common import options, options_page
 from rayflink.common.config_options import ConfigOption
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.stored_checkpoints import NoCheckpointError
@@ -106,7 +106,7 @@ def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
 
 
 def test_the_page_of_options_marks_what_is_not_heeded() -> None:
-    rows = [line for line in options.markdown().splitlines() if line.startswith("| `")]
+    rows = [line for line in options_page.markdown().splitlines() if line.startswith("| `")]
     marked = {row.split("`")[1] for row in rows if "**Not heeded yet**: this version" in row}
     assert marked == {option.key for option in options.all_options() if option.unheeded}
     assert "state.changelog.enabled" in marked

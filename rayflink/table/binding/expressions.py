@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 from ..errors import SqlError, nearest
+from ..functions.casts import castable
 from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument, Typed
 from ..parsing.statements import Tree
 from ..typed import Call, Expr, Function, Literal, Place, known_names, named
@@ -265,10 +266,11 @@ class ExpressionBinder:
         return applied(function, [self.bind(one) for one in args], place, options)
 
     def _cast(self, name: str, value: Expr, kind: DataType, place: Place | None) -> Expr:
-        found = named(name).infer([value, Literal(kind, None)])
-        if isinstance(found, str):
-            raise SqlError(f"{value.type} cannot be cast to {kind}", found, "", place)
-        return Call(found, named(name), (value,), place=place)
+        if not castable(value.type, kind):
+            remedy = "see the table of casts in docs/sql.md"
+            raise SqlError(f"{value.type} cannot be cast to {kind}", remedy, "", place)
+        nullable = name == "TRY_CAST" or value.type.is_nullable
+        return Call(kind.as_nullable(nullable), named(name), (value,), place=place)
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Expr]]] = {
         exp.Literal: _literal,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp, tokens
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.parser import Parser
 
 from .type_names import TypeNames
 
@@ -54,6 +55,7 @@ class FlinkParser(TypeNames):
     """Parses queries and expressions."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNC_TOKENS: ClassVar[set[Any]] = {*Parser.FUNC_TOKENS, TokenType.SESSION}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": lambda self: self._parse_case()}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {

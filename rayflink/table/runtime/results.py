@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..functions.decimals import divided
+from ..types import DataTypes
 from .accumulators import Accumulator, Bag, Count, Distinct, Earliest, Extreme, Listed, Moments, Ordered, Sum, flattened
 from .aggregates import MOMENTS, Aggregate, AggregateKind
 from .reductions import column, plain
@@ -98,10 +100,8 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
 def _averages(sums: pa.Array, counts: pa.Array, wanted: pa.DataType) -> pa.Array:
     ns = plain(counts)
     if types.is_decimal(sums.type):
-        scale = sums.type.scale
-        at_least_one = column(np.maximum(ns, 1), pa.int64()).cast(pa.decimal256(19, 0))
-        quotient = pc.divide(sums.cast(pa.decimal256(38, scale)), at_least_one)
-        return pc.round(quotient, wanted.scale, "half_towards_infinity")
+        at_least_one = column(np.maximum(ns, 1), pa.int64()).cast(pa.decimal128(19, 0))
+        return divided(sums, at_least_one, DataTypes.DECIMAL(wanted.precision, wanted.scale))
     valid, totals = ns > 0, plain(sums)
     if types.is_floating(sums.type):
         return column(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)

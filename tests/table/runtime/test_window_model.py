@@ -82,9 +82,7 @@ def _utc(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "phases"), [*product(SPECS, [one_phase, two_phases]), *product(SESSIONS, [sessions])]
-)
+@pytest.mark.parametrize(("name", "phases"), [*product(SPECS, [one_phase, two_phases]), *product(SESSIONS, [sessions])])
 @settings(max_examples=40, deadline=None)
 @given(stream=streams, keys=st.sampled_from([(), (WORD,), (WORD, OK), (OK,)]), seed=st.integers(0, 9))
 def test_results_are_those_of_the_model(name, phases, stream, keys, seed):

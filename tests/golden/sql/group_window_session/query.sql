@@ -1,0 +1,1 @@
+SELECT customer, SESSION_END(ts, INTERVAL '5' SECOND) AS ended, COUNT(*) AS n FROM orders GROUP BY customer, SESSION(ts, INTERVAL '5' SECOND)

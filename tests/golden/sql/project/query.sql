@@ -1,0 +1,1 @@
+SELECT id, price * amount AS total, UPPER(customer) AS who FROM orders

@@ -1,0 +1,1 @@
+SELECT o.*, id AS again FROM orders AS o WHERE o.id = 1

@@ -1,0 +1,1 @@
+SELECT CHAR_LENGTH(product) AS letters, SUM(amount * 2) AS twice, window_time FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) WHERE product IS NOT NULL GROUP BY CHAR_LENGTH(product), window_start, window_end, window_time

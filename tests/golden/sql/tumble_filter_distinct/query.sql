@@ -1,0 +1,1 @@
+SELECT window_start, COUNT(*) FILTER (WHERE amount > 1) AS several, COUNT(DISTINCT customer) AS customers, SUM(DISTINCT price) AS prices FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end

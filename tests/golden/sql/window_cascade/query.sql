@@ -1,0 +1,1 @@
+WITH small AS (SELECT window_time AS at, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, window_time) SELECT window_start, window_end, SUM(n) AS n FROM TABLE(TUMBLE(TABLE small, DESCRIPTOR(at), INTERVAL '20' SECOND)) GROUP BY window_start, window_end

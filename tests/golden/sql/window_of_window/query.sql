@@ -1,0 +1,1 @@
+SELECT window_end, MAX(n) AS most FROM (SELECT product, window_start, window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY product, window_start, window_end) GROUP BY window_start, window_end

@@ -1,0 +1,95 @@
+"""What is wrong with a statement is told before anything starts: where, what was found, and what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from tests.table.golden_queries import FOLDER, GoldenQuery
+
+BAD = [
+    # the text
+    ("SELEC 1", 1, "'SELEC' begins no statement", "did you mean SELECT?"),
+    ("SELECT id,, ts FROM orders", 11, "something is wanted behind the ','", ""),
+    ("SELECT id FROM orders WHERE", 23, "something is missing behind 'WHERE'", ""),
+    ("SELECT id FROM orders GROUP id", 29, "'id' is not expected here", ""),
+    ("SELECT 'abc FROM orders", 0, "the text cannot be read", "close the quote"),
+    ("SELECT id FROM orders; SELECT id FROM orders", 0, "2 statements are found", "one statement a call"),
+    ("CREATE TABLE t (a INTT)", 19, "a type is wanted", ""),
+    ("CREATE TABLE t (a INT, a STRING)", 24, "a second column 'a'", "another name"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (a))", 39, "a key that would be enforced", "NOT ENFORCED"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (b) NOT ENFORCED)", 14, "there is no column 'b'", "the columns are a"),
+    ("CREATE TABLE t (a INT, WATERMARK FOR a AS a)", 14, "the time column 'a'", "TIMESTAMP(3)"),
+    ("CREATE TABLE t (a INT, b AS c + 1)", 1, "there is no column 'c'", ""),
+    ("CREATE TABLE orders (a INT) WITH ('connector' = 'print')", 14, "there is a table 'orders' already", "drop it"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'kafkaa')", 14, "which is not known", "known are"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'pat' = 'x')", 14, "'print' does not know", "options are"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", 14, "has no option 'path'", "needs it"),
+    # names
+    ("SELECT idd FROM orders", 8, "there is no column 'idd' (did you mean id?)", "the columns are id"),
+    ("SELECT o.id FROM orders AS p", 8, "there is no table or column 'o'", "the tables of FROM are p"),
+    ("SELECT id FROM order", 16, "", ""),
+    ("SELECT id FROM ordersx", 16, "there is no table or view 'ordersx' (did you mean orders?)", "there are orders"),
+    ("SELECT id FROM other.orders", 16, "there is no database 'other'", "there are default_database"),
+    ("SELECT MODD(id, 2) FROM orders", 8, "there is no function MODD (did you mean MOD?)", ""),
+    ("DROP TABLE nothing", 12, "there is no table 'nothing'", "IF EXISTS"),
+    # types
+    ("SELECT id + product FROM orders", 8, "+ does not take (BIGINT, STRING)", "wanted is"),
+    ("SELECT id FROM orders WHERE id", 29, "is of type BIGINT, wanted is BOOLEAN", ""),
+    ("SELECT CAST(ts AS BOOLEAN) FROM orders", 13, "cannot be cast to BOOLEAN", ""),
+    ("SELECT id FROM orders UNION ALL SELECT product FROM orders", 8, "has types BIGINT and STRING", "cast them"),
+    ("SELECT id FROM orders UNION ALL SELECT id, id FROM orders", 8, "UNION ALL of 1 and 2 columns", "as many"),
+    ("SELECT * FROM (VALUES (1, 2), (3))", 24, "rows of different lengths", ""),
+    ("INSERT INTO sink SELECT id FROM orders", 13, "the query gives 1 columns", "takes 2"),
+    ("INSERT INTO sink SELECT id, 'x' FROM orders", 13, "is of type BIGINT, the query gives CHAR(1)", "CAST"),
+    ("INSERT INTO sink (a, c) SELECT id, id FROM orders", 13, "there is no column 'c'", "the columns are a, b"),
+    # streams
+    ("SELECT product, COUNT(*) FROM orders GROUP BY product", 47, "GROUP BY without a window", "window_start"),
+    ("SELECT COUNT(*) FROM orders", 8, "an aggregate of all rows without a window", "window_start"),
+    ("SELECT DISTINCT product FROM orders", 17, "SELECT DISTINCT without a window", ""),
+    ("SELECT id FROM orders ORDER BY id", 32, "ORDER BY over a stream", "batch mode"),
+    ("SELECT id FROM orders WHERE COUNT(*) > 1", 29, "an aggregate in WHERE", "HAVING"),
+    ("SELECT id FROM orders UNION SELECT id FROM orders", 8, "UNION without ALL", "UNION ALL"),
+    ("SELECT id FROM orders WHERE id IN (SELECT id FROM orders)", 29, "IN with a query", "join"),
+    ("SELECT window_start, id, COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) "
+     "GROUP BY window_start, window_end", 22, "column 'id' is not in GROUP BY", "group by it too"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(id), INTERVAL '1' HOUR))", 21, "is no time attribute",
+     "WATERMARK"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), 10))", 21, "for a length of time", "write TUMBLE("),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MONTH))", 21, "a window of months", "days"),
+    ("SELECT * FROM TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '3' SECOND, INTERVAL '10' SECOND))", 21,
+     "a size of 10000 ms and a slide of 3000 ms", "multiple"),
+    ("SELECT * FROM TABLE(TUMBEL(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))", 21, "", "TUMBLE"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def t_env() -> TableEnvironment:
+    """The tables of the golden queries, and one to write to."""
+    found = GoldenQuery(FOLDER / "project").environment()
+    found.execute_sql("CREATE TABLE sink (a BIGINT, b BIGINT) WITH ('connector' = 'blackhole')")
+    return found
+
+
+@pytest.mark.parametrize(("statement", "column", "problem", "remedy"), BAD, ids=[one[0][:60] for one in BAD])
+def test_a_bad_statement_says_where_what_and_the_remedy(t_env, statement, column, problem, remedy):
+    with pytest.raises(SqlError) as raised:
+        t_env.execute_sql(statement)
+    assert problem in raised.value.problem and remedy in str(raised.value), str(raised.value)
+    if column:
+        assert raised.value.column == column, str(raised.value)
+    assert raised.value.remedy
+
+
+def test_the_place_is_underlined(t_env):
+    with pytest.raises(SqlError) as raised:
+        t_env.execute_sql("SELECT id,\n       prise * 2 AS twice\nFROM orders")
+    assert str(raised.value).splitlines()[1:] == ["         prise * 2 AS twice", "         ^^^^^"]
+    assert (raised.value.line, raised.value.column) == (2, 8)
+
+
+def test_what_only_writes_is_not_read():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.execute_sql("CREATE TABLE out (a INT) WITH ('connector' = 'print')")
+    with pytest.raises(SqlError, match="can only be written"):
+        t_env.execute_sql("SELECT a FROM out")

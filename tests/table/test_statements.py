@@ -1,0 +1,164 @@
+"""Statements that define, change and show what there is."""
+
+from __future__ import annotations
+
+import pyarrow
+import pytest
+
+from rayflink.common import Row
+from rayflink.table import DataTypes, EnvironmentSettings, SqlError, TableEnvironment
+
+
+@pytest.fixture
+def t_env() -> TableEnvironment:
+    found = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    found.get_config().set_string("execution.target", "local")
+    found.get_config().set_string("table.local-time-zone", "UTC")
+    return found
+
+
+def names(t_env: TableEnvironment, statement: str) -> list[str]:
+    return [row[0] for row in t_env.execute_sql(statement).collect()]
+
+
+CREATE = """CREATE TABLE bids (
+  auction BIGINT COMMENT 'which', price DECIMAL(8, 2), cents AS price * 100,
+  at TIMESTAMP(3), WATERMARK FOR at AS at - INTERVAL '5' SECOND, PRIMARY KEY (auction) NOT ENFORCED
+) COMMENT 'offers' PARTITIONED BY (auction) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv')"""
+
+
+def test_a_table_is_shown_as_it_was_created(t_env):
+    t_env.execute_sql(CREATE)
+    assert names(t_env, "SHOW CREATE TABLE bids") == [
+        """CREATE TABLE `default_catalog`.`default_database`.`bids` (
+  `auction` BIGINT NOT NULL COMMENT 'which',
+  `price` DECIMAL(8, 2),
+  `cents` AS price * 100,
+  `at` TIMESTAMP(3),
+  WATERMARK FOR `at` AS at - INTERVAL '5' SECOND,
+  PRIMARY KEY (`auction`) NOT ENFORCED
+) COMMENT 'offers'
+PARTITIONED BY (`auction`) WITH (
+  'connector' = 'filesystem',
+  'path' = '/tmp',
+  'format' = 'csv'
+)"""
+    ]
+    [again] = names(t_env, "SHOW CREATE TABLE bids")
+    t_env.execute_sql("DROP TABLE bids")
+    t_env.execute_sql(again)
+    assert names(t_env, "SHOW CREATE TABLE bids") == [again]
+
+
+def test_a_table_is_described(t_env):
+    t_env.execute_sql(CREATE)
+    assert [tuple(row) for row in t_env.execute_sql("DESCRIBE bids").collect()] == [
+        ("auction", "BIGINT", "FALSE", "PRI(auction)", None, None),
+        ("price", "DECIMAL(8, 2)", "TRUE", None, None, None),
+        ("cents", "DECIMAL(18, 2)", "TRUE", None, "AS price * 100", None),
+        ("at", "TIMESTAMP(3) *ROWTIME*", "TRUE", None, None, "at - INTERVAL '5' SECOND"),
+    ]
+
+
+def test_a_table_like_another_takes_what_is_included(t_env):
+    t_env.execute_sql(CREATE)
+    t_env.execute_sql("CREATE TABLE copy (note STRING) WITH ('path' = '/tmp/copy') LIKE bids (EXCLUDING WATERMARKS)")
+    [shown] = names(t_env, "SHOW CREATE TABLE copy")
+    assert "`note` STRING" in shown and "'path' = '/tmp/copy'" in shown and "'format' = 'csv'" in shown
+    assert "WATERMARK" not in shown and "PRIMARY KEY" in shown
+
+
+def test_tables_are_altered(t_env):
+    t_env.execute_sql(CREATE)
+    for statement in [
+        "ALTER TABLE bids ADD (note STRING FIRST, kind INT AFTER price)", "ALTER TABLE bids RENAME kind TO sort",
+        "ALTER TABLE bids DROP note", "ALTER TABLE bids SET ('csv.field-delimiter' = ';')",
+        "ALTER TABLE bids DROP WATERMARK", "ALTER TABLE bids RENAME TO offers",
+    ]:  # fmt: skip
+        t_env.execute_sql(statement)
+    assert names(t_env, "SHOW TABLES") == ["offers"]
+    assert names(t_env, "DESCRIBE offers") == ["auction", "price", "sort", "cents", "at"]
+    [shown] = names(t_env, "SHOW CREATE TABLE offers")
+    assert "'csv.field-delimiter' = ';'" in shown and "WATERMARK" not in shown
+    with pytest.raises(SqlError, match="there is no column 'kind'"):
+        t_env.execute_sql("ALTER TABLE offers DROP kind")
+
+
+def test_views_databases_and_names_like_a_pattern(t_env):
+    t_env.execute_sql("CREATE DATABASE shop")
+    t_env.execute_sql("USE shop")
+    t_env.execute_sql("CREATE VIEW small (n) AS SELECT 1")
+    t_env.execute_sql("CREATE TEMPORARY VIEW large AS SELECT 2 AS n")
+    assert names(t_env, "SHOW VIEWS") == ["large", "small"]
+    assert names(t_env, "SHOW TABLES LIKE 's%'") == ["small"]
+    assert names(t_env, "SHOW CURRENT DATABASE") == ["shop"]
+    assert [tuple(row) for row in t_env.execute_sql("SELECT n FROM small UNION ALL SELECT n FROM large").collect()] == [
+        (1,), (2,)
+    ]  # fmt: skip
+    with pytest.raises(SqlError, match="database 'shop' holds small"):
+        t_env.execute_sql("DROP DATABASE shop")
+    t_env.execute_sql("USE default_database")
+    t_env.execute_sql("DROP DATABASE shop CASCADE")
+    assert names(t_env, "SHOW DATABASES") == ["default_database"]
+
+
+def test_options_are_set_shown_and_reset(t_env):
+    t_env.execute_sql("SET 'table.local-time-zone' = 'Asia/Tokyo'")
+    assert ("table.local-time-zone", "Asia/Tokyo") in [tuple(row) for row in t_env.execute_sql("SET").collect()]
+    t_env.execute_sql("RESET 'table.local-time-zone'")
+    assert "table.local-time-zone" not in [row[0] for row in t_env.execute_sql("SET").collect()]
+
+
+def test_rows_of_memory_go_in_and_come_out(t_env):
+    given = pyarrow.table({"id": pyarrow.array([1, 2, None]), "tags": [["a"], [], None], "b": [True, None, False]})
+    found = t_env.from_arrow(given).to_arrow()
+    assert found.equals(given)
+    people = t_env.from_elements([Row(name="ann", age=3), Row(name="bob", age=None)])
+    t_env.create_temporary_view("people", people)
+    assert list(t_env.execute_sql("SELECT name FROM people WHERE age IS NULL").collect()) == [Row("bob")]
+    typed = t_env.from_elements([(1, "x")], DataTypes.ROW([("n", DataTypes.TINYINT()), ("w", DataTypes.STRING())]))
+    assert typed.to_arrow().schema.field("n").type == pyarrow.int8()
+    frame = t_env.from_path("people").to_pandas()
+    assert list(frame["name"]) == ["ann", "bob"]
+    assert t_env.from_pandas(frame).to_arrow().num_rows == 2
+    assert t_env.from_polars(t_env.from_path("people").to_polars()).to_arrow().num_rows == 2
+
+
+def test_rows_are_inserted_into_tables(t_env, capfd):
+    t_env.execute_sql("CREATE TABLE out (n BIGINT, w STRING) WITH ('connector' = 'print', 'print-identifier' = 'got')")
+    result = t_env.execute_sql("INSERT INTO out SELECT n, w FROM (VALUES (1, 'a'), (2, NULL)) AS t(n, w)")
+    result.wait()
+    t_env.execute_sql("INSERT INTO out (n) SELECT 7").wait()
+    assert capfd.readouterr().out.splitlines() == ["got> +I[1, a]", "got> +I[2, null]", "got> +I[7, null]"]
+
+
+def test_a_statement_set_is_one_job(t_env, capfd):
+    t_env.execute_sql("CREATE TABLE one (n INT) WITH ('connector' = 'print', 'print-identifier' = 'one')")
+    t_env.execute_sql("CREATE TABLE two (n INT) WITH ('connector' = 'print', 'print-identifier' = 'two')")
+    result = t_env.execute_sql("EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT 1; INSERT INTO two SELECT 2; END")
+    result.wait()
+    assert sorted(capfd.readouterr().out.splitlines()) == ["one> +I[1]", "two> +I[2]"]
+    assert [name for name, _ in result.get_table_schema()] == [
+        "default_catalog.default_database.one", "default_catalog.default_database.two"
+    ]  # fmt: skip
+
+
+def test_results_are_printed_as_flink_prints_them(t_env, capsys):
+    t_env.execute_sql("CREATE TABLE out (n BIGINT) WITH ('connector' = 'blackhole')").print()
+    t_env.execute_sql("SHOW TABLES").print()
+    t_env.execute_sql("SELECT 1 AS n, 'x' AS w").print()
+    assert capsys.readouterr().out.splitlines() == [
+        "OK",
+        "+------------+",
+        "| table name |",
+        "+------------+",
+        "|        out |",
+        "+------------+",
+        "1 row in set",
+        "+----+-------------+--------------------------------+",
+        "| op |           n |                              w |",
+        "+----+-------------+--------------------------------+",
+        "| +I |           1 |                              x |",
+        "+----+-------------+--------------------------------+",
+        "1 row in set",
+    ]
