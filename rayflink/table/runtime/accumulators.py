@@ -241,12 +241,25 @@ class Bag(Ordered):
         return [listed(values.take(pa.array(firsts)), own, count), listed(column(totals, pa.int64()), own, count)]
 
 
+def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
+    """The same number for rows of equal value and group, and no others."""
+    from .grouping import encoded
+
+    if len(values) and types.is_integer(values.type):
+        numbers = plain(values).astype(np.int64, copy=False)
+        least = int(numbers.min())
+        span = int(numbers.max()) - least + 1
+        if span * (int(codes.max()) + 1) < 1 << 62:
+            return codes * span + (numbers - least)
+    own, distinct = encoded(values)
+    return codes * max(len(distinct), 1) + own
+
+
 def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], Codes]:
     """Rows that are the first of their value and group: int64[m], ascending; and for each row which of these it is."""
     from .grouping import encoded
 
-    own, distinct = encoded(values)
-    pairs, found = encoded(pa.array(codes * max(len(distinct), 1) + own))
+    pairs, found = encoded(pa.array(_pair_numbers(values, codes)))
     firsts = np.empty(len(found), dtype=np.int64)
     firsts[pairs[::-1]] = np.arange(len(pairs) - 1, -1, -1)
     return firsts, pairs.astype(np.intp, copy=False)

@@ -22,30 +22,31 @@ STATE = "window-aggregates"
 _PROGRESS = b"rayflink.progress"
 
 
-class FrozenFrame(Mapping[int, bytes]):
+class FrozenFrames(Mapping[int, bytes]):
     """Key group -> its rows, as bytes that are made when they are first asked for.
 
     Args:
-        frame: gives the rows as they are now, whenever it is called.
+        frames: (how far time has come for its rows, what gives a frame whenever it is called).
         width: how many columns are the key, the first ones.
         max_parallelism: key groups in all.
-        progress: how far time has come for these rows.
     """
 
-    def __init__(self, frame: Callable[[], pa.RecordBatch], width: int, max_parallelism: int, progress: int) -> None:
-        self._frame: Callable[[], pa.RecordBatch] | None = frame
-        self._width, self._max_parallelism, self._progress = width, max_parallelism, progress
+    def __init__(
+        self, frames: Sequence[tuple[int, Callable[[], pa.RecordBatch]]], width: int, max_parallelism: int
+    ) -> None:
+        self._frames, self._width, self._max_parallelism = list(frames), width, max_parallelism
         self._made: dict[int, bytes] = {}
 
     @property
     def _groups(self) -> dict[int, bytes]:
-        if self._frame is not None:
-            self._made = dict(self._written(self._frame()))
-            self._frame = None
+        while self._frames:
+            progress, frame = self._frames.pop(0)
+            for group, data in self._written(frame(), progress):
+                self._made[group] = self._made.get(group, b"") + data
         return self._made
 
-    def _written(self, frame: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        schema = frame.schema.with_metadata({_PROGRESS: str(self._progress).encode()})
+    def _written(self, frame: pa.RecordBatch, progress: int) -> Iterator[tuple[int, bytes]]:
+        schema = frame.schema.with_metadata({_PROGRESS: str(progress).encode()})
         frame = frame.replace_schema_metadata(schema.metadata)
         groups = key_groups_of_rows(frame.columns[: self._width], frame.num_rows, self._max_parallelism)
         order = np.argsort(groups, kind="stable")
@@ -87,18 +88,25 @@ def restored_frames(
     by_progress: dict[int, list[pa.RecordBatch]] = {}
     for snapshot in snapshots:
         for group in snapshot.raw_keyed:
-            if group not in owned:
-                continue
-            with pa.ipc.open_stream(snapshot.raw_keyed[group]) as reader:
-                written = reader.schema
-                if not written.equals(schema):
-                    raise SnapshotMismatch(
-                        STATE, ctx.operator_id, f"columns {told(written)}", told(schema),
-                        "other aggregates or keys; keep the query, or start without this state",
-                    )  # fmt: skip
-                by_progress.setdefault(int(written.metadata[_PROGRESS]), []).extend(reader)
+            if group in owned:
+                for progress, batch in _read(snapshot.raw_keyed[group], schema, ctx):
+                    by_progress.setdefault(progress, []).append(batch)
     for progress, batches in sorted(by_progress.items()):
         yield progress, one_batch(batches)
+
+
+def _read(data: bytes, schema: pa.Schema, ctx: OperatorContext) -> Iterator[tuple[int, pa.RecordBatch]]:
+    source = pa.BufferReader(data)
+    while source.tell() < source.size():
+        with pa.ipc.open_stream(source) as reader:
+            written = reader.schema
+            if not written.equals(schema):
+                raise SnapshotMismatch(
+                    STATE, ctx.operator_id, f"columns {told(written)}", told(schema),
+                    "other aggregates or keys; keep the query, or start without this state",
+                )  # fmt: skip
+            for batch in reader:
+                yield int(written.metadata[_PROGRESS]), batch
 
 
 def told(schema: pa.Schema) -> str:
@@ -114,4 +122,4 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([whole(column) for column in table.columns], schema=table.schema)
 
 
-__all__ = ["STATE", "FrozenFrame", "key_groups_of_rows", "one_batch", "restored_frames"]
+__all__ = ["STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames"]

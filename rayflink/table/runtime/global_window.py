@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from rayflink.common.batches import ArrowBatch, Batch, Element
 
+from .frame_memory import Columns, FrameMemory
 from .grouping import grouped
 from .partials import Partials, concatenated
 from .reductions import column, plain
 from .slice_frames import SLICE_FIELDS, frame_of, frames_into
-from .slice_store import Columns, SliceStore, split_by
+from .slice_store import SliceStore, split_by
 from .sliced_rows import SlicedRows, rows_in
 from .slicing import Slicing
 from .window_operator import WindowOperator
@@ -42,11 +43,15 @@ class SlicedWindowAggregate(WindowOperator):
         self._slicing = Slicing(aggregation.window)
         self._store = SliceStore(self._partials, not self._slicing.is_alone)
 
+    def begin(self, memory: FrameMemory) -> None:
+        self._store.open(memory)
+
     def frame(self) -> Callable[[], pa.RecordBatch]:
         return frame_of(self._store, self._state_schema)
 
     def take_frame(self, frame: pa.RecordBatch) -> None:
         frames_into(self._store, frame)
+        self._store.keep_to_memory()
 
     def next_firing(self) -> int | None:
         return self._slicing.next_firing(self._store.ends, self.progress) if self._store else None
@@ -59,6 +64,7 @@ class SlicedWindowAggregate(WindowOperator):
                 self.count_late(int(plain(piece[self._partials.rows_column]).sum()))
             else:
                 self._store.add(end, piece)
+        self._store.keep_to_memory()
 
     def advance(self, after: int, until: int) -> Iterator[Element]:
         ends = self._store.ends
@@ -69,32 +75,31 @@ class SlicedWindowAggregate(WindowOperator):
             windows.append((window, pieces))
             rows += sum(len(piece[0]) for piece in pieces)
             if rows >= FIRING_ROWS:
-                yield self._fired(windows)
+                yield from self._fired(windows)
                 windows, rows = [], 0
         if windows:
-            yield self._fired(windows)
+            yield from self._fired(windows)
         for end in ends:
             if self._slicing.fires_at(self._slicing.last_window(end)) > until:
                 break
             self._store.drop(end)
 
-    def _fired(self, windows: list[tuple[int, list[Columns]]]) -> ArrowBatch:
+    def _fired(self, windows: list[tuple[int, list[Columns]]]) -> Iterator[ArrowBatch]:
         """The results of windows, given as (end, pieces of partial rows)."""
-        pieces = [piece for _, some in windows for piece in some]
-        width = self._partials.width
-        columns = concatenated(pieces)
-        if len(windows) == 1:
-            if len(pieces) > 1:
-                columns = self._partials.joined(columns, grouped(columns[:width], len(columns[0])))
-            own = np.zeros(len(columns[0]), dtype=np.int64)
-        else:
-            of = np.repeat(np.arange(len(windows)), [sum(len(piece[0]) for piece in some) for _, some in windows])
-            groups = grouped([column(of, pa.int64()), *columns[:width]], len(of))
-            own = plain(groups.keys.pop(0))
-            columns = self._partials.joined(columns, groups)
         ends = np.array([end for end, _ in windows], dtype=np.int64)
         starts = np.array([self._slicing.window_start(end) for end, _ in windows], dtype=np.int64)
-        return self.result(columns, starts[own], ends[own])
+        if len(windows) == 1:
+            for part in self._store.in_parts(windows[0][1]):
+                columns = self._store.joined(part)
+                own = np.zeros(len(columns[0]), dtype=np.int64)
+                yield self.result(columns, starts[own], ends[own])
+            return
+        width = self._partials.width
+        columns = concatenated([piece for _, some in windows for piece in some])
+        of = np.repeat(np.arange(len(windows)), [sum(len(piece[0]) for piece in some) for _, some in windows])
+        groups = grouped([column(of, pa.int64()), *columns[:width]], len(of))
+        own = plain(groups.keys.pop(0))
+        yield self.result(self._partials.joined(columns, groups), starts[own], ends[own])
 
 
 class GlobalWindowAggregate(SlicedWindowAggregate):

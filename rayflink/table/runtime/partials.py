@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types
 
 from .accumulators import Accumulator, Count, Ordered
 from .aggregates import Aggregate
@@ -45,6 +46,7 @@ class Partials:
         columns = [pa.field(name, fields[key].type.to_arrow()) for name, key in names]
         columns += [pa.field(f"v{i}", kind) for i, kind in enumerate(kind for some in kinds for kind in some)]
         self.schema: pa.Schema = pa.schema(columns)
+        self._lists = [at for at, kind in enumerate(self.schema.types) if types.is_large_list(kind)]
         self.rows_column = len(self._keys)
         """Where the number of rows is that a partial row stands for."""
 
@@ -67,6 +69,10 @@ class Partials:
                 chosen[of] = _chosen(batch, groups, slot, arrived if numbered else None)
             columns += slot.of_rows(*chosen[of], groups.count)
         return columns
+
+    def weight(self, columns: Sequence[pa.Array]) -> int:
+        """How much partial rows are: their number, and that of the values they list."""
+        return len(columns[0]) + sum(len(columns[at].flatten()) for at in self._lists)
 
     def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""

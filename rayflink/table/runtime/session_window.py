@@ -7,18 +7,21 @@ session may be over. A row is late when the session it makes or joins is over; i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from rayflink.common.batches import MAX_TIMESTAMP, Batch, Element
+from rayflink.operators.base import OperatorSnapshot
 
+from .frame_memory import Columns
 from .grouping import Groups, grouped
 from .partials import Partials, concatenated
 from .reductions import column, plain
 from .sessions import accepted, merged
-from .slice_store import LEAST_ROWS, Columns
+from .slice_store import LEAST_WEIGHT
 from .sliced_rows import local_ms, rows_in
 from .window_operator import WindowOperator
 from .window_spec import WindowAggregation
@@ -27,6 +30,7 @@ from .zones import last_over, local_time, timer_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_ARRIVED = "_arrived"
 SESSION_FIELDS = (pa.field("start", pa.int64()), pa.field("end", pa.int64()), pa.field("arrival", pa.int64()))
 """The session of a partial row, and the number of the first record in it."""
 
@@ -43,7 +47,7 @@ class SessionWindowAggregate(WindowOperator):
         self._input = aggregation.input
         self._gap = aggregation.window.gap_ms
         self._pieces: list[Columns] = []
-        self._count = self._joined_count = 0
+        self._weight = self._joined_weight = 0
         self._arrived = 0
         self._least_end: int | None = None
 
@@ -62,28 +66,38 @@ class SessionWindowAggregate(WindowOperator):
     def take_frame(self, frame: pa.RecordBatch) -> None:
         if frame.num_rows:
             self._add(list(frame.columns))
-            self._arrived = max(self._arrived, int(plain(frame.column(-1)).max()) + 1)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        super().initialize_state(snapshots)
+        entries = [entry for one in snapshots for entry in one.lists.get(_ARRIVED, ("union", ()))[1]]
+        self._arrived = max((int.from_bytes(entry, "big") for entry in entries), default=0)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        snapshot = super().snapshot_state(checkpoint_id)
+        arrived = {_ARRIVED: ("union", (self._arrived.to_bytes(8, "big"),))}
+        return replace(snapshot, lists={**snapshot.lists, **arrived})
 
     def _add(self, columns: Columns) -> None:
         self._pieces.append(columns)
-        self._count += len(columns[0])
+        self._weight += self._partials.weight(columns)
         least = int(plain(columns[-2]).min())
         self._least_end = least if self._least_end is None else min(least, self._least_end)
-        if self._count > LEAST_ROWS and self._count >= 2 * self._joined_count:
+        if self._weight > LEAST_WEIGHT and self._weight >= 2 * self._joined_weight:
             self._join()
 
     def _join(self) -> Columns:
         """Make one piece of the state, which is not empty."""
         if len(self._pieces) > 1:
             self._keep(self._merged(concatenated(self._pieces)))
-        self._joined_count = self._count
+        self._joined_weight = self._weight
         return self._pieces[0]
 
     def _keep(self, columns: Columns) -> None:
         """These sessions are the state."""
-        self._count = self._joined_count = len(columns[0])
-        self._pieces = [columns] if self._count else []
-        self._least_end = int(plain(columns[-2]).min()) if self._count else None
+        count = len(columns[0])
+        self._weight = self._joined_weight = self._partials.weight(columns)
+        self._pieces = [columns] if count else []
+        self._least_end = int(plain(columns[-2]).min()) if count else None
 
     def _merged(self, columns: Columns) -> Columns:
         """Partial rows as one for each session."""

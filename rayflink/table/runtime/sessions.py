@@ -41,7 +41,7 @@ def merged(keys: Codes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> S
         keys: intp[n], n > 0.
         starts, ends: int64[n].
     """
-    order = np.lexsort((starts, keys))
+    order = _ascending(keys, starts)
     own, begin, end = keys[order], starts[order], ends[order]
     reached = _reached(own, end)
     opens = np.empty(len(order), dtype=np.bool_)
@@ -52,6 +52,15 @@ def merged(keys: Codes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> S
     of = np.empty(len(order), dtype=np.intp)
     of[order] = np.cumsum(opens) - 1
     return Sessions(of, own[firsts], begin[firsts], np.maximum.reduceat(end, firsts))
+
+
+def _ascending(keys: Codes, starts: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The order of intervals by key and start."""
+    least = int(starts.min())
+    span = int(starts.max()) - least + 1
+    if span * (int(keys.max()) + 1) < 1 << 62:
+        return np.argsort(keys * span + (starts - least))
+    return np.lexsort((starts, keys))
 
 
 def _reached(keys: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:

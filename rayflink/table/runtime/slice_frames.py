@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from .frame_memory import Columns
 from .partials import concatenated
 from .reductions import column, plain
-from .slice_store import Columns, SliceStore, split_by
+from .slice_store import SliceStore, split_by
 
 SLICE_FIELDS = (pa.field("slice_end", pa.int64()), pa.field("arrival", pa.int64()))
 """The slice of a partial row, and its place among those of the slice."""
@@ -21,12 +22,12 @@ def frame_of(store: SliceStore, schema: pa.Schema) -> Callable[[], pa.RecordBatc
     Args:
         schema: partial rows and `SLICE_FIELDS`.
     """
-    held = [(end, list(one.pieces)) for end, one in store]
+    held = list(store)
 
     def frame() -> pa.RecordBatch:
         parts: list[Columns] = []
         for end, pieces in held:
-            columns = store.joined(pieces) if len(pieces) > 1 else pieces[0]
+            columns = store.joined(pieces)
             rows = len(columns[0])
             ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
             parts.append([*columns, column(ends, pa.int64()), column(arrival, pa.int64())])

@@ -1,4 +1,7 @@
-"""The state of a window aggregation: for each slice, pieces of partial rows that are joined when they have doubled."""
+"""The state of a window aggregation: for each slice, pieces of partial rows that are joined when they have doubled.
+
+What exceeds the managed memory goes to files, the largest slices first; they are worked in parts by key.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,41 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from .frame_memory import Columns, FrameMemory, divided, size_of
 from .grouping import grouped
 from .partials import Partials, concatenated
 
-LEAST_ROWS = 16_384
-"""A slice of fewer partial rows is left as it is."""
-
-Columns = list[pa.Array]
+LEAST_WEIGHT = 32_768
+"""A slice of a lesser weight is left as it is; see `Partials.weight`."""
 
 
 @dataclass
 class Slice:
-    """Pieces of partial rows, in the order in which they came.
+    """Partial rows, in the order in which they came.
 
     Args:
-        rows: of all pieces.
-        joined_rows: how many there were when they were last joined.
+        filed: pieces in files.
+        pieces: those in memory, which came later.
+        size: bytes of those.
+        weight: of all.
+        joined_weight: what it was when they were last joined.
+        is_joined: whether no key has two rows.
     """
 
+    filed: list[Columns] = field(default_factory=list)
     pieces: list[Columns] = field(default_factory=list)
-    rows: int = 0
-    joined_rows: int = 0
+    size: int = 0
+    weight: int = 0
+    joined_weight: int = 0
+    is_joined: bool = True
 
     @property
-    def size_bytes(self) -> int:
-        """Memory of its columns, those in files as well."""
-        return sum(column.nbytes for piece in self.pieces for column in piece)
+    def all(self) -> list[Columns]:
+        """All pieces."""
+        return [*self.filed, *self.pieces]
 
 
 class SliceStore:
@@ -46,7 +56,13 @@ class SliceStore:
 
     def __init__(self, partials: Partials, is_shared: bool) -> None:
         self._partials, self._is_shared = partials, is_shared
+        self._memory: FrameMemory | None = None
+        self._size = 0
         self.slices: dict[int, Slice] = {}
+
+    def open(self, memory: FrameMemory) -> None:
+        """Keep to this memory."""
+        self._memory = memory
 
     def __bool__(self) -> bool:
         return bool(self.slices)
@@ -61,42 +77,93 @@ class SliceStore:
         held = self.slices.get(end)
         if held is None:
             held = self.slices[end] = Slice()
+        else:
+            held.is_joined = False
         held.pieces.append(columns)
-        held.rows += len(columns[0])
-        if held.rows > LEAST_ROWS and held.rows >= 2 * held.joined_rows:
+        held.weight += self._partials.weight(columns)
+        self._grow(held, size_of(columns))
+        if held.weight > LEAST_WEIGHT and held.weight >= 2 * held.joined_weight:
             self.join(held)
 
+    def _grow(self, held: Slice, size: int) -> None:
+        held.size += size
+        self._size += size
+
+    def keep_to_memory(self) -> None:
+        """Write what exceeds the memory to a file: the largest slices, half of all."""
+        if self._memory is None or self._memory.hold(self._size):
+            return
+        chosen: list[Slice] = []
+        left = self._size
+        for held in sorted(self.slices.values(), key=lambda one: -one.size):
+            if left <= self._size // 2 or not held.size:
+                break
+            chosen.append(held)
+            left -= held.size
+        pieces = [self.joined(held.pieces) for held in chosen]
+        for held, piece in zip(chosen, self._memory.written(pieces), strict=True):
+            held.filed.append(piece)
+            held.pieces = []
+            self._grow(held, -held.size)
+        self._memory.hold(self._size)
+
     def join(self, held: Slice) -> None:
-        """Make one piece of a slice, with a row for each key."""
-        if len(held.pieces) > 1:
-            held.pieces = [self.joined(held.pieces)]
-            held.rows = len(held.pieces[0][0])
-        held.joined_rows = held.rows
+        """Have each key of a slice once."""
+        if not held.is_joined:
+            parts = self._parts(held.all)
+            if parts == 1:
+                whole = self.joined(held.all)
+                held.filed, held.pieces = [], [whole]
+                self._grow(held, size_of(whole) - held.size)
+            else:
+                assert self._memory is not None
+                held.filed = self._memory.written(self.joined(part) for part in self._divided(held.all, parts))
+                held.pieces = []
+                self._grow(held, -held.size)
+            held.weight = sum(map(self._partials.weight, held.all))
+            held.is_joined = True
+        held.joined_weight = held.weight
 
     def joined(self, pieces: Sequence[Columns]) -> Columns:
         """Pieces as one, with a row for each key."""
+        if len(pieces) == 1:
+            return pieces[0]
         columns = concatenated(pieces)
         return self._partials.joined(columns, grouped(columns[: self._partials.width], len(columns[0])))
+
+    def in_parts(self, pieces: list[Columns]) -> Iterator[list[Columns]]:
+        """Pieces in parts that fit into memory, each with all rows of its keys; most often it is one."""
+        parts = self._parts(pieces)
+        yield from [pieces] if parts == 1 else self._divided(pieces, parts)
+
+    def _parts(self, pieces: list[Columns]) -> int:
+        if self._memory is None or self._memory.limit is None or not self._partials.width:
+            return 1
+        return self._memory.parts(sum(map(size_of, pieces)))
+
+    def _divided(self, pieces: list[Columns], parts: int) -> Iterator[list[Columns]]:
+        for part in divided(pieces, self._partials.width, parts):
+            there = [piece for piece in part if len(piece[0])]
+            if there:
+                yield there
 
     def pieces(self, end: int) -> list[Columns]:
         """The pieces of a slice; those of one that more than one window has are joined first, for all of them."""
         held = self.slices[end]
         if self._is_shared:
             self.join(held)
-        return held.pieces
+        return held.all
 
     def drop(self, end: int) -> None:
         """Forget a slice."""
-        del self.slices[end]
+        self._size -= self.slices.pop(end).size
 
-    def __iter__(self) -> Iterator[tuple[int, Slice]]:
-        return iter(self.slices.items())
+    def __iter__(self) -> Iterator[tuple[int, list[Columns]]]:
+        return ((end, held.all) for end, held in self.slices.items())
 
 
 def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Columns]]:
     """Rows by a number each has, int64[n]: (the number, their columns), by the number, in the order of rows."""
-    import numpy as np
-
     if not len(ends):
         return
     least, most = int(ends.min()), int(ends.max())
@@ -114,4 +181,4 @@ def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Colu
         yield int(ends[first]), [column.slice(first, stop - first) for column in columns]
 
 
-__all__ = ["LEAST_ROWS", "Slice", "SliceStore", "split_by"]
+__all__ = ["LEAST_WEIGHT", "Slice", "SliceStore", "split_by"]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Element, Watermark
+from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Element, Watermark
 from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
-from .frame_snapshots import FrozenFrame, restored_frames
+from .frame_memory import FrameMemory
+from .frame_snapshots import FrozenFrames, restored_frames
 from .partials import Partials
 from .progress import progress_entry, restored_progress
 from .reductions import column
@@ -37,8 +39,14 @@ class WindowOperator(Operator):
         self._window, self._partials = aggregation.window, partials
         self._result_schema = aggregation.result_schema
         self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields])
+        self.memory: FrameMemory | None = None
+        self._ahead: list[tuple[int, pa.RecordBatch]] = []
+        """Restored rows of subtasks for which time had come further: until then none of their windows may fire."""
         self.progress = MIN_TIMESTAMP
         """The watermark, or the last millisecond of processing time that is over."""
+
+    def begin(self, memory: FrameMemory) -> None:
+        """Keep the state to this memory from now on."""
 
     @abstractmethod
     def frame(self) -> Callable[[], pa.RecordBatch]:
@@ -64,12 +72,23 @@ class WindowOperator(Operator):
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.progress = restored_progress(snapshots, self.ctx)
-        for _, frame in restored_frames(snapshots, self._state_schema, self.ctx):
-            self.take_frame(frame)
+        self.memory = FrameMemory(self.ctx)
+        self.begin(self.memory)
+        for progress, frame in restored_frames(snapshots, self._state_schema, self.ctx):
+            if progress <= self.progress:
+                self.take_frame(frame)
+            elif progress < MAX_TIMESTAMP:  # at the end of all data every window has fired
+                self._ahead.append((progress, frame))
 
-    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        groups = FrozenFrame(self.frame(), self._partials.width, self.ctx.max_parallelism, self.progress)
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        frames: list[tuple[int, Callable[[], pa.RecordBatch]]] = [(self.progress, self.frame())]
+        frames += ((at, partial(_itself, frame)) for at, frame in self._ahead)
+        groups = FrozenFrames(frames, self._partials.width, self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
+
+    def close(self) -> None:
+        if self.memory is not None:
+            self.memory.release()
 
     def count_late(self, rows: int) -> None:
         """So many rows are dropped since their windows are over."""
@@ -85,8 +104,7 @@ class WindowOperator(Operator):
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         if self._window.is_event_time and watermark.timestamp > self.progress:
-            after, self.progress = self.progress, watermark.timestamp
-            yield from self.advance(after, watermark.timestamp)
+            yield from self._advance(watermark.timestamp)
         yield watermark
 
     def next_processing_time(self) -> int | None:
@@ -97,8 +115,16 @@ class WindowOperator(Operator):
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         if self._window.is_event_time or now_ms - 1 <= self.progress:
             return ()
-        after, self.progress = self.progress, now_ms - 1
-        return self.advance(after, self.progress)
+        return self._advance(now_ms - 1)
+
+    def _advance(self, until: int) -> Iterator[Element]:
+        after, self.progress = self.progress, until
+        while self._ahead and self._ahead[0][0] <= until:
+            at, frame = self._ahead.pop(0)
+            yield from self.advance(after, at)
+            self.take_frame(frame)
+            after = at
+        yield from self.advance(after, until)
 
     # results
 
@@ -111,6 +137,10 @@ class WindowOperator(Operator):
         made.append(column(times, pa.timestamp("ms", kind.tz)).cast(kind))
         batch = pa.RecordBatch.from_arrays(made, schema=self._result_schema)
         return ArrowBatch(batch, times if self._window.is_event_time else None)
+
+
+def _itself(frame: pa.RecordBatch) -> pa.RecordBatch:
+    return frame
 
 
 __all__ = ["WindowOperator"]

@@ -226,6 +226,31 @@ def test_rescaled_from_one_to_three_to_two():
     assert found == Counter((word, 3, 100 + i) for i, word in enumerate(words))
 
 
+def test_windows_of_a_subtask_that_was_ahead_fire_once():
+    aggregation = by_word(hop(), aggregate("COUNT"))
+
+    def run(*subtasks: OperatorHarness) -> list[tuple[Any, ...]]:
+        return sorted(tuple(value)[:3] for one in subtasks for value in one.output_values())
+
+    pair = [OperatorHarness(lambda: WindowAggregate(aggregation), place=Place(at, 2)) for at in range(2)]
+    words = [f"word {number}" for number in range(20)]
+    for at_, one in enumerate(pair):
+        one.give(rows(*((word, 1, 5) for word in words if key_group(key_hash(word), 128) // 64 == at_)))
+    pair[0].advance_watermark(19)
+    pair[1].advance_watermark(3)
+    fired = run(*pair)
+    assert 0 < len(fired) < 40
+    (joined,) = rescaled_snapshots([one.snapshot() for one in pair], 1)
+    with OperatorHarness(lambda: WindowAggregate(aggregation), restore=[joined]) as whole:
+        whole.advance_watermark(9)
+        again = whole.snapshot()
+        first = run(whole)
+    with OperatorHarness(lambda: WindowAggregate(aggregation), restore=[again]) as whole:
+        whole.advance_watermark(100)
+        wanted = Counter((word, 1, ms(end - 30)) for word in words for end in (10, 20, 30))
+        assert Counter(fired + first + run(whole)) == wanted
+
+
 def test_state_of_other_aggregates_is_refused():
     with OperatorHarness(one_phase(BASIC)) as harness:
         harness.give(rows(("a", 1, 1)))

@@ -1,0 +1,85 @@
+"""State that does not fit into its managed memory: files, parts, and the same results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.table.runtime import frame_memory, slice_store
+from rayflink.table.runtime.global_window import WindowAggregate
+from rayflink.testing import OperatorHarness
+
+from .window_cases import WORD, N, aggregate, by_word, hop, rows, tumble
+
+AGGREGATES = aggregate("COUNT"), aggregate("SUM", N), aggregate("COUNT", N, distinct=True), aggregate("MIN", WORD)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(slice_store, "LEAST_WEIGHT", 50)
+    monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
+
+
+def with_memory(size: int, folder: str, memory: MemoryManager):
+    class Small(WindowAggregate):
+        def setup(self, ctx):
+            ctx.managed_memory, ctx.spill_folder = Allowance(memory, "task", size), folder
+            super().setup(ctx)
+
+    return Small
+
+
+def worked(factory, snapshots=False):
+    harness = OperatorHarness(factory)
+    found = []
+    for number in range(60):
+        values = [(f"word {at * 7 % 90}", at % 11, number + at % 13) for at in range(number, number + 40)]
+        harness.give(rows(*values))
+        harness.advance_watermark(number - 3)
+        if snapshots and number % 10 == 9:
+            found += harness.output_values()
+            harness = harness.restore(factory, harness.snapshot())
+    harness.advance_watermark(1000)
+    found += harness.output_values()
+    held = harness.operators[0].memory.held
+    harness.close()
+    return Counter(tuple(value) for value in found), held
+
+
+@pytest.mark.parametrize("window", [tumble(), hop()], ids=["tumble", "hop"])
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapshots):
+    aggregation = by_word(window, *AGGREGATES)
+    wanted, _ = worked(lambda: WindowAggregate(aggregation))
+    memory = MemoryManager(1 << 30)
+    limited = with_memory(4096, str(tmp_path / "spill"), memory)
+    files = []
+    written = frame_memory.FrameMemory.written
+
+    def counted(self, pieces):
+        files.append(written(self, pieces))
+        assert self.held <= 4096
+        return files[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame_memory.FrameMemory, "written", counted)
+        found, _ = worked(lambda: limited(aggregation), snapshots)
+    assert found == wanted
+    assert len(files) > 3
+    assert list((tmp_path / "spill").iterdir()) == []
+    assert memory.used == 0
+
+
+def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
+    aggregation = by_word(tumble(), *AGGREGATES)
+    memory = MemoryManager(1 << 30)
+    harness = OperatorHarness(lambda: with_memory(1 << 30, str(tmp_path), memory)(aggregation))
+    harness.give(rows(*((f"word {at}", at, at % 10) for at in range(500))))
+    assert memory.used > 10_000
+    harness.advance_watermark(9)
+    harness.give(rows(("a", 1, 20)))
+    assert memory.used < 1_000
+    harness.close()
+    assert memory.used == 0
