@@ -163,8 +163,7 @@ class PhysicalPlanner:
         return DataStream(self._env, graph.Partition(stream._transformation, strategy))
 
     def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str]) -> DataStream:
-        selector = KeyBy(Columns(keys), graph.call_site(), None) if keys else None
-        made = stream._one_input(name, factory, None, selector)
+        made = stream._one_input(name, factory, None, KeyBy(Columns(keys), graph.call_site(), None))
         return made if keys else made.set_parallelism(1)
 
     def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:

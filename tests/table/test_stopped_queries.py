@@ -1,0 +1,85 @@
+"""Queries that are killed, or stopped midway and restored at another parallelism, give the rows of undisturbed ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from rayflink.actors.states import JobStatus
+from rayflink.connectors.collection import CollectSink
+from rayflink.graph.job_graph import JobGraph
+from rayflink.table.rules import optimized
+from rayflink.testing import ROUGH_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
+from tests.table.golden_queries import FOLDER, GoldenQuery
+from tests.table.paced_orders import PacedConnector
+
+NAMES = [
+    "tumble", "tumble_by_key", "tumble_filter_distinct", "tumble_expression_key", "hop", "cumulate", "session",
+    "window_of_window", "window_cascade", "distinct_in_window", "filter_null_logic", "window_rows",
+]  # fmt: skip
+OPTIONS = {
+    "execution.checkpointing.interval": "5 ms",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "50",
+    "restart-strategy.fixed-delay.delay": "0 s",
+    "pipeline.max-parallelism": "12",
+}
+
+
+def graph(name: str, width: int, path: str = "") -> JobGraph:
+    """The job of a golden query over paced orders."""
+    query = GoldenQuery(FOLDER / name)
+    restored = {"execution.state-recovery.path": path} if path else {}
+    t_env = query.environment(**{"parallelism.default": str(width)}, **OPTIONS, **restored)
+    catalogs = t_env._catalogs
+    found_path, table = catalogs.find(("orders",))
+    catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
+    plan = t_env.sql_query(query.text)._plan
+    with t_env._env.apart():
+        t_env._planner().stream(optimized(plan)).sink_to(CollectSink()).uid("out")
+        return t_env._env.get_job_graph()
+
+
+def rows(story: Any) -> Counter[str]:
+    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    return Counter(map(repr, story.collected()))
+
+
+@cache
+def undisturbed(name: str) -> tuple[Counter[str], int]:
+    story = simulate(graph(name, 2), 1)
+    return rows(story), story.happenings[-1].move
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [3, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
+    wanted, moves = undisturbed(name)
+    assert wanted
+    stopped = 0
+    for seed, part in enumerate((0.3, 0.6)):
+        disk = SimulatedDisk()
+        faults = [StopWithSavepoint(at=int(moves * part)), *ROUGH_NETWORK[: 4 * seed]]
+        story = simulate(graph(name, 2), seed, faults, disk)
+        if story.stopped_with:
+            stopped += 1
+            story = simulate(graph(name, width, story.stopped_with), seed, (), disk)
+        assert rows(story) == wanted, story.told("other rows")
+    assert stopped
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_whose_tasks_are_killed_gives_each_row_once(name):
+    wanted, moves = undisturbed(name)
+    vertices = [vertex.name for vertex in graph(name, 2).vertices]
+    for seed in range(3):
+        faults = [KillTask(vertex.split(" ")[0], at=int(moves * (0.2 + 0.25 * at + 0.05 * seed)))
+                  for at, vertex in enumerate(vertices[:3])]  # fmt: skip
+        story = simulate(graph(name, 2), seed, [*faults, *ROUGH_NETWORK])
+        assert rows(story) == wanted, story.told("other rows")
