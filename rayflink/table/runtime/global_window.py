@@ -17,6 +17,7 @@ from .frame_memory import Columns, FrameMemory
 from .grouping import grouped
 from .partials import Partials, concatenated
 from .reductions import column, plain
+from .running_windows import RunningWindows
 from .slice_frames import SLICE_FIELDS, frame_of, frames_into
 from .slice_store import SliceStore, split_by
 from .sliced_rows import SlicedRows, rows_in
@@ -42,6 +43,7 @@ class SlicedWindowAggregate(WindowOperator):
         super().__init__(aggregation, Partials(aggregation), SLICE_FIELDS)
         self._slicing = Slicing(aggregation.window)
         self._store = SliceStore(self._partials, not self._slicing.is_alone)
+        self._running = RunningWindows(self._store, self._slicing)
 
     def begin(self, memory: FrameMemory) -> None:
         self._store.open(memory)
@@ -51,6 +53,7 @@ class SlicedWindowAggregate(WindowOperator):
 
     def take_frame(self, frame: pa.RecordBatch) -> None:
         frames_into(self._store, frame)
+        self._running.forget()
         self._store.keep_to_memory()
 
     def next_firing(self) -> int | None:
@@ -64,6 +67,7 @@ class SlicedWindowAggregate(WindowOperator):
                 self.count_late(int(plain(piece[self._partials.rows_column]).sum()))
             else:
                 self._store.add(end, piece)
+                self._running.changed(end)
         self._store.keep_to_memory()
 
     def advance(self, after: int, until: int) -> Iterator[Element]:
@@ -71,7 +75,7 @@ class SlicedWindowAggregate(WindowOperator):
         windows: list[tuple[int, list[Columns]]] = []
         rows = 0
         for window, first, stop in self._slicing.windows_due(ends, after, until):
-            pieces = [piece for end in ends[first:stop] for piece in self._store.pieces(end)]
+            pieces = self._running.pieces(window, ends[first:stop])
             windows.append((window, pieces))
             rows += sum(len(piece[0]) for piece in pieces)
             if rows >= FIRING_ROWS:

@@ -72,6 +72,11 @@ class SliceStore:
         """Ends of the slices, ascending."""
         return sorted(self.slices)
 
+    @property
+    def is_short_of_memory(self) -> bool:
+        """Whether more memory was refused."""
+        return self._memory is not None and self._memory.limit is not None
+
     def add(self, end: int, columns: Columns) -> None:
         """Add partial rows to the slice with this end."""
         held = self.slices.get(end)

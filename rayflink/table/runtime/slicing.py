@@ -61,6 +61,17 @@ class Slicing:
             return self.window_start(slice_end) + self._size
         return slice_end - self.slice_ms + self._size
 
+    @property
+    def slices_of_a_window(self) -> int:
+        """At most."""
+        return 1 if self.is_alone else self._size // self.slice_ms
+
+    def border(self, window: int) -> int:
+        """A time in the window with this end, the same for all windows it lies in; of windows that grow their begin."""
+        if self._kind is WindowKind.CUMULATE:
+            return self.window_start(window)
+        return (window - self._offset) // self._size * self._size + self._offset
+
     def fires_at(self, end: int) -> int:
         """The progress of time, as an instant, at which the window with this end is over."""
         return timer_of(end - 1, self._zone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.table.runtime import global_window, session_window, slice_store
 from rayflink.table.runtime.window_spec import WindowAggregation
 from rayflink.testing import OperatorHarness
 from rayflink.testing.elements import Mark, Record
@@ -41,6 +43,8 @@ AGGREGATES = (
 )  # fmt: skip
 SPECS = {
     "tumble": tumble(), "tumble with an offset": tumble(10, offset_ms=-3), "hop": hop(), "hop by one": hop(5, 1),
+    "hop over many slices": hop(24, 2, offset_ms=1),
+    "cumulate over many slices": cumulate(24, 2, offset_ms=1),
     "cumulate": cumulate(), "cumulate with an offset": cumulate(12, 4, offset_ms=5),
 }  # fmt: skip
 SESSIONS = {"session": session(), "session with a gap of one": session(1)}
@@ -65,7 +69,7 @@ def found_in(harness: OperatorHarness, aggregation: WindowAggregation) -> list[t
     for entry in harness.take():
         if isinstance(entry, Record):
             fields = [sorted(value) if isinstance(value, list) else value for value in entry.value]
-            ms = [round(value.timestamp() * 1000) for value in fields[-3:-1]]
+            ms = [round((value - datetime(1970, 1, 1)) / timedelta(milliseconds=1)) for value in fields[-3:-1]]
             found.append((tuple(ms), tuple(fields[:keys]), tuple(fields[keys:-3])))
         else:
             assert isinstance(entry, Mark)
@@ -77,8 +81,10 @@ def late_in(harness: OperatorHarness) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _utc(monkeypatch):
-    monkeypatch.setenv("TZ", "UTC")
+def _pieces_are_joined_early(monkeypatch):
+    monkeypatch.setattr(slice_store, "LEAST_WEIGHT", 2)
+    monkeypatch.setattr(session_window, "LEAST_WEIGHT", 2)
+    monkeypatch.setattr(global_window, "FIRING_ROWS", 5)
 
 
 @pytest.mark.slow
