@@ -191,8 +191,8 @@ class PhysicalPlanner:
             assert inner is not None
             size = inner.size_ms if inner.kind is not WindowKind.SESSION else 1
             return WindowSpec(
-                SpecKind.TUMBLE, size_ms=size, end_column=plan.bounds[1], zone=zone, time_type=time_type,
-                is_event_time=inner.is_event_time,
+                SpecKind.TUMBLE, size_ms=size, start_column=plan.bounds[0], end_column=plan.bounds[1], zone=zone,
+                time_type=time_type, is_event_time=inner.is_event_time,
             )  # fmt: skip
         session = windowing.kind is WindowKind.SESSION
         return WindowSpec(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
 
 from .frame_memory import Columns, FrameMemory
 from .grouping import grouped
@@ -57,7 +57,8 @@ class SlicedWindowAggregate(WindowOperator):
         self._store.keep_to_memory()
 
     def next_firing(self) -> int | None:
-        return self._slicing.next_firing(self._store.ends, self.progress) if self._store else None
+        after = MIN_TIMESTAMP if self._may_be_over else self.progress
+        return self._slicing.next_firing(self._store.ends, after) if self._store else None
 
     def add(self, ends: NDArray[np.int64], columns: Columns) -> None:
         """Add partial rows to the slices with these ends; late ones are counted and dropped."""
@@ -96,14 +97,20 @@ class SlicedWindowAggregate(WindowOperator):
             for part in self._store.in_parts(windows[0][1]):
                 columns = self._store.joined(part)
                 own = np.zeros(len(columns[0]), dtype=np.int64)
-                yield self.result(columns, starts[own], ends[own])
+                yield self._given(columns, starts[own], ends[own])
             return
         width = self._partials.width
         columns = concatenated([piece for _, some in windows for piece in some])
         of = np.repeat(np.arange(len(windows)), [sum(len(piece[0]) for piece in some) for _, some in windows])
         groups = grouped([column(of, pa.int64()), *columns[:width]], len(of))
         own = plain(groups.keys.pop(0))
-        yield self.result(self._partials.joined(columns, groups), starts[own], ends[own])
+        yield self._given(self._partials.joined(columns, groups), starts[own], ends[own])
+
+    def _given(self, columns: Columns, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
+        """Rows of the result; where rows brought the starts of their windows, these count."""
+        if self._window.start_column is not None:
+            starts = plain(columns[self._partials.dealt_width].cast(pa.timestamp("ms")))
+        return self.result(columns, starts, ends)
 
 
 class GlobalWindowAggregate(SlicedWindowAggregate):

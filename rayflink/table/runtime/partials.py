@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Partials:
-    """The partial rows of an aggregation: `keys`, then the columns of accumulators, the first of which counts rows.
+    """The partial rows of an aggregation: keys, then the columns of accumulators, the first of which counts rows.
 
     Args:
         aggregation: what is computed.
@@ -30,7 +30,10 @@ class Partials:
     """
 
     def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
-        self._keys = aggregation.keys
+        start = aggregation.window.start_column
+        self.dealt_width = len(aggregation.keys)
+        """How many columns rows are dealt by, the first ones."""
+        self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
         fields = aggregation.input.fields
         slots: dict[Accumulator, None] = {Count(None, None): None}
         self._made_of: list[tuple[Aggregate, tuple[Accumulator, ...]]] = []
@@ -42,8 +45,9 @@ class Partials:
         kinds = [slot.types(None if slot.argument is None else fields[slot.argument].type.to_arrow()) for slot in slots]
         at = list(accumulate((len(kind) for kind in kinds), initial=len(self._keys)))
         self._spans = {slot: span for slot, span in zip(self._slots, pairwise(at), strict=True)}
-        names = zip(aggregation.key_names, self._keys, strict=True)
-        columns = [pa.field(name, fields[key].type.to_arrow()) for name, key in names]
+        names = [*aggregation.key_names, *(() if start is None else ("start",))]
+        keys = zip(names, self._keys, strict=True)
+        columns = [pa.field(name, fields[key].type.to_arrow()) for name, key in keys]
         columns += [pa.field(f"v{i}", kind) for i, kind in enumerate(kind for some in kinds for kind in some)]
         self.schema: pa.Schema = pa.schema(columns)
         self._lists = [at for at, kind in enumerate(self.schema.types) if types.is_large_list(kind)]
@@ -84,7 +88,7 @@ class Partials:
 
     def results(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """The keys and the results of aggregates, for each of the partial rows that have these columns."""
-        made = list(columns[: len(self._keys)])
+        made = list(columns[: self.dealt_width])
         for aggregate, slots in self._made_of:
             spans = [self._spans[slot] for slot in slots]
             made.append(result(aggregate, slots, [list(columns[first:stop]) for first, stop in spans]))
@@ -92,7 +96,7 @@ class Partials:
 
     @property
     def width(self) -> int:
-        """How many columns the key has."""
+        """How many columns a partial row has before its accumulators: the key, and the start where rows bring it."""
         return len(self._keys)
 
 

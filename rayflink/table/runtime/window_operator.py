@@ -58,7 +58,7 @@ class WindowOperator(Operator):
 
     @abstractmethod
     def advance(self, after: int, until: int) -> Iterator[Element]:
-        """The results of windows that are over at the progress `until` and were not at `after`; forget them."""
+        """The results of windows that are over at the progress `until` and were not at `after`; then forget these."""
 
     @abstractmethod
     def next_firing(self) -> int | None:
@@ -83,7 +83,7 @@ class WindowOperator(Operator):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         frames: list[tuple[int, Callable[[], pa.RecordBatch]]] = [(self.progress, self.frame())]
         frames += ((at, partial(_itself, frame)) for at, frame in self._ahead)
-        groups = FrozenFrames(frames, self._partials.width, self.ctx.max_parallelism)
+        groups = FrozenFrames(frames, self._partials.dealt_width, self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
     def close(self) -> None:
@@ -113,12 +113,17 @@ class WindowOperator(Operator):
         return None if due is None else due + 1
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        if self._window.is_event_time or now_ms - 1 <= self.progress:
+        if self._window.is_event_time or (now_ms - 1 <= self.progress and not self._may_be_over):
             return ()
-        return self._advance(now_ms - 1)
+        return self._advance(max(now_ms - 1, self.progress))
+
+    @property
+    def _may_be_over(self) -> bool:
+        """Whether rows come for windows that are over by the clock: those that an operator before this one gave."""
+        return not self._window.is_event_time and self._window.end_column is not None
 
     def _advance(self, until: int) -> Iterator[Element]:
-        after, self.progress = self.progress, until
+        after, self.progress = MIN_TIMESTAMP if self._may_be_over else self.progress, until
         while self._ahead and self._ahead[0][0] <= until:
             at, frame = self._ahead.pop(0)
             yield from self.advance(after, at)

@@ -39,7 +39,8 @@ class WindowSpec:
         zone: the session's zone by its name; it counts where `time_type` is a TIMESTAMP_LTZ.
         time_type: type of the time and of `window_time`; that of processing time is TIMESTAMP_LTZ(3).
         end_column: number of a column that holds the ends of windows that were assigned before; None: they are
-            assigned here. Then each end is a window of its own.
+            assigned here. Then each pair of start and end is a window of its own.
+        start_column: number of the column that holds their starts; None: they follow from the kind and the end.
         is_event_time: whether windows go by the watermark, else by the clock.
     Raises:
         ValueError: a length does not fit its window.
@@ -55,6 +56,7 @@ class WindowSpec:
     time_type: DataType = DataTypes.TIMESTAMP(3)
     end_column: int | None = None
     is_event_time: bool = True
+    start_column: int | None = None
 
     def __post_init__(self) -> None:
         lengths = {

@@ -17,7 +17,7 @@ from rayflink.state.keys import key_hash
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
 from rayflink.table.runtime.session_window import SessionWindowAggregate
-from rayflink.table.runtime.window_spec import WindowAggregation
+from rayflink.table.runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, at, rec, verify, wm
 from rayflink.testing.harness import Place, rescaled_snapshots
@@ -184,6 +184,36 @@ def test_windows_that_were_assigned_before_go_by_their_end():
     then = [out(aggregation, "a", 5, 0, 30), wm(29), out(aggregation, "a", 2, 10, 40), wm(39)]
     for phases in (one_phase, two_phases):
         verify(phases(aggregation), given, then, key=key_of(aggregation))
+
+
+def test_windows_with_one_end_and_two_starts_are_two():
+    row = DataTypes.ROW([("k", DataTypes.STRING()), ("start", DataTypes.TIMESTAMP(3)), ("end", DataTypes.TIMESTAMP(3))])
+    window = WindowSpec(WindowKind.TUMBLE, 1, start_column=1, end_column=2)
+    aggregation = WindowAggregation(row, (0,), (aggregate("COUNT"),), window)
+    given = [rows(("a", 0, 20), ("a", 5, 20), ("b", 5, 20), ("a", 0, 20), ("a", 0, 30), of=row), wm(19), wm(29)]
+    then = [
+        out(aggregation, "a", 2, 0, 20),
+        out(aggregation, "a", 1, 5, 20),
+        out(aggregation, "b", 1, 5, 20),
+        wm(19),
+        out(aggregation, "a", 1, 0, 30),
+        wm(29),
+    ]
+    for phases in (one_phase, two_phases):
+        verify(phases(aggregation), given, then, key=key_of(aggregation))
+
+
+def test_windows_that_were_assigned_before_by_the_clock_may_be_over_when_their_rows_come():
+    window = replace(tumble(), end_column=2, is_event_time=False)
+    aggregation = by_word(window, aggregate("SUM", N))
+    with OperatorHarness(one_phase(aggregation)) as harness:
+        for element in [at(20), rows(("a", 1, 20)), at(21), rows(("a", 2, 20), ("a", 4, 30)), at(22), at(30)]:
+            harness.give(element)
+        assert [tuple(value)[:3] for value in harness.output_values()] == [
+            ("a", 1, ms(10)),
+            ("a", 2, ms(10)),
+            ("a", 4, ms(20)),
+        ]
 
 
 def test_a_row_without_a_time_is_refused():
