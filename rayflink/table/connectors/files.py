@@ -190,9 +190,8 @@ class Filesystem(Connector):
             remedy = "leave out PARTITIONED BY; give a folder of its own to each table"
             raise SqlError(f"{table.table} is partitioned, which 'filesystem' does not support", remedy)
         known = _FORMATS[form].options
-        given = {
-            key.removeprefix(f"{form}."): text for key, text in table.formats.items() if key.startswith(f"{form}.")
-        }
+        own = [key for key in table.formats if key.startswith(f"{form}.")]
+        given = {key.removeprefix(f"{form}."): table.formats[key] for key in own}
         for key in [*given, *(key for key in table.formats if key not in own)]:
             if key not in known:
                 problem = f"the format {form!r} of {table.table} does not know an option {key!r}{nearest(key, known)}"
