@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from .typed import Column, Expr, Place
+from .typed import Column, Expr, Literal, Place
 from .types import DataType
 
 
@@ -231,7 +231,8 @@ class WatermarkAssigner(_OnOne):
     expression: Expr
 
     def told(self) -> str:
-        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{self.expression}])"
+        told = "SOURCE_WATERMARK()" if isinstance(self.expression, Literal) else self.expression
+        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{told}])"
 
 
 @dataclass(frozen=True)

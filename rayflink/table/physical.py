@@ -40,7 +40,7 @@ from .runtime.sorting import SortOperator
 from .runtime.window_spec import WindowAggregation, WindowSpec
 from .runtime.window_spec import WindowKind as SpecKind
 from .runtime.window_table import WindowTableOperator
-from .typed import Column, Expr, Session
+from .typed import Column, Expr, Literal, Session
 from .types import DataTypes
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class PhysicalPlanner:
             expression, time, below = inlined(expression, exprs), inlined(time, exprs), below.input  # type: ignore[assignment]
         if not isinstance(below, Scan):
             raise SqlError("a watermark on what is no table", "declare it where the table is created")
-        stream = self._scan(below, watermark_strategy(expression, time, self._session))
+        own = isinstance(expression, Literal)  # SOURCE_WATERMARK()
+        stream = self._scan(below, None if own else watermark_strategy(expression, time, self._session))
         return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
 
     def _values(self, plan: Relation) -> DataStream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .binding.expressions import ExpressionBinder
@@ -11,7 +12,7 @@ from .errors import SqlError, nearest
 from .logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
 from .parsing.statement_parser import parse_expression
 from .parsing.statements import ColumnOf, CreateTable
-from .typed import Expr, Place
+from .typed import Expr, Literal, Place
 
 
 def definition(said: CreateTable, text: str) -> TableDefinition:
@@ -82,7 +83,7 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
     if not time.type.is_timestamp or time.type.precision > 3:
         problem = f"the time column {name!r} of {'.'.join(path)} is of type {time.type}"
         raise SqlError(problem, "wanted is TIMESTAMP(3) or TIMESTAMP_LTZ(3); CAST it in a computed column")
-    expression = _bound(written, found)
+    expression = _of_source(written, path, table, time) or _bound(written, found)
     if not expression.type.is_timestamp:
         raise SqlError(f"the watermark {written} is of type {expression.type}", "wanted is that of its time column")
     attributes = tuple(
@@ -90,6 +91,20 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
         for number, one in enumerate(found.schema)
     )
     return WatermarkAssigner(attributes, found, at, expression)
+
+
+def _of_source(written: str, path: Path, table: TableDefinition, time: Attribute) -> Expr | None:
+    """What stands for SOURCE_WATERMARK(): the source's own watermarks are taken; None: another expression is written.
+
+    Raises:
+        SqlError: the source has none of its own.
+    """
+    if not re.fullmatch(r"SOURCE_WATERMARK\(\s*\)", written.strip(), re.IGNORECASE):
+        return None
+    if table.connected is None:
+        remedy = "write an expression, such as ts - INTERVAL '5' SECOND"
+        raise SqlError(f"{'.'.join(path)} has no watermarks of its own", remedy)
+    return Literal(time.type, None)
 
 
 def _with_computed(scan: Relation, table: TableDefinition) -> Relation:

@@ -1,17 +1,116 @@
-"""Tables as streams of rows."""
+"""Streams as tables, and tables as streams."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.arrow_rows import rows_to_arrow
+from rayflink.common.arrow_types import to_arrow_schema
+from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
+from rayflink.common.errors import InvalidTypesError
 from rayflink.datastream.streams import DataStream
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import Factory
 
-from .logical import Relation
+from .arrow_columns import type_of
+from .connectors.contract import Connected, Connector, TableSource
+from .connectors.files import arrow_schema
+from .definitions import ColumnDefinition
+from .logical import Relation, Schema
 from .physical import PhysicalPlanner
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from rayflink.datastream import StreamExecutionEnvironment
+
+ROWTIME = "rowtime"
+"""The metadata key of the event time that records of a stream have."""
+
+
+class ColumnsOperator(Operator):
+    """Records as the columns of a table.
+
+    Args:
+        schema: of the table.
+        time: number of the column that gets the records' event time; None: none does.
+    """
+
+    def __init__(self, schema: pyarrow.Schema, time: int | None) -> None:
+        self._schema, self._time = schema, time
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        import pyarrow
+
+        if not len(batch):
+            return
+        fields = [field for at, field in enumerate(self._schema) if at != self._time]
+        stored = pyarrow.schema(fields)
+        if isinstance(batch, ArrowBatch):
+            data = batch.data.select(stored.names).cast(stored)
+        else:
+            data = rows_to_arrow(batch.values, stored)
+        columns = list(data.columns)
+        if self._time is not None:
+            columns.insert(self._time, self._times(batch))
+        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def _times(self, batch: Batch) -> pyarrow.Array:
+        import numpy
+        import pyarrow
+
+        assert self._time is not None
+        stamps = numpy.full(len(batch), MIN_TIMESTAMP) if batch.timestamps is None else numpy.asarray(batch.timestamps)
+        column = pyarrow.array(stamps, pyarrow.int64(), mask=stamps == MIN_TIMESTAMP)
+        return column.cast(self._schema.field(self._time).type)
+
+
+class StreamSource(TableSource):
+    """The records of a stream.
+
+    Args:
+        stream: of Rows, tuples, dicts or columns.
+        schema: the columns of the table.
+        time: number of the column that is the records' event time.
+    """
+
+    def __init__(self, stream: DataStream, schema: Schema, time: int | None) -> None:
+        self._stream, self._schema, self._time = stream, schema, time
+
+    def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
+        factory = Factory(ColumnsOperator, arrow_schema(self._schema), self._time)
+        made = self._stream._one_input("Columns", factory)
+        return made if strategy is None else made.assign_timestamps_and_watermarks(strategy)
+
+
+class StreamConnector(Connector):
+    """The table that a stream is."""
+
+    name = "stream"
+    metadata_keys = frozenset({ROWTIME})
+
+    def __init__(self, stream: DataStream) -> None:
+        self._stream = stream
+
+    def source(self, table: Connected) -> TableSource:
+        time = next((at for at, key in table.metadata.items() if key == ROWTIME), None)
+        return StreamSource(self._stream, table.schema, time)
+
+
+def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
+    """The columns that the stream's declared type has.
+
+    Raises:
+        InvalidTypesError: none is declared, or it has no fields.
+    """
+    declared = stream._transformation.declared_type()
+    try:
+        schema = to_arrow_schema(declared)
+    except InvalidTypesError as error:
+        remedy = "declare one, as in map(f, Types.ROW_NAMED([...], [...])), or give schema="
+        raise InvalidTypesError(f"the columns of {stream.get_name()!r} are not known", remedy) from error
+    return tuple(ColumnDefinition(field.name, type_of(field)) for field in schema)
 
 
 class TimesOperator(Operator):

@@ -23,17 +23,20 @@ from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
-from .logical import Attribute, Relation, Schema
+from .logical import Attribute, Relation
+from .logical import Schema as Attributes
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
 from .physical import PhysicalPlanner
 from .rules import optimized
+from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
 from .table import Table
 from .table_result import TableResult
 from .type_rules import widens
-from .typed import Column, Place, Session
+from .typed import Column, Function, Place, Session
 from .types import DataType, DataTypes
+from .udf import UserScalar, udf
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,6 +63,7 @@ class TableEnvironment:
     def __init__(self, env: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
         self._env, self._settings = env, settings
         self._catalogs = Catalogs()
+        self._functions: dict[str, Function] = {}
         self._given = dict(env.get_configuration().to_dict())
         """The options at the beginning, to which RESET goes back."""
 
@@ -159,6 +163,29 @@ class TableEnvironment:
 
     # the catalog
 
+    def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
+        """Define a table for this environment.
+
+        Raises:
+            SqlError: there is one of that name, or it does not say what it is.
+        """
+        self._define(path, descriptor, True)
+
+    def create_table(self, path: str, descriptor: TableDescriptor) -> None:
+        """Define a table.
+
+        Raises:
+            SqlError: there is one of that name, or it does not say what it is.
+        """
+        self._define(path, descriptor, False)
+
+    def _define(self, path: str, descriptor: TableDescriptor, temporary: bool) -> None:
+        parts = tuple(path.split("."))
+        full = self._catalogs.path(parts)
+        connector(full, descriptor.definition).parsed(".".join(full), descriptor.definition.options)
+        resolution.relation(full, descriptor.definition, None)
+        self._catalogs.create(parts, descriptor.definition, temporary)
+
     def create_temporary_view(self, view_path: str, table: Table) -> None:
         """Name a table.
 
@@ -211,6 +238,34 @@ class TableEnvironment:
         """Look names up in another catalog from now on."""
         self._catalogs.use("CATALOG", (catalog_name,), None)
 
+    # functions
+
+    def create_temporary_function(self, path: str, function: Any) -> None:
+        """Make a function known to queries under a name.
+
+        Args:
+            path: its name; case does not count.
+            function: what `udf` makes, a ScalarFunction, or a function with an annotation of its result.
+
+        Raises:
+            InvalidTypesError: its result has no type.
+        """
+        made = function if isinstance(function, UserScalar) else udf(function)
+        name = path.rpartition(".")[2].upper()
+        self._functions[name] = made.registered(name)
+
+    create_temporary_system_function = create_temporary_function
+
+    def drop_temporary_function(self, path: str) -> bool:
+        """Forget a function; whether there was one."""
+        return self._functions.pop(path.rpartition(".")[2].upper(), None) is not None
+
+    drop_temporary_system_function = drop_temporary_function
+
+    def list_user_defined_functions(self) -> list[str]:
+        """Names of the functions of one's own."""
+        return sorted(name.lower() for name in self._functions)
+
     # queries
 
     @property
@@ -223,7 +278,7 @@ class TableEnvironment:
 
     def _bound(self, tree: said.Tree, text: str) -> Relation:
         try:
-            return QueryBinder(self._lookup, is_batch=self._is_batch).bind(tree)
+            return QueryBinder(self._lookup, self._functions, self._is_batch).bind(tree)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 
@@ -247,7 +302,13 @@ class TableEnvironment:
         options, formats = connector(path, table).parsed(".".join(path), table.options)
         wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
         schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
-        return Connected(".".join(path), schema, options, formats, table.partition_keys)
+        metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
+        found = connector(path, table)
+        if metadata and not found.metadata_keys.issuperset(metadata.values()):
+            known = ", ".join(sorted(found.metadata_keys)) or "none"
+            problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
+            raise SqlError(problem, f"it knows {known}")
+        return Connected(".".join(path), schema, options, formats, table.partition_keys, metadata)
 
     # running
 
@@ -334,6 +395,38 @@ class StreamTableEnvironment(TableEnvironment):
         env = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
         return StreamTableEnvironment(env, settings)
 
+    def from_data_stream(self, data_stream: DataStream, schema: Schema | None = None) -> Table:
+        """The records of a stream as a table.
+
+        Args:
+            data_stream: of Rows, tuples, dicts or columns.
+            schema: its columns; None: those of the type that the stream declares. `column_by_metadata("at",
+                DataTypes.TIMESTAMP_LTZ(3), "rowtime")` is the records' event time; a watermark "SOURCE_WATERMARK()" is
+                that of the stream.
+
+        Raises:
+            InvalidTypesError: neither says which columns there are.
+        """
+        from .streams import StreamConnector, columns_of
+
+        given = schema or Schema()
+        columns = given.columns if any(one.is_physical for one in given.columns) else ()
+        if not columns:
+            columns = (*columns_of(data_stream), *given.columns)
+        connected = StreamConnector(data_stream)
+        table = TableDefinition(columns, given.watermark, given.key, connected=connected)
+        path = ("default_catalog", "default_database", f"Unregistered_{os.urandom(4).hex()}")
+        return Table(self, self._relation(path, table))
+
+    def create_temporary_view(self, view_path: str, table: Table | DataStream, schema: Schema | None = None) -> None:
+        """Name a table or a stream.
+
+        Raises:
+            SqlError: there is one of that name.
+        """
+        found = self.from_data_stream(table, schema) if isinstance(table, DataStream) else table
+        super().create_temporary_view(view_path, found)
+
     def to_data_stream(self, table: Table) -> DataStream:
         """The rows of a table as a stream of `Row`s, with the event time of its time attribute."""
         from .streams import to_data_stream
@@ -403,7 +496,7 @@ def _absent(column: ColumnDefinition, name: str) -> Any:
     return Literal(column.type, None)
 
 
-def _told(schema: Schema) -> str:
+def _told(schema: Attributes) -> str:
     return ", ".join(f"{one.name} {one.type}" for one in schema)
 
 

@@ -7,7 +7,8 @@ in the comparison.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .types import DataType
@@ -149,7 +150,7 @@ class Session:
 class Function:
     """A scalar function of SQL.
 
-    Two of one name are equal; it travels by its name.
+    Two of one name are equal; a built-in one travels by its name.
 
     Args:
         name: in capitals, or an operator.
@@ -191,7 +192,10 @@ class Function:
         return f"{self.name}({', '.join(told)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return named, (self.name,)
+        if _FUNCTIONS.get(self.name) is self:
+            return named, (self.name,)
+        given = {one.name: getattr(self, one.name) for one in fields(self)}  # one of the user's
+        return partial(Function, **given), ()
 
 
 def _inner(expr: Expr) -> str:

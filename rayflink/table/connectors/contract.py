@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.watermarks import WatermarkStrategy
@@ -71,11 +71,11 @@ class Connected:
 
     Args:
         table: full name, for messages.
-        schema: the physical columns, and the metadata columns behind them.
+        schema: the physical and metadata columns, in their order.
         options: by name, parsed; absent ones have their defaults.
         formats: options of the format, without its name before them.
         partition_keys: columns by which the table is divided.
-        is_overwritten: what was there is replaced.
+        metadata: numbers of the metadata columns, with their keys.
     """
 
     table: str
@@ -83,7 +83,7 @@ class Connected:
     options: Mapping[str, Any]
     formats: Mapping[str, str]
     partition_keys: tuple[str, ...] = ()
-    is_overwritten: bool = False
+    metadata: Mapping[int, str] = field(default_factory=dict)
 
 
 class Connector:
@@ -92,6 +92,8 @@ class Connector:
     name = ""
     options: Mapping[str, Option] = {}
     """By their names."""
+    metadata_keys: frozenset[str] = frozenset()
+    """What it knows beside rows."""
     prefixes: tuple[str, ...] = ()
     """Options that begin so are passed on as they are."""
 

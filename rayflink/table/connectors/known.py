@@ -17,7 +17,7 @@ def connector(path: Path, table: TableDefinition) -> Connector:
     Raises:
         SqlError: its options do not say, or name nothing that is known.
     """
-    if isinstance(table.connected, Connector):
+    if isinstance(table.connected, Connector):  # a stream, say
         return table.connected
     name = table.connector
     if name is None:

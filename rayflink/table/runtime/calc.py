@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, Element
 from rayflink.operators.base import Operator, OperatorContext
+from rayflink.operators.user_code import UserCode
 
-from ..typed import Evaluation, Expr, Session
+from ..typed import Call, Evaluation, Expr, Session
+from ..udf import FunctionContext, UserKernel
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,15 +56,38 @@ class CalcOperator(Operator):
 
     def __init__(self, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema, session: Session) -> None:
         self._condition, self._exprs, self._schema, self._session = condition, tuple(exprs), schema, session
+        self._opened: list[UserKernel] = []
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         clock: Any = ctx.clock
         self._session = replace(self._session, now_ms=lambda: int(clock.now_ms()))
 
+    def open(self) -> None:
+        context = FunctionContext(self.ctx.metrics, dict(self.ctx.config))
+        for kernel in self._own_functions():
+            with UserCode(self.ctx, "open of a function"):
+                kernel.open(context)
+            self._opened.append(kernel)
+
+    def close(self) -> None:
+        while self._opened:
+            with UserCode(self.ctx, "close of a function"):
+                self._opened.pop().close()
+
+    def _own_functions(self) -> list[UserKernel]:
+        """The user's functions, each once."""
+        found: dict[int, UserKernel] = {}
+        for expr in (*self._exprs, *([self._condition] if self._condition is not None else [])):
+            for one in expr.walk():
+                if isinstance(one, Call) and isinstance(one.function.kernel, UserKernel):
+                    found[id(one.function.kernel)] = one.function.kernel
+        return list(found.values())
+
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
         if not len(batch):
             return ()
-        result = evaluated(batch.data, self._condition, self._exprs, self._schema, self._session)
+        with UserCode(self.ctx, "the query"):
+            result = evaluated(batch.data, self._condition, self._exprs, self._schema, self._session)
         return (ArrowBatch(result),) if result.num_rows else ()

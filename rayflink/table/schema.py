@@ -1,0 +1,178 @@
+"""The columns of a table, written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.common.errors import InvalidTypesError
+
+from .definitions import ColumnDefinition, TableDefinition
+from .types import DataType
+
+__all__ = ["FormatDescriptor", "Schema", "TableDescriptor"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns, a watermark and a key; made by `Schema.new_builder()`.
+
+    >>> from rayflink.table.types import DataTypes
+    >>> schema = Schema.new_builder().column("ts", DataTypes.TIMESTAMP(3)).watermark("ts", "ts - INTERVAL '1' SECOND")
+    >>> [column.name for column in schema.build().columns]
+    ['ts']
+    """
+
+    columns: tuple[ColumnDefinition, ...] = ()
+    watermark: tuple[str, str] | None = None
+    key: tuple[str, ...] = ()
+
+    @staticmethod
+    def new_builder() -> SchemaBuilder:
+        """A builder without columns."""
+        return SchemaBuilder()
+
+
+class SchemaBuilder:
+    """Builds a `Schema`; each call returns the builder."""
+
+    def __init__(self) -> None:
+        self._columns: list[ColumnDefinition] = []
+        self._watermark: tuple[str, str] | None = None
+        self._key: tuple[str, ...] = ()
+
+    def column(self, column_name: str, data_type: DataType | str) -> SchemaBuilder:
+        """A physical column; its type may be a text, such as "DECIMAL(10, 2)"."""
+        return self._add(ColumnDefinition(column_name, _type(data_type)))
+
+    def column_by_expression(self, column_name: str, expr: str) -> SchemaBuilder:
+        """A column computed of others, by an expression of SQL."""
+        return self._add(ColumnDefinition(column_name, computed=str(expr)))
+
+    def column_by_metadata(
+        self, column_name: str, data_type: DataType | str, metadata_key: str | None = None, is_virtual: bool = False
+    ) -> SchemaBuilder:
+        """A column of what the connector knows beside the row."""
+        key = metadata_key or column_name
+        return self._add(ColumnDefinition(column_name, _type(data_type), metadata=key, is_virtual=is_virtual))
+
+    def watermark(self, column_name: str, watermark_expr: str) -> SchemaBuilder:
+        """The time column, and its watermark by an expression of SQL."""
+        self._watermark = column_name, str(watermark_expr)
+        return self
+
+    def primary_key(self, *column_names: str) -> SchemaBuilder:
+        """The columns that tell rows apart; nobody enforces that."""
+        self._key = column_names
+        return self
+
+    def build(self) -> Schema:
+        """The schema."""
+        keyed = tuple(
+            ColumnDefinition(one.name, one.type.not_null()) if one.name in self._key and one.type is not None else one
+            for one in self._columns
+        )
+        return Schema(keyed, self._watermark, self._key)
+
+    def _add(self, column: ColumnDefinition) -> SchemaBuilder:
+        if column.name in [one.name for one in self._columns]:
+            raise InvalidTypesError(f"a second column {column.name!r}", "give it another name")
+        self._columns.append(column)
+        return self
+
+
+def _type(given: DataType | str) -> DataType:
+    if isinstance(given, DataType):
+        return given
+    if not isinstance(given, str):
+        raise InvalidTypesError(f"{given!r} is no data type", "make one with DataTypes, or write its text")
+    from .parsing.statement_parser import StatementParser
+
+    found: DataType = (parser := StatementParser(given)).whole(parser.parsed_type)
+    return found
+
+
+@dataclass(frozen=True)
+class FormatDescriptor:
+    """A format with its options; made by `FormatDescriptor.for_format(name)`."""
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def for_format(format: str) -> FormatDescriptorBuilder:
+        """A builder of a format."""
+        return FormatDescriptorBuilder(format)
+
+
+class FormatDescriptorBuilder:
+    """Builds a `FormatDescriptor`."""
+
+    def __init__(self, format: str) -> None:
+        self._format, self._options = format, dict[str, str]()
+
+    def option(self, key: Any, value: Any) -> FormatDescriptorBuilder:
+        """An option, without the format's name before it."""
+        self._options[getattr(key, "key", key)] = str(value)
+        return self
+
+    def build(self) -> FormatDescriptor:
+        """The format."""
+        return FormatDescriptor(self._format, dict(self._options))
+
+
+@dataclass(frozen=True)
+class TableDescriptor:
+    """A table of a connector; made by `TableDescriptor.for_connector(name)`."""
+
+    definition: TableDefinition
+
+    @staticmethod
+    def for_connector(connector: str) -> TableDescriptorBuilder:
+        """A builder of a table."""
+        return TableDescriptorBuilder(connector)
+
+
+class TableDescriptorBuilder:
+    """Builds a `TableDescriptor`; each call returns the builder."""
+
+    def __init__(self, connector: str) -> None:
+        self._options: dict[str, str] = {"connector": connector}
+        self._schema, self._partition, self._comment = Schema(), (), None  # type: tuple[Any, Any, Any]
+
+    def schema(self, schema: Schema) -> TableDescriptorBuilder:
+        """Its columns."""
+        self._schema = schema
+        return self
+
+    def option(self, key: Any, value: Any) -> TableDescriptorBuilder:
+        """An option of the connector."""
+        self._options[getattr(key, "key", key)] = str(value)
+        return self
+
+    def format(self, format: str | FormatDescriptor, format_option: Any = None) -> TableDescriptorBuilder:
+        """The format of its files or messages."""
+        found = format if isinstance(format, FormatDescriptor) else FormatDescriptor(format)
+        self._options["format"] = found.format
+        self._options.update({f"{found.format}.{key}": value for key, value in found.options.items()})
+        return self
+
+    def partitioned_by(self, *partition_keys: str) -> TableDescriptorBuilder:
+        """The columns by which it is divided."""
+        self._partition = partition_keys
+        return self
+
+    def comment(self, comment: str) -> TableDescriptorBuilder:
+        """What it is."""
+        self._comment = comment
+        return self
+
+    def build(self) -> TableDescriptor:
+        """The table."""
+        schema = self._schema
+        return TableDescriptor(
+            TableDefinition(
+                schema.columns, schema.watermark, schema.key, self._partition, dict(self._options), self._comment
+            )
+        )

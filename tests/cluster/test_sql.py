@@ -1,0 +1,31 @@
+"""Queries of SQL on Ray: the rows of the golden queries, and a sink whose files are there once."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.table.row_texts import RowText
+from tests.table.golden_queries import FOLDER, GoldenQuery
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+
+def test_a_query_on_ray_gives_the_rows_of_the_local_runner(cluster):
+    for name in ("tumble_by_key", "session"):
+        query = GoldenQuery(FOLDER / name)
+        rows = query.rows(query.environment(**{"execution.target": "ray"}))
+        assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()
+
+
+def test_a_query_on_ray_writes_a_table(cluster, tmp_path):
+    query = GoldenQuery(FOLDER / "tumble")
+    t_env = query.environment(**{"execution.target": "ray", "execution.checkpointing.interval": "200 ms"})
+    columns = "window_start TIMESTAMP(3), window_end TIMESTAMP(3), n BIGINT, amounts INT, dearest DECIMAL(10, 2)"
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet'"
+    t_env.execute_sql(f"CREATE TABLE hours ({columns}) WITH ({options})")
+    t_env.execute_sql(f"INSERT INTO hours {query.text}").wait()
+    local = query.environment()
+    local.execute_sql(f"CREATE TABLE hours ({columns}) WITH ({options})")
+    result = local.execute_sql("SELECT * FROM hours")
+    text = RowText([kind for _, kind in result.get_table_schema()])
+    assert sorted(map(text, result.collect())) == query.expected.partition("== Rows ==\n")[2].splitlines()

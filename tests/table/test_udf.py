@@ -1,0 +1,81 @@
+"""Functions of the user's own in queries."""
+
+from __future__ import annotations
+
+import pyarrow
+import pyarrow.compute
+import pytest
+
+from rayflink.common.errors import InvalidTypesError, JobFailed
+from rayflink.table import DataTypes, EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.udf import ScalarFunction, udf
+
+
+@pytest.fixture
+def t_env() -> TableEnvironment:
+    found = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    found.get_config().set_string("execution.target", "local")
+    found.create_temporary_view("t", found.from_elements([(1, "a"), (2, None), (None, "c")], ["n", "w"]))
+    return found
+
+
+def values(t_env: TableEnvironment, query: str) -> list[object]:
+    return [row[0] for row in t_env.execute_sql(query).collect()]
+
+
+def test_a_function_of_values_gets_none_for_null(t_env):
+    t_env.create_temporary_function("more", udf(lambda n: None if n is None else n + 1, result_type=DataTypes.BIGINT()))
+    assert values(t_env, "SELECT MORE(n) FROM t") == [2, 3, None]
+    assert values(t_env, "SELECT w FROM t WHERE more(n) = 3") == [None]
+
+
+def test_its_type_is_that_of_its_annotation(t_env):
+    def letters(word: str, times: int = 2) -> str | None:
+        return None if word is None else word * times
+
+    t_env.create_temporary_function("letters", letters)
+    assert values(t_env, "SELECT letters(w) FROM t") == ["aa", None, "cc"]
+    assert values(t_env, "SELECT letters(w, 3) FROM t") == ["aaa", None, "ccc"]
+    with pytest.raises(SqlError, match="LETTERS does not take"):
+        t_env.execute_sql("SELECT letters(w, 1, 2) FROM t")
+    with pytest.raises(InvalidTypesError, match="the type of what function <lambda> gives is not known"):
+        t_env.create_temporary_function("what", lambda n: n)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("pandas", lambda n: n + 1),
+        ("arrow", lambda n: pyarrow.compute.add(n, 1)),
+        ("polars", lambda n: n + 1),
+    ],
+)
+def test_a_vectorised_function_gets_columns(t_env, kind, function):
+    t_env.create_temporary_function("more", udf(function, result_type=DataTypes.BIGINT(), func_type=kind))
+    assert values(t_env, "SELECT more(n) FROM t") == [2, 3, None]
+
+
+def test_a_scalar_function_is_opened_and_closed(t_env, tmp_path):
+    class Adds(ScalarFunction):
+        def open(self, function_context):
+            self.by = int(function_context.get_job_parameter("my.by", "10"))
+
+        def close(self):
+            (tmp_path / "closed").touch()
+
+        def eval(self, n):
+            return None if n is None else n + self.by
+
+    t_env.create_temporary_system_function("adds", udf(Adds(), result_type=DataTypes.BIGINT()))
+    assert values(t_env, "SELECT adds(n) FROM t") == [11, 12, None]
+    assert (tmp_path / "closed").exists()
+
+
+def test_what_it_raises_or_gives_wrongly_is_told(t_env):
+    t_env.create_temporary_function("bad", udf(lambda n: 1 / 0, result_type=DataTypes.BIGINT()))
+    with pytest.raises(JobFailed, match="ZeroDivisionError"):
+        values(t_env, "SELECT bad(n) FROM t")
+    t_env.create_temporary_function("text", udf(lambda n: "x", result_type=DataTypes.BIGINT()))
+    with pytest.raises(JobFailed, match="function TEXT gave 'x' of type str; wanted is BIGINT"):
+        values(t_env, "SELECT text(n) FROM t")
+    assert t_env.drop_temporary_function("bad") and t_env.list_user_defined_functions() == ["text"]
