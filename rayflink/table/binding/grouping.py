@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -41,6 +41,62 @@ def _is_aggregate(tree: Tree) -> bool:
     return isinstance(tree, exp.Anonymous) and str(tree.name).upper() in AGGREGATES
 
 
+@dataclass(frozen=True)
+class GroupingSet:
+    """What one part of GROUP BY groups by.
+
+    Args:
+        keys: what stands outside of GROUPING SETS, and one of these.
+        absent: what the others have, and this one has not.
+    """
+
+    keys: list[Tree]
+    absent: list[Tree]
+
+
+def grouping_sets(group: Tree | None) -> list[GroupingSet]:
+    """The sets of GROUPING SETS, ROLLUP and CUBE, each of one with each of another; else the one of all keys."""
+    if group is None:
+        return [GroupingSet([], [])]
+    plain: list[Tree] = []
+    found: list[list[Tree]] = [[]]
+    for one in group.expressions:
+        parts = _sets(one)
+        if parts is None:
+            plain.append(one)
+        else:
+            found = [[*before, *part] for before in found for part in parts]
+    everything = [one for part in found for one in part]
+    return [
+        GroupingSet([*plain, *part], [one for at, one in enumerate(everything) if one not in part
+                                      and one not in everything[:at] and one not in plain])
+        for part in found
+    ]  # fmt: skip
+
+
+def _sets(tree: Tree) -> list[list[Tree]] | None:
+    """The sets that a part of GROUP BY stands for; None: it is an expression."""
+    if isinstance(tree, exp.GroupingSets):
+        nested = [(_sets(one) or [_members(one)]) for one in tree.expressions]
+        return [part for parts in nested for part in parts]
+    members = [_members(one) for one in tree.expressions] if isinstance(tree, (exp.Rollup, exp.Cube)) else []
+    if isinstance(tree, exp.Rollup):
+        return [[one for part in members[:count] for one in part] for count in range(len(members), -1, -1)]
+    if isinstance(tree, exp.Cube):
+        chosen = range((1 << len(members)) - 1, -1, -1)
+        width = len(members)
+        return [
+            [one for at, part in enumerate(members) if bits >> (width - 1 - at) & 1 for one in part] for bits in chosen
+        ]
+    return None
+
+
+def _members(tree: Tree) -> list[Tree]:
+    if isinstance(tree, exp.Tuple):
+        return list(tree.expressions)
+    return [tree.this] if isinstance(tree, exp.Paren) else [tree]
+
+
 class GroupedSelect:
     """What is computed for SELECT and HAVING before them: the groups and their aggregates.
 
@@ -55,24 +111,20 @@ class GroupedSelect:
     def __init__(self, inner: ExpressionBinder, relation: Relation, keys: list[tuple[Expr, int]],
                  calls: list[tuple[Any, int]], window: dict[TimePart, int]) -> None:  # fmt: skip
         self._inner, self.relation, self._keys, self._calls, self._window = inner, relation, keys, calls, window
+        self._absent: list[Expr] = []
+        """Keys of other grouping sets, which are NULL in this one."""
 
     @classmethod
-    def of(cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree) -> GroupedSelect:
-        """The groups of a SELECT.
+    def of(
+        cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree, grouped: GroupingSet
+    ) -> GroupedSelect:
+        """The groups of a SELECT by one of its grouping sets.
 
         Raises:
             SqlError: they are in no window.
         """
         group = tree.args.get("group")
-        if group is not None:
-            for kind in ("grouping_sets", "rollup", "cube", "totals", "all"):
-                if group.args.get(kind):
-                    name = kind.replace("_", " ").upper()
-                    raise SqlError(
-                        f"{name} is not supported", "write a query for each set and UNION ALL", "", place_of(group)
-                    )
-        trees = group.expressions if group is not None else []
-        windowing, keys = _keys(inner, relation, scope, trees, tree.expressions)
+        windowing, keys = _keys(inner, relation, scope, grouped.keys, tree.expressions)
         gathered = _Gathered(relation, inner)
         columns = [gathered.column(key) for key in keys]
         asked: list[Any] = []
@@ -83,7 +135,9 @@ class GroupedSelect:
                     asked.append(found)
                     calls.append(gathered.call(found))
         place = place_of(group) if group is not None else place_of(tree)
-        return _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
+        made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
+        made._absent = [inner.bind(one) for one in grouped.absent]
+        return made
 
     @classmethod
     def distinct(cls, relation: Relation, place: Place | None) -> Relation:
@@ -122,6 +176,8 @@ class GroupedSelect:
                 return replace(self.relation.column(at), place=place_of(tree))
         if isinstance(tree, exp.Anonymous) and (found := self._bound(str(tree.name).upper(), place_of(tree))):
             return found
+        if isinstance(tree, exp.Anonymous) and str(tree.name).upper() in ("GROUPING", "GROUPING_ID"):
+            return self._grouping_id(tree)
         if isinstance(tree, exp.Literal) or aggregates_in(tree) or self._asks_bounds(tree):
             return None
         try:
@@ -133,10 +189,23 @@ class GroupedSelect:
         for key, at in self._keys:
             if bound == key:
                 return replace(self.relation.column(at), place=place_of(tree))
+        if bound in self._absent:
+            return Literal(bound.type.nullable(), None, place=place_of(tree))
         if isinstance(tree, exp.Column) and isinstance(bound, Column):
             remedy = "group by it too, or take an aggregate of it, such as MAX"
             raise SqlError(f"column {bound.name!r} is not in GROUP BY", remedy, "", place_of(tree))
         return bound if not any(isinstance(one, Column) for one in bound.walk()) else None
+
+    def _grouping_id(self, tree: Tree) -> Expr:
+        """A bit for each argument, the last one the lowest: 1 where this grouping set is without it."""
+        bits = 0
+        for one in tree.expressions:
+            key = self._inner.bind(one)
+            if key not in self._absent and key not in [known for known, _ in self._keys]:
+                remedy = "give it expressions of GROUP BY"
+                raise SqlError(f"{one.sql()} is not grouped by", remedy, "", place_of(one))
+            bits = bits * 2 + (key in self._absent)
+        return Literal(DataTypes.BIGINT(False), bits, place=place_of(tree))
 
     def _asks_bounds(self, tree: Tree) -> bool:
         return any(

@@ -13,10 +13,10 @@ from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePa
 from ..parsing.dialect import TABLE_FUNCTIONS
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
-from ..typed import Column, Expr, Function, Literal
+from ..typed import Column, Expr, Function, Literal, Place
 from . import windows
 from .expressions import ExpressionBinder, cast, place_of
-from .grouping import GroupedSelect, aggregates_in
+from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .scope import Scope
 
 Lookup = Callable[[Path, Any], Relation]
@@ -125,16 +125,24 @@ class QueryBinder:
         selected = self._stars(tree.expressions, scope)
         grouped = tree.args.get("group") is not None or having is not None
         grouped = grouped or any(isinstance(one, Column) is False and aggregates_in(one) for one in selected)
-        binder: Callable[[Tree], Expr] = self.expressions(scope).bind
         if grouped:
-            group = GroupedSelect.of(self.expressions(scope), relation, scope, tree)
-            relation, binder = group.relation, group.bind
-            if having is not None:
-                relation = Filter(relation.schema, relation, group.condition(having.this), place=place_of(having))
-        projected = self._project(relation, selected, binder)
+            parts = [self._group(relation, scope, tree, selected, one) for one in grouping_sets(tree.args.get("group"))]
+            projected = parts[0] if len(parts) == 1 else _union(parts, place_of(tree))
+        else:
+            projected = self._project(relation, selected, self.expressions(scope).bind)
         if tree.args.get("distinct") is not None:
             projected = GroupedSelect.distinct(projected, place_of(tree))
         return self._ordered(projected, tree)
+
+    def _group(
+        self, relation: Relation, scope: Scope, tree: Tree, selected: list[Any], grouped: GroupingSet
+    ) -> Relation:
+        """The rows of one grouping set."""
+        group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped)
+        found, having = group.relation, tree.args.get("having")
+        if having is not None:
+            found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
+        return self._project(found, selected, group.bind)
 
     def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
         """What is selected: trees, or the columns of `*`."""
@@ -231,22 +239,7 @@ class QueryBinder:
         for side in (tree.this, tree.expression):
             found = self.bind(side)
             sides += found.sources if isinstance(found, Union) else [found]
-        width = len(sides[0].schema)
-        if any(len(one.schema) != width for one in sides):
-            counts = " and ".join(str(len(one.schema)) for one in sides)
-            raise SqlError(f"UNION ALL of {counts} columns", "select as many columns in each", "", place_of(tree))
-        kinds = [common_type([one.schema[at].type for one in sides]) for at in range(width)]
-        for at, kind in enumerate(kinds):
-            if kind is None:
-                found_kinds = " and ".join(str(one.schema[at].type) for one in sides)
-                problem = f"column {sides[0].schema[at].name!r} of UNION ALL has types {found_kinds}"
-                raise SqlError(problem, "cast them to one type", "", place_of(tree))
-        schema = tuple(
-            Attribute(one.name, kind, _common_part(sides, at), one.windowing)
-            for at, (one, kind) in enumerate(zip(sides[0].schema, kinds, strict=True))
-            if kind is not None
-        )
-        return self._ordered(Union(schema, tuple(_cast_to(one, schema) for one in sides)), tree)
+        return self._ordered(_union(sides, place_of(tree)), tree)
 
     def _nested(self, tree: Tree) -> Relation:
         return self._ordered(self.bind(tree.this), tree)
@@ -293,6 +286,30 @@ def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
         problem = f"{len(names)} names for {len(relation.schema)} columns"
         raise SqlError(problem, "name all of them, or none", "", place)
     return project(relation, [relation.column(at) for at in range(len(names))], names)
+
+
+def _union(sides: list[Relation], place: Place | None) -> Relation:
+    """The rows of all, in the types that hold those of each.
+
+    Raises:
+        SqlError: they have other columns.
+    """
+    width = len(sides[0].schema)
+    if any(len(one.schema) != width for one in sides):
+        counts = " and ".join(str(len(one.schema)) for one in sides)
+        raise SqlError(f"UNION ALL of {counts} columns", "select as many columns in each", "", place)
+    kinds = [common_type([one.schema[at].type for one in sides]) for at in range(width)]
+    for at, kind in enumerate(kinds):
+        if kind is None:
+            found_kinds = " and ".join(str(one.schema[at].type) for one in sides)
+            problem = f"column {sides[0].schema[at].name!r} of UNION ALL has types {found_kinds}"
+            raise SqlError(problem, "cast them to one type", "", place)
+    schema = tuple(
+        Attribute(one.name, kind, _common_part(sides, at), one.windowing)
+        for at, (one, kind) in enumerate(zip(sides[0].schema, kinds, strict=True))
+        if kind is not None
+    )
+    return Union(schema, tuple(_cast_to(one, schema) for one in sides))
 
 
 def _cast_to(relation: Relation, schema: Schema) -> Relation:

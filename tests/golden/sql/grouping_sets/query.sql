@@ -1,0 +1,1 @@
+SELECT window_start, product, customer, COUNT(*) AS n, GROUPING_ID(product, customer) AS id FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, GROUPING SETS ((product), (customer), ())

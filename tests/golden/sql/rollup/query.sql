@@ -1,0 +1,1 @@
+SELECT window_start, product, customer, SUM(amount) AS amounts, GROUPING(customer) AS all_customers FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, ROLLUP (product, customer) HAVING SUM(amount) > 2
