@@ -5,10 +5,11 @@ from __future__ import annotations
 from ..definitions import Path, TableDefinition
 from ..errors import SqlError, nearest
 from .contract import Connector
+from .datagen import Datagen
 from .ends import Blackhole, Print
 from .files import Filesystem
 
-_KNOWN: dict[str, Connector] = {one.name: one for one in (Filesystem(), Print(), Blackhole())}
+_KNOWN: dict[str, Connector] = {one.name: one for one in (Filesystem(), Datagen(), Print(), Blackhole())}
 
 
 def connector(path: Path, table: TableDefinition) -> Connector:

@@ -1,0 +1,236 @@
+"""`datagen`: made-up rows, the same ones for the same numbers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
+from rayflink.common.option_types import DURATION
+from rayflink.connectors.generator import DataGeneratorSource
+from rayflink.operators.base import Operator
+from rayflink.operators.factory import Factory
+
+from ..errors import SqlError, nearest
+from ..logical import Attribute
+from ..types import DataType, Root
+from .contract import Connected, Connector, Option, TableSource
+from .files import arrow_schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow
+    from numpy.typing import NDArray
+
+    from rayflink.datastream import StreamExecutionEnvironment
+    from rayflink.datastream.streams import DataStream
+
+_BOUNDS = {Root.TINYINT: 7, Root.SMALLINT: 15, Root.INT: 31, Root.BIGINT: 63}
+_SETTINGS = ("kind", "min", "max", "start", "end", "length", "max-past", "null-rate")
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class GeneratedField:
+    """How the values of a column are made.
+
+    Args:
+        settings: of the field, by name.
+    """
+
+    name: str
+    type: DataType
+    settings: Mapping[str, str]
+
+    @property
+    def sequence(self) -> tuple[int, int] | None:
+        """First and last number of a sequence; None: values are random."""
+        if self.settings.get("kind", "random") == "random":
+            return None
+        return int(self.settings["start"]), int(self.settings["end"])
+
+    def values(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.Array:
+        """The values of rows by their numbers."""
+        import numpy
+        import pyarrow
+
+        wanted = self.type.to_arrow()
+        if self.sequence is not None:
+            return pyarrow.array(numbers + self.sequence[0], pyarrow.int64()).cast(wanted)
+        drawn = _drawn(numbers, zlib.crc32(self.name.encode()))
+        made = self._made(drawn, now_ms)
+        rate = float(self.settings.get("null-rate", "0"))
+        if rate:
+            absent = _drawn(numbers, zlib.crc32(self.name.encode()) + 1) < numpy.uint64(int(rate * (2**64 - 1)))
+            made = pyarrow.compute.if_else(pyarrow.array(absent), pyarrow.scalar(None, made.type), made)
+        return made if made.type == wanted else made.cast(wanted)
+
+    def _made(self, drawn: NDArray[np.uint64], now_ms: int) -> pyarrow.Array:
+        import numpy
+        import pyarrow
+
+        root = self.type.root
+        if root is Root.BOOLEAN:
+            return pyarrow.array((drawn & numpy.uint64(1)).astype(bool))
+        if self.type.is_text:
+            return _texts(drawn, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
+        if root in _BOUNDS:
+            low = int(self.settings.get("min", str(-(2 ** _BOUNDS[root]))))
+            high = int(self.settings.get("max", str(2 ** _BOUNDS[root] - 1)))
+            width = high - low + 1
+            offset = drawn if width >= 2**64 else drawn % numpy.uint64(width)
+            return pyarrow.array((offset + numpy.uint64(low % 2**64)).astype(numpy.int64))
+        part = drawn.astype(numpy.float64) / 2.0**64
+        if root in (Root.FLOAT, Root.DOUBLE):
+            low_, high_ = float(self.settings.get("min", "0")), float(self.settings.get("max", "1"))
+            return pyarrow.array(low_ + part * (high_ - low_))
+        if root is Root.DECIMAL:
+            most = 10 ** min(self.type.precision, 18)
+            low = int(float(self.settings.get("min", "0")) * 10**self.type.scale)
+            high = int(float(self.settings["max"]) * 10**self.type.scale) if "max" in self.settings else most - 1
+            whole = (drawn % numpy.uint64(high - low + 1)).astype(numpy.int64) + low
+            words = numpy.stack([whole, whole >> 63], axis=1)  # 128 bits, the low ones first
+            buffers = [None, pyarrow.py_buffer(numpy.ascontiguousarray(words))]
+            return pyarrow.Array.from_buffers(self.type.to_arrow(), len(whole), buffers)
+        past = DURATION.read(self.settings["max-past"]).to_millis() if "max-past" in self.settings else 0
+        stamps = pyarrow.array(now_ms - (part * past).astype(numpy.int64)).cast(pyarrow.timestamp("ms"))
+        return stamps.cast(pyarrow.timestamp("ms", "UTC")) if root is Root.TIMESTAMP_LTZ else stamps
+
+
+def _drawn(numbers: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """A random number for each. Source: the finaliser of SplitMix64."""
+    import numpy
+
+    with numpy.errstate(over="ignore"):
+        mixed = numbers.astype(numpy.uint64) + numpy.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+        mixed = (mixed + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        drawn: NDArray[np.uint64] = mixed ^ (mixed >> numpy.uint64(31))
+        return drawn
+
+
+def _texts(drawn: NDArray[np.uint64], length: int) -> pyarrow.Array:
+    """Hexadecimal digits."""
+    import numpy
+    import pyarrow
+
+    rows = len(drawn)
+    blocks = -(-length // 16)
+    parts = numpy.stack([_drawn(drawn.astype(numpy.int64), block) for block in range(blocks)], axis=1)
+    nibbles = numpy.stack([(parts.view(numpy.uint8) >> 4), (parts.view(numpy.uint8) & 15)], axis=2)
+    digits = numpy.frombuffer(b"0123456789abcdef", numpy.uint8)[nibbles.reshape(rows, -1)[:, :length]]
+    offsets = numpy.arange(rows + 1, dtype=numpy.int32) * length
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(numpy.ascontiguousarray(digits))]
+    return pyarrow.Array.from_buffers(pyarrow.string(), rows, buffers)
+
+
+class GeneratedColumns(Operator):
+    """Rows by their numbers.
+
+    Args:
+        fields: of the table.
+        schema: of the rows.
+    """
+
+    def __init__(self, fields: tuple[GeneratedField, ...], schema: pyarrow.Schema) -> None:
+        self._fields, self._schema = fields, schema
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        import numpy
+        import pyarrow
+
+        numbers = numpy.array(rows_of(batch), numpy.int64)
+        if not len(numbers):
+            return
+        now_ms = int(self.ctx.clock.now_ms())
+        columns = [field.values(numbers, now_ms) for field in self._fields]
+        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+
+
+@dataclass(frozen=True)
+class DatagenSource(TableSource):
+    """Made-up rows.
+
+    Args:
+        count: how many; None: no end.
+        rate: rows a second, of all subtasks together.
+    """
+
+    schema: tuple[Attribute, ...]
+    fields: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    count: int | None
+    rate: int
+
+    @property
+    def is_bounded(self) -> bool:  # type: ignore[override]
+        """Whether the rows end."""
+        return self.count is not None
+
+    def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
+        settings = {field: dict(given) for field, given in self.fields}
+        made = tuple(GeneratedField(one.name, one.type, settings.get(one.name, {})) for one in self.schema)
+        numbers = env.from_source(DataGeneratorSource(None, self.count, self.rate), None, name)
+        rows = numbers._one_input("Rows", Factory(GeneratedColumns, made, arrow_schema(self.schema)))
+        return rows if strategy is None else rows.assign_timestamps_and_watermarks(strategy)
+
+
+class Datagen(Connector):
+    """Tables of made-up rows."""
+
+    name = "datagen"
+    options: Mapping[str, Option] = {
+        "rows-per-second": Option(int, 10_000),
+        "number-of-rows": Option(int, None),
+    }
+    prefixes = ("fields.",)
+
+    def source(self, table: Connected) -> TableSource:
+        fields: dict[str, dict[str, str]] = {}
+        names = [one.name for one in table.schema]
+        for key, text in table.formats.items():
+            name, _, setting = key.removeprefix("fields.").rpartition(".")
+            if name not in names:
+                problem = f"{table.table} has an option {key!r}, and no column {name!r}{nearest(name, names)}"
+                raise SqlError(problem, f"the columns are {', '.join(names)}")
+            if setting not in _SETTINGS:
+                problem = (
+                    f"{table.table} has an option {key!r}, which 'datagen' does not know{nearest(setting, _SETTINGS)}"
+                )
+                raise SqlError(problem, f"the settings of a field are {', '.join(_SETTINGS)}")
+            fields.setdefault(name, {})[setting] = text
+        counts = [table.options["number-of-rows"]] if table.options["number-of-rows"] is not None else []
+        for one in table.schema:
+            field = GeneratedField(one.name, one.type, fields.get(one.name, {}))
+            _check(field, table.table)
+            if field.sequence is not None:
+                counts.append(field.sequence[1] - field.sequence[0] + 1)
+        given = tuple((name, tuple(settings.items())) for name, settings in fields.items())
+        return DatagenSource(table.schema, given, min(counts, default=None), table.options["rows-per-second"])
+
+
+def _check(field: GeneratedField, table: str) -> None:
+    """Whether the values of a column can be made.
+
+    Raises:
+        SqlError: they cannot.
+    """
+    kinds = (*_BOUNDS, Root.BOOLEAN, Root.FLOAT, Root.DOUBLE, Root.DECIMAL, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
+    if field.type.root not in kinds and not field.type.is_text:
+        problem = f"column {field.name!r} of {table} is of type {field.type}, which 'datagen' does not make"
+        raise SqlError(problem, "use numbers, texts, truth values or timestamps, and compute others in a query")
+    kind = field.settings.get("kind", "random")
+    if kind not in ("random", "sequence"):
+        raise SqlError(f"column {field.name!r} of {table} is of kind {kind!r}", "wanted is random or sequence")
+    if kind == "sequence" and not {"start", "end"} <= field.settings.keys():
+        raise SqlError(f"the sequence {field.name!r} of {table} has no start or end", "give both")
+    try:
+        [float(field.settings[name]) for name in ("min", "max", "start", "end", "length", "null-rate")
+                   if name in field.settings]  # fmt: skip
+    except ValueError as error:
+        raise SqlError(f"a setting of column {field.name!r} of {table} is no number ({error})", "write one") from error
+    low, high = field.settings.get("min"), field.settings.get("max")
+    if low is not None and high is not None and float(low) > float(high):
+        raise SqlError(f"column {field.name!r} of {table} has a min of {low} and a max of {high}", "swap them")
