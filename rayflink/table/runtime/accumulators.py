@@ -6,7 +6,7 @@ need the same share it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,11 @@ class Accumulator:
 
     argument: int | None
     filter: int | None
+
+    def told(self) -> str:
+        """What it is, without the columns it is of."""
+        own = [one.name for one in fields(self) if one.name not in ("argument", "filter") and getattr(self, one.name)]
+        return " ".join((type(self).__name__, *own))
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         """Types of its columns, for an argument of that type."""

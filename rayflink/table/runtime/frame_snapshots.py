@@ -20,6 +20,8 @@ from .reductions import whole
 
 STATE = "window-aggregates"
 _PROGRESS = b"rayflink.progress"
+ABOUT = b"rayflink.about"
+"""Where a schema says what its rows are of: state of anything else is refused."""
 
 
 class FrozenFrames(Mapping[int, bytes]):
@@ -46,7 +48,8 @@ class FrozenFrames(Mapping[int, bytes]):
         return self._made
 
     def _written(self, frame: pa.RecordBatch, progress: int) -> Iterator[tuple[int, bytes]]:
-        schema = frame.schema.with_metadata({_PROGRESS: str(progress).encode()})
+        about = {**(frame.schema.metadata or {}), _PROGRESS: str(progress).encode()}
+        schema = frame.schema.with_metadata(about)
         frame = frame.replace_schema_metadata(schema.metadata)
         groups = key_groups_of_rows(frame.columns[: self._width], frame.num_rows, self._max_parallelism)
         order = np.argsort(groups, kind="stable")
@@ -82,7 +85,7 @@ def restored_frames(
     """(how far time had come, rows) of the key groups that the subtask owns.
 
     Raises:
-        SnapshotMismatch: they have other columns.
+        SnapshotMismatch: they have other columns, or are of something else.
     """
     owned = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
     by_progress: dict[int, list[pa.RecordBatch]] = {}
@@ -100,18 +103,18 @@ def _read(data: bytes, schema: pa.Schema, ctx: OperatorContext) -> Iterator[tupl
     while source.tell() < source.size():
         with pa.ipc.open_stream(source) as reader:
             written = reader.schema
-            if not written.equals(schema):
+            if not written.equals(schema) or written.metadata[ABOUT] != schema.metadata[ABOUT]:
                 raise SnapshotMismatch(
-                    STATE, ctx.operator_id, f"columns {told(written)}", told(schema),
-                    "other aggregates or keys; keep the query, or start without this state",
+                    STATE, ctx.operator_id, told(written), told(schema),
+                    "other windows, aggregates or keys; keep the query, or start without this state",
                 )  # fmt: skip
             for batch in reader:
                 yield int(written.metadata[_PROGRESS]), batch
 
 
 def told(schema: pa.Schema) -> str:
-    """Names and types."""
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
+    """What rows are of, names and types."""
+    return f"{schema.metadata[ABOUT].decode()} as {', '.join(f'{field.name} {field.type}' for field in schema)}"
 
 
 def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -122,4 +125,4 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([whole(column) for column in table.columns], schema=table.schema)
 
 
-__all__ = ["STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames"]
+__all__ = ["ABOUT", "STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames"]

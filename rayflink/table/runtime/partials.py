@@ -54,6 +54,10 @@ class Partials:
         self.rows_column = len(self._keys)
         """Where the number of rows is that a partial row stands for."""
 
+    def told(self) -> str:
+        """The accumulators as text, without the columns they are of, whose numbers differ between plans."""
+        return ", ".join(slot.told() for slot in self._slots)
+
     def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the key in rows that come in."""
         return [batch.column(key) for key in self._keys]

@@ -15,7 +15,7 @@ from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
 from .frame_memory import FrameMemory
-from .frame_snapshots import FrozenFrames, restored_frames
+from .frame_snapshots import ABOUT, FrozenFrames, restored_frames
 from .partials import Partials
 from .progress import progress_entry, restored_progress
 from .reductions import column
@@ -38,7 +38,8 @@ class WindowOperator(Operator):
     def __init__(self, aggregation: WindowAggregation, partials: Partials, fields: Iterable[pa.Field]) -> None:
         self._window, self._partials = aggregation.window, partials
         self._result_schema = aggregation.result_schema
-        self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields])
+        about = f"{aggregation.window.told()} of {partials.told()}"
+        self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields], {ABOUT: about.encode()})
         self.memory: FrameMemory | None = None
         self._ahead: list[tuple[int, pa.RecordBatch]] = []
         """Restored rows of subtasks for which time had come further: until then none of their windows may fire."""

@@ -74,6 +74,13 @@ class WindowSpec:
         if self.is_event_time and self.time_column is None and self.end_column is None:
             raise ValueError("windows of event time have no time_column; name it, or set is_event_time to False")
 
+    def told(self) -> str:
+        """The windows as text; windows that differ have other texts."""
+        if self.end_column is not None:
+            return "windows assigned before"
+        lengths = (f"{name[:-3]} {getattr(self, name)} ms" for name in ("size_ms", "slide_ms", "gap_ms", "offset_ms"))
+        return f"{self.kind.value} {', '.join(lengths)} in {self.shift_zone}"
+
     @property
     def is_ltz(self) -> bool:
         """Whether the time is an instant, which has an hour of the day in a zone only."""

@@ -281,12 +281,22 @@ def test_windows_of_a_subtask_that_was_ahead_fire_once():
         assert Counter(fired + first + run(whole)) == wanted
 
 
-def test_state_of_other_aggregates_is_refused():
-    with OperatorHarness(one_phase(BASIC)) as harness:
+@pytest.mark.parametrize(
+    "other",
+    [
+        by_word(tumble(), aggregate("MIN", WORD)),
+        by_word(tumble(), aggregate("MAX", N)),
+        by_word(tumble(20), aggregate("MIN", N)),
+        by_word(tumble(offset_ms=1), aggregate("MIN", N)),
+        by_word(tumble(), aggregate("MIN", N), keys=(WORD, N)),
+    ],
+)
+def test_state_of_something_else_is_refused(other):
+    with OperatorHarness(one_phase(by_word(tumble(), aggregate("MIN", N)))) as harness:
         harness.give(rows(("a", 1, 1)))
         snapshot = harness.snapshot()
-    with pytest.raises(SnapshotMismatch, match="other aggregates or keys"):
-        OperatorHarness(one_phase(by_word(tumble(), aggregate("MAX", WORD))), restore=[snapshot])
+    with pytest.raises(SnapshotMismatch, match="other windows, aggregates or keys"):
+        OperatorHarness(one_phase(other), restore=[snapshot])
 
 
 def test_small_batches_are_held_until_a_slice_ends():
