@@ -64,12 +64,15 @@ class CsvDialect:
             return block
         return re.sub(rb"(?m)^#[^\n]*", b"", block)
 
-    def columns_of(self, block: bytes, names: Sequence[str], types: Mapping[str, Any]) -> pyarrow.RecordBatch:
+    def columns_of(
+        self, block: bytes, names: Sequence[str], types: Mapping[str, Any], wanted: Sequence[str] | None = None
+    ) -> pyarrow.RecordBatch:
         """Whole records as columns.
 
         Args:
             names: of the values of a record, in order.
             types: name -> Arrow type; others are those that the values show.
+            wanted: the columns to read, in this order; the values of others are passed over. None: all.
 
         Raises:
             pyarrow.ArrowInvalid: a record has more or fewer values, or one that is not of its type.
@@ -78,8 +81,8 @@ class CsvDialect:
         from pyarrow import csv as arrow_csv
 
         block = self.without_comments(block)
-        if not block.strip():
-            fields = [(name, types.get(name, pyarrow.string())) for name in names]
+        if not block or block.isspace():
+            fields = [(name, types.get(name, pyarrow.string())) for name in wanted or names]
             return pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(fields))
         flat = {name: pyarrow.string() if name in self.lists else kind for name, kind in types.items()}
         parse = arrow_csv.ParseOptions(
@@ -93,7 +96,9 @@ class CsvDialect:
             pyarrow.BufferReader(block),
             arrow_csv.ReadOptions(use_threads=False, column_names=list(names), block_size=max(len(block), 1)),
             parse,
-            arrow_csv.ConvertOptions(column_types=flat, null_values=nulls, strings_can_be_null=True),
+            arrow_csv.ConvertOptions(
+                column_types=flat, null_values=nulls, strings_can_be_null=True, include_columns=wanted
+            ),
         )
         data = table.combine_chunks().to_batches()[0]
         return self._with_lists(data, types) if self.lists else data

@@ -65,7 +65,7 @@ class CsvFormat(StreamFormat):
             sample = sample[: self.dialect.whole_records(sample)]
         if not header.strip():
             return None
-        shown = self.parse(sample, self.dialect.fields_of(header), {}, path, len(header)).schema
+        shown = self.parse(sample, self.dialect.fields_of(header), {}, (path, len(header))).schema
         text, unknown = pyarrow.string(), pyarrow.types.is_null
         return pyarrow.schema([field.with_type(text) if unknown(field.type) else field for field in shown])
 
@@ -88,15 +88,25 @@ class CsvFormat(StreamFormat):
         return names
 
     def parse(
-        self, block: bytes, names: Sequence[str], types: dict[str, Any], path: str, offset: int
+        self,
+        block: bytes,
+        names: Sequence[str],
+        types: dict[str, Any],
+        place: tuple[str, int],
+        all_columns: bool = True,
     ) -> pyarrow.RecordBatch:
         """Whole records as columns.
+
+        Args:
+            place: the file, and where the block begins in it.
+            all_columns: also those that are not emitted.
 
         Raises:
             ValueError: one is malformed; names file and line.
         """
         import pyarrow
 
+        path, offset = place
         if self.dialect.whole_records(block) != len(block):
             at = self.dialect.whole_records(block)
             line = line_number(path, offset) + block.count(b"\n", 0, at)
@@ -106,7 +116,7 @@ class CsvFormat(StreamFormat):
                 remedy = f"if quoted values hold line ends, pass newlines_in_values=True; else {remedy}"
             raise ValueError(f"{path!r}, line {line}: {problem}; {remedy}")
         try:
-            return self.dialect.columns_of(block, names, types)
+            return self.dialect.columns_of(block, names, types, None if all_columns else self.wanted)
         except pyarrow.ArrowInvalid as error:
             at_record = re.search(r"Row #(\d+)", str(error))
             line = line_number(path, offset) - 1
@@ -115,9 +125,14 @@ class CsvFormat(StreamFormat):
             told = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
             raise ValueError(f"{path!r}, line {line}: {told}; {remedy}") from error
 
+    @property
+    def wanted(self) -> Sequence[str] | None:
+        """The columns to emit; None: all that are there."""
+        return self.columns if self.columns is not None else None if self.schema is None else self.schema.names
+
     def emitted(self, data: pyarrow.RecordBatch) -> Batch:
         """The wanted columns, in the wanted form."""
-        wanted = self.columns if self.columns is not None else None if self.schema is None else self.schema.names
+        wanted = self.wanted
         if wanted is not None and list(wanted) != data.schema.names:
             data = data.select(list(wanted))
         return RowBatch(arrow_to_rows(data)) if self.rows else ArrowBatch(data)
@@ -248,7 +263,8 @@ class _CsvCursor:
                 return None
             if not self._offset:
                 block = block.removeprefix(b"\xef\xbb\xbf")
-            self._data = self._format.parse(block, self._names, self._types, self._split.path, self._offset)
+            place = self._split.path, self._offset
+            self._data = self._format.parse(block, self._names, self._types, place, all_columns=False)
         part = self._data.slice(self._given, max_records)
         self._given += part.num_rows
         return self._format.emitted(part)
