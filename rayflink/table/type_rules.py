@@ -33,7 +33,7 @@ def sum_type(left: DataType, right: DataType) -> DataType:
 
 def product_type(left: DataType, right: DataType) -> DataType:
     """Of `*` on numbers."""
-    return _numeric(left, right, lambda a, b: decimal(a.precision + b.precision, a.scale + b.scale))
+    return _numeric(left, right, lambda a, b: decimal(a.precision + b.precision + 1, a.scale + b.scale))
 
 
 def quotient_type(left: DataType, right: DataType) -> DataType:

@@ -165,6 +165,7 @@ class Function:
         is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
         symbol: the operator's sign, where it is written between its arguments.
         lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
+        by_options: says the type of the result instead of `infer`, where the options matter.
     """
 
     name: str
@@ -178,6 +179,13 @@ class Function:
     is_deterministic: bool = field(default=True, compare=False, repr=False)
     symbol: str = field(default="", compare=False, repr=False)
     lazily: Callable[[Call, Evaluation], Values] | None = field(default=None, compare=False, repr=False)
+    by_options: Callable[[Sequence[Expr], tuple[Any, ...]], DataType | str] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+    def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
+        """The type of a call's result, or what would be wanted instead of the arguments."""
+        return self.infer(args) if self.by_options is None else self.by_options(args, options)
 
     def may_raise(self, call: Call) -> bool:
         """Whether the call is an error for some values of its arguments."""

@@ -52,7 +52,7 @@ def applied(function: Function, args: Sequence[Expr], place: Place | None, optio
         SqlError: it does not take them.
     """
     kinds = ", ".join(str(arg.type) for arg in args)
-    found = function.infer(args)
+    found = function.result(args, options)
     if isinstance(found, str):
         raise SqlError(f"{function.name} does not take ({kinds})", f"wanted is {found}", "", place)
     return Call(found, function, tuple(args), options, place=place)

@@ -1,5 +1,34 @@
 """Scalar functions by family; importing this makes all of them known."""
 
-from . import arithmetic, casts, comparison, conditional, logic
+from . import (
+    arithmetic,
+    casts,
+    collections,
+    comparison,
+    conditional,
+    date_texts,
+    dates,
+    encodings,
+    formats,
+    json_functions,
+    logic,
+    maths,
+    nested_casts,
+    regexes,
+    texts,
+    time_casts,
+)
 
-__all__ = ["arithmetic", "casts", "comparison", "conditional", "logic"]
+__all__ = [
+    "arithmetic",
+    "casts",
+    "collections",
+    "comparison",
+    "conditional",
+    "date_texts",
+    "dates",
+    "encodings",
+    "logic",
+    "maths",
+]
+__all__ += ["formats", "json_functions", "nested_casts", "regexes", "texts", "time_casts"]

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy
 import pyarrow
+import pyarrow.compute as pc
 
 from rayflink.table.typed import Arguments, Call, Expr, Function, Infer, Literal, Values, register
 from rayflink.table.types import DataType, DataTypes, Root
@@ -178,6 +180,74 @@ def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> K
     return computed
 
 
+def joined_present(values: Sequence[Values], separator: Values | str) -> Values:
+    """The texts of each row that are not null, with a separator between them.
+
+    Arrow leaves out the rows where all are null; they are empty texts here.
+    """
+    missing = pc.is_null(values[0])
+    for one in values[1:]:
+        missing = pc.and_(missing, pc.is_null(one))
+    first = pc.if_else(missing, "", values[0])
+    return pc.binary_join_element_wise(first, *values[1:], separator, null_handling="skip")
+
+
 def strings(values: Values) -> Values:
     """Texts: a bare NULL becomes one."""
     return values.cast(pyarrow.string()) if pyarrow.types.is_null(values.type) else values
+
+
+Fixed: TypeAlias = "Callable[..., pyarrow.Array]"
+
+
+def fixed(*places: int) -> Callable[[Fixed], Kernel]:
+    """A kernel from one that wants some arguments as values of Python, and the others as columns.
+
+    It is called as (arguments, columns, *values), where `columns` has all arguments, for each different choice of
+    values once, with the rows that have them; where one of the values is null so is the result.
+    """
+
+    def made(kernel: Fixed) -> Kernel:
+        def computed(arguments: Arguments) -> Values:
+            values = arguments.values
+            given = [values[at] for at in places if at < len(values)]
+            constants = all(isinstance(one, pyarrow.Scalar) for one in values)
+            rows = 1 if constants else arguments.rows
+            if all(isinstance(one, pyarrow.Scalar) for one in given):
+                chosen = tuple(one.as_py() for one in given)
+                found = _of_choice(kernel, arguments, chosen, [column(one, rows) for one in values])
+            else:
+                found = _by_choice(kernel, arguments, given, rows)
+            return found[0] if constants else found
+
+        return computed
+
+    return made
+
+
+def _of_choice(kernel: Fixed, arguments: Arguments, chosen: tuple[Any, ...], columns: list[Any]) -> Any:
+    if None in chosen:
+        return pyarrow.nulls(len(columns[0]), arguments.result)
+    found = kernel(arguments, columns, *chosen)
+    return found if found.type == arguments.result else found.cast(arguments.result)
+
+
+def _by_choice(kernel: Fixed, arguments: Arguments, given: list[Any], rows: int) -> Any:
+    columns = [column(one, rows) for one in arguments.values]
+    codes = numpy.zeros(rows, numpy.int64)
+    choices: list[tuple[Any, ...]] = [()]
+    for one in given:
+        coded = column(one, rows).dictionary_encode(null_encoding="encode")
+        size = len(coded.dictionary)
+        codes = codes * size + coded.indices.to_numpy(zero_copy_only=False)
+        choices = [(*choice, value) for choice in choices for value in coded.dictionary.to_pylist()]
+    parts, places, size = [], numpy.zeros(rows, numpy.int64), 0
+    for code in numpy.unique(codes).tolist():
+        here = numpy.flatnonzero(codes == code)
+        places[here] = numpy.arange(size, size + len(here))
+        taken = [one.take(pyarrow.array(here)) for one in columns]
+        parts.append(_of_choice(kernel, arguments, choices[code], taken))
+        size += len(here)
+    if not parts:
+        return pyarrow.nulls(0, arguments.result)
+    return pyarrow.concat_arrays(parts).take(pyarrow.array(places))

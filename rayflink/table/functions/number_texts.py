@@ -163,7 +163,7 @@ def _fitting(value: decimal.Decimal, quantum: decimal.Decimal, limit: decimal.De
 
 def parsed_truths(texts: pyarrow.Array) -> pyarrow.Array:
     """Texts as truth values, null where a text is none."""
-    texts = pc.utf8_lower(trimmed(texts))
+    texts = pc.utf8_lower(texts)
     yes = pc.is_in(texts, pyarrow.array(["t", "true", "y", "yes", "1"]))
     known = pc.or_(yes, pc.is_in(texts, pyarrow.array(["f", "false", "n", "no", "0"])))
     return _where(known, yes)

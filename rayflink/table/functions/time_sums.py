@@ -9,7 +9,7 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.declaring import Kind, by_columns, constant, is_nullable
+from rayflink.table.functions.declaring import Kind, by_columns, is_nullable
 from rayflink.table.typed import Arguments, Expr, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
@@ -56,14 +56,7 @@ def _moved(time: Expr, interval: Expr) -> DataType | None:
         return found if found.root is step.root else None
     if found.root not in _TIMES or (found.root is Root.TIME and step.root is Root.INTERVAL_YEAR_MONTH):
         return None
-    if found.root is Root.DATE and step.root is Root.INTERVAL_DAY_TIME and _parts_of_days(interval):
-        return DataTypes.TIMESTAMP(3)
     return found
-
-
-def _parts_of_days(interval: Expr) -> bool:
-    milliseconds = constant(interval)
-    return milliseconds is not None and milliseconds % DAY_MS != 0
 
 
 def sum_of_times(arguments: Arguments) -> Values:
@@ -94,8 +87,9 @@ def _moved_by(arguments: Arguments, time_at: int, interval_at: int, sign: int) -
     if kind.is_timestamp:
         return pc.add(time, interval)
     if kind.root is Root.DATE:
-        moved = pc.add(pc.cast(time, pyarrow.timestamp("ms")), interval)
-        return pc.cast(moved, arguments.result, safe=False)
+        days = pc.divide(pc.cast(interval, pyarrow.int64()), DAY_MS)  # parts of days do not count
+        moved = pc.add(pc.cast(time, pyarrow.int32()), pc.cast(days, pyarrow.int32()))
+        return pc.cast(moved, arguments.result)
     return _time_later(time, interval)
 
 

@@ -67,7 +67,7 @@ def exprs(args: Sequence[Given], constants: bool = True) -> list[Expr]:
 
 def resulting(name: str, *args: Any, to: DataType | None = None, options: tuple[Any, ...] = ()) -> DataType | str:
     """The type of a call's result, or what is wanted instead of the arguments."""
-    return to or named(name).infer(exprs([given(arg) for arg in args]))
+    return to or named(name).result(exprs([given(arg) for arg in args]), options)
 
 
 def result(
@@ -97,7 +97,7 @@ def one(name: str, *args: Any, **more: Any) -> Any:
 
 
 def _call(function: Function, args: Sequence[Expr], to: DataType | None, options: tuple[Any, ...]) -> Call:
-    kind = to or function.infer(args)
+    kind = to or function.result(args, options)
     assert isinstance(kind, DataType), f"{function.name} wants {kind}"
     return Call(kind, function, tuple(args), options)
 

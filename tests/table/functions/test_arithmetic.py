@@ -62,7 +62,7 @@ def test_whole_numbers_are_those_of_java(drawn):
         (INT, INT, "/", "INT"),
         (BIGINT, TINYINT, "%", "TINYINT"),
         (INT, DataTypes.DECIMAL(10, 2), "+", "DECIMAL(13, 2)"),
-        (DataTypes.DECIMAL(10, 2), DataTypes.DECIMAL(10, 2), "*", "DECIMAL(20, 4)"),
+        (DataTypes.DECIMAL(10, 2), DataTypes.DECIMAL(10, 2), "*", "DECIMAL(21, 4)"),
         (DataTypes.DECIMAL(10, 2), DataTypes.DECIMAL(10, 2), "/", "DECIMAL(23, 13)"),
         (DataTypes.DECIMAL(38, 18), DataTypes.DECIMAL(38, 18), "*", "DECIMAL(38, 6)"),
         (DataTypes.FLOAT(), INT, "+", "FLOAT"),

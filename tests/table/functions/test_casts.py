@@ -119,9 +119,9 @@ def test_texts_as_decimals():
 
 
 def test_truth_values():
-    assert cast(STRING, ["t", "True", "yes", " Y", "1"], BOOLEAN) == [True] * 5
+    assert cast(STRING, ["t", "True", "yes", "Y", "1"], BOOLEAN) == [True] * 5
     assert cast(STRING, ["f", "false", "NO", "n", "0"], BOOLEAN) == [False] * 5
-    assert try_cast(STRING, ["maybe", "", None], BOOLEAN) == [None] * 3
+    assert try_cast(STRING, ["maybe", "", " 1", None], BOOLEAN) == [None] * 4
     assert cast(INT, [0, 1, -5, None], BOOLEAN) == [False, True, True, None]
     assert cast(DOUBLE, [0.0, 1.5], BOOLEAN) == [False, True]
     assert cast(DataTypes.DECIMAL(2, 1), [Decimal("0.0"), Decimal("0.1")], BOOLEAN) == [False, True]

@@ -1,0 +1,108 @@
+"""PRINTF, and TYPEOF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.casts import converted
+from rayflink.table.functions.conditional import conditional
+from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, column, fixed, takes
+from rayflink.table.functions.maths import hex_digits
+from rayflink.table.functions.number_casts import as_number
+from rayflink.table.functions.texts import texts
+from rayflink.table.typed import Arguments, Expr, Values
+from rayflink.table.types import DataType, DataTypes
+
+_SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?P<what>[sSdxXfbBcn%])")
+
+
+@texts("PRINTF(format, value1, ...)",
+       "The values in a text as Java's String.format puts them: %s %d %x %f %b %c %n %% with width, places and flags "
+       "- 0 + ,; null where they do not fit.",
+       takes(TEXT, gives=STRING, more=ANYTHING, null=True))  # fmt: skip
+@fixed(0)
+def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
+    rows, pieces, at, number = len(columns[0]), [], 0, 1
+    for spec in _SPEC.finditer(template):
+        pieces.append(template[at : spec.start()])
+        at = spec.end()
+        if spec["what"] in "%n":
+            pieces.append("%" if spec["what"] == "%" else "\n")
+            continue
+        if number >= len(columns):
+            return pyarrow.nulls(rows, pyarrow.string())
+        arg = arguments.call.args[number]
+        piece = _piece(columns[number], arg.type, spec, arguments)
+        if piece is None:
+            return pyarrow.nulls(rows, pyarrow.string())
+        pieces.append(pc.fill_null(piece, "null"))
+        number += 1
+    if "%" in template[at:]:
+        return pyarrow.nulls(rows, pyarrow.string())
+    whole = [column(pyarrow.scalar(one), rows) if isinstance(one, str) else one for one in [*pieces, template[at:]]]
+    return pc.binary_join_element_wise(*whole, "")
+
+
+def _piece(values: Any, kind: DataType, spec: re.Match[str], arguments: Arguments) -> Any:
+    """A value by its part of the format, None where it is of another kind."""
+    what, flags = spec["what"], spec["flags"]
+    if what in "sSbB":
+        made = converted(values, kind, STRING, arguments.session)
+        if spec["places"]:
+            made = pc.utf8_slice_codeunits(made, 0, int(spec["places"]))
+        made = pc.utf8_lower(made) if what in "bB" or kind.root.name == "BOOLEAN" else made
+        made = pc.utf8_upper(made) if what == "S" else made
+    elif what in "dxXc":
+        if not kind.is_integer:
+            return None
+        made = _whole(values, what)
+    else:
+        if not kind.is_numeric or kind.is_integer:
+            return None
+        exact = as_number(values, kind, DataTypes.DECIMAL(38, min(int(spec["places"] or 6), 30)))
+        made = pc.cast(exact, pyarrow.string())
+    return _laid_out(made, flags, int(spec["width"] or 0))
+
+
+def _whole(values: Any, what: str) -> Any:
+    if what == "d":
+        return pc.cast(values, pyarrow.string())
+    if what == "c":
+        return pyarrow.array([chr(one) for one in range(256)]).take(
+            pc.bit_wise_and(pc.cast(values, pyarrow.int64()), 255)
+        )
+    digits = hex_digits(values)
+    return digits if what == "X" else pc.utf8_lower(digits)
+
+
+def _laid_out(texts: Any, flags: str, width: int) -> Any:
+    if "," in flags:
+        whole = pc.replace_substring_regex(texts, r"\..*$", "")
+        part = pc.replace_substring_regex(texts, r"^[^.]*", "")
+        for _ in range(12):
+            whole = pc.replace_substring_regex(whole, r"^(-?[0-9]+)([0-9]{3})(,|$)", r"\1,\2\3")
+        texts = pc.binary_join_element_wise(whole, part, "")
+    if "+" in flags:
+        signed = pc.binary_join_element_wise("+", texts, "")
+        texts = pc.if_else(pc.starts_with(texts, "-"), texts, signed)
+    if not width:
+        return texts
+    if "-" in flags:
+        return pc.utf8_rpad(texts, width)
+    return pc.utf8_zero_fill(texts, width) if "0" in flags else pc.utf8_lpad(texts, width)
+
+
+def _type_name(arguments: Arguments) -> Values:
+    return pyarrow.scalar(str(arguments.call.args[0].type))
+
+
+def _infer_type_name(args: Sequence[Expr]) -> DataType | str:
+    return takes(ANYTHING, TRUTH, gives=STRING, least=1, null=True)(args)
+
+
+conditional.add("TYPEOF(value[, all])", "The type of the value, as text.", _infer_type_name, _type_name)

@@ -1,0 +1,415 @@
+"""Functions that read and write JSON. Each different text is read once: neither Arrow nor polars has such paths."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions import json_paths, time_texts
+from rayflink.table.functions.casts import converted
+from rayflink.table.functions.declaring import (
+    ANYTHING,
+    BOOLEAN,
+    STRING,
+    TEXT,
+    Family,
+    Kind,
+    by_columns,
+    constant,
+    fixed,
+    joined_present,
+    takes,
+)
+from rayflink.table.functions.json_paths import JsonError
+from rayflink.table.functions.nested_casts import lists_of, nulls_of
+from rayflink.table.functions.nested_equality import elements, sizes
+from rayflink.table.functions.number_texts import number_texts
+from rayflink.table.functions.regexes import each_distinct, texts_of
+from rayflink.table.typed import Arguments, Call, Expr, RowError
+from rayflink.table.types import DataType, DataTypes, Root
+
+json_family = Family("JSON")
+_PATH = Kind("a path such as '$.a'", TEXT.holds, STRING)
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What comes where there is nothing, or an error: NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY and so on.
+
+    Args:
+        empty: for nothing.
+        error: for an error.
+        wrapper: whether JSON_QUERY makes arrays: "", CONDITIONAL or UNCONDITIONAL.
+        returning: the type of the result.
+    """
+
+    empty: str = "NULL"
+    error: str = "NULL"
+    wrapper: str = ""
+    returning: DataType = STRING
+
+
+def behaviour(options: tuple[Any, ...], error: str = "NULL") -> Behaviour:
+    """What the words behind a path say, in the order in which they are written."""
+    empty, wrapper, returning = "NULL", "", STRING
+    words: list[str] = []
+    for option in options:
+        if isinstance(option, DataType):
+            returning = option
+        elif option == "WRAPPER":
+            wrapper = "" if "WITHOUT" in words else "UNCONDITIONAL" if "CONDITIONAL" not in words else "CONDITIONAL"
+            words = []
+        elif words and words[-1] == "ON":
+            what = " ".join(words[:-1])
+            empty, error, words = (what, error, []) if option == "EMPTY" else (empty, what, [])
+        else:
+            words.append(option)
+    return Behaviour(empty, error, wrapper, returning)
+
+
+def _by_options(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
+    wanted = takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True)(args)
+    return wanted if isinstance(wanted, str) else behaviour(options).returning.nullable()
+
+
+def _failing(what: str, problem: str) -> Any:
+    if what == "ERROR":
+        raise RowError(problem, "say NULL ON EMPTY NULL ON ERROR to get null instead")
+    return {"TRUE": True, "FALSE": False, "EMPTY ARRAY": "[]", "EMPTY OBJECT": "{}"}.get(what)
+
+
+def _raises(call: Call) -> bool:
+    return "ERROR" in call.options and call.options.count("ERROR") > call.options.count("ON") / 2
+
+
+# JSON_VALUE
+
+
+@json_family("JSON_VALUE(json, path [RETURNING type] [{NULL | ERROR | DEFAULT value} ON {EMPTY | ERROR}]*)",
+             "The text, number or truth value at a path, of type STRING if no other is given.",
+             takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True), by_options=_by_options, raises=True,
+             name="JSON_VALUE")  # fmt: skip
+@fixed(1)
+def _value(arguments: Arguments, columns: Any, path: str) -> Any:
+    said = behaviour(arguments.call.options)
+    where, texts = json_paths.path_of(path), texts_of(columns[0])
+    kind = said.returning
+
+    def value(text: str | None) -> tuple[str, Any]:
+        if text is None:
+            return "", None
+        try:
+            found = json_paths.found(json_paths.parsed(text), where)
+            if found is not None and not json_paths.is_scalar(found) and where.is_strict:
+                raise JsonError("there is an object or an array at the path")
+            if found is None or not json_paths.is_scalar(found):
+                return "EMPTY", None
+            return "", _typed(found, kind)
+        except JsonError:
+            return "ERROR", None
+
+    coded = texts.dictionary_encode()
+    made = [value(text) for text in coded.dictionary.to_pylist()]
+    found = pyarrow.array([one for _, one in made], kind.to_arrow()).take(coded.indices)
+    states = pyarrow.array([state for state, _ in made], pyarrow.string()).take(coded.indices)
+    defaults = list(range(2, len(columns)))
+    for state, what in (("EMPTY", said.empty), ("ERROR", said.error)):
+        at = pc.fill_null(pc.equal(states, state), False)
+        if what == "DEFAULT":
+            place = defaults.pop(0)
+            if pc.any(at).as_py():
+                other = _default(arguments, columns, place, kind)
+                found = pc.if_else(at, other, found)
+        elif pc.any(at).as_py():
+            _failing(what, f"JSON_VALUE of {path!r} has {'nothing' if state == 'EMPTY' else 'an error'}")
+    return found
+
+
+def _default(arguments: Arguments, columns: Any, at: int, kind: DataType) -> Any:
+    arg = arguments.call.args[at].type
+    made = converted(columns[at], arg, kind, arguments.session)
+    return pc.utf8_lower(made) if arg.root is Root.BOOLEAN and kind.is_text else made
+
+
+def _typed(value: Any, kind: DataType) -> Any:
+    """A value of JSON in a type of SQL.
+
+    Raises:
+        JsonError: it is of another.
+    """
+    if kind.is_text:
+        return json_paths.scalar_text(value)
+    if kind.root is Root.BOOLEAN and isinstance(value, bool):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        raise JsonError(f"{value!r} is no {kind}")
+    if kind.is_approximate:
+        return float(value)
+    if kind.is_integer and isinstance(value, int):
+        return value
+    raise JsonError(f"{value!r} is no {kind}")
+
+
+# JSON_EXISTS, JSON_QUERY
+
+
+@json_family("JSON_EXISTS(json, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])", "Whether a path leads to a value.",
+             takes(TEXT, _PATH, gives=BOOLEAN, null=True), raises=_raises, name="JSON_EXISTS")  # fmt: skip
+@fixed(1)
+def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
+    said, where = behaviour(arguments.call.options, "FALSE"), json_paths.path_of(path)
+
+    def exists(text: str | None) -> bool | None:
+        if text is None:
+            return None
+        try:
+            found = json_paths.found(json_paths.parsed(text), where)
+            return found is not None and (where.is_definite or bool(found))
+        except JsonError as error:
+            return _failing(said.error, str(error))  # type: ignore[no-any-return]
+
+    return each_distinct(texts_of(columns[0]), exists, pyarrow.bool_())
+
+
+def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
+    found = _by_options(args, options)
+    if isinstance(found, DataType) and not found.is_text and not (found.items and found.items[0].is_text):
+        return "RETURNING STRING or ARRAY<STRING>"
+    return found
+
+
+@json_family("JSON_QUERY(json, path [RETURNING type] [wrapper] [{NULL | EMPTY {ARRAY | OBJECT}} ON {EMPTY | ERROR}]*)",
+             "The object or array at a path as JSON; wrappers are WITHOUT and WITH [CONDITIONAL] [ARRAY] WRAPPER.",
+             takes(TEXT, _PATH, gives=STRING, null=True), by_options=_query_type, raises=_raises,
+             name="JSON_QUERY")  # fmt: skip
+@fixed(1)
+def _query(arguments: Arguments, columns: Any, path: str) -> Any:
+    said, where = behaviour(arguments.call.options), json_paths.path_of(path)
+
+    def queried(text: str | None) -> Any:
+        if text is None:
+            return None
+        try:
+            found = json_paths.found(json_paths.parsed(text), where)
+            if found is not None and (said.wrapper == "UNCONDITIONAL" or said.wrapper and not isinstance(found, list)):
+                found = [found]
+            if found is not None and json_paths.is_scalar(found) and where.is_strict:
+                raise JsonError("there is no object and no array at the path")
+        except JsonError as error:
+            return _failing(said.error, str(error))
+        if found is None or json_paths.is_scalar(found):
+            return _failing(said.empty, f"JSON_QUERY of {path!r} has nothing")
+        return json_paths.written(found)
+
+    found = each_distinct(texts_of(columns[0]), queried, pyarrow.string())
+    if said.returning.is_text:
+        return found
+
+    def listed(text: str | None) -> Any:
+        value = None if text is None else json_paths.parsed(text)
+        return [_listed(one) for one in value] if isinstance(value, list) else None
+
+    return each_distinct(found, listed, arguments.result)
+
+
+def _listed(value: Any) -> str | None:
+    return json_paths.scalar_text(value) if json_paths.is_scalar(value) else json_paths.written(value)
+
+
+# IS JSON
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "VALUE": lambda value: True,
+    "SCALAR": json_paths.is_scalar,
+    "ARRAY": lambda value: isinstance(value, list),
+    "OBJECT": lambda value: isinstance(value, dict),
+}
+
+
+def _tested(wanted: str, negative: bool) -> Any:
+    def computed(arguments: Arguments, columns: Any) -> Any:
+        test = _KINDS[arguments.call.options[0] if arguments.call.options else wanted]
+
+        def tested(text: str | None) -> bool | None:
+            try:
+                return text is not None and test(json_paths.parsed(text))
+            except JsonError:
+                return False
+
+        found = pc.fill_null(each_distinct(texts_of(columns[0]), tested, pyarrow.bool_()), False)
+        return pc.invert(found) if negative else found
+
+    return by_columns(computed)
+
+
+for _kind in ("", "VALUE", "SCALAR", "ARRAY", "OBJECT"):
+    for _negative in (False, True):
+        _name = f"IS {'NOT ' if _negative else ''}JSON {_kind}".strip()
+        _about = f"Whether the text is {'no' if _negative else 'a'} JSON {_kind.lower() or 'value'}."
+        json_family.add(f"text {_name}", _about,
+                        takes(TEXT, gives=BOOLEAN, null=False), _tested(_kind or "VALUE", _negative),
+                        name=_name)  # fmt: skip
+
+
+# Writing.
+
+
+def _escaped(texts: Any) -> Any:
+    for one, other in (("\\", "\\\\"), ('"', '\\"')):
+        texts = pc.replace_substring(texts, one, other)
+    if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
+        for code in range(32):
+            texts = pc.replace_substring(texts, chr(code), json.dumps(chr(code))[1:-1])
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def json_texts(values: Any, kind: DataType, zone: str) -> Any:
+    """Values as JSON, the text null for null."""
+    if kind.root is Root.NULL:
+        return pyarrow.array(["null"] * len(values), pyarrow.string())
+    return pc.fill_null(_json_texts(values, kind, zone), "null")
+
+
+def _json_texts(values: Any, kind: DataType, zone: str) -> Any:
+    if kind.is_text:
+        return _escaped(values)
+    if kind.root is Root.BOOLEAN:
+        return pc.cast(values, pyarrow.string())
+    if kind.is_numeric:
+        texts = number_texts(values, kind)
+        if not kind.is_approximate:
+            return texts
+        texts = pc.replace_substring_regex(texts, "E([0-9])", r"E+\1")
+        return pc.if_else(pc.is_finite(values), texts, pc.binary_join_element_wise('"', texts, '"', ""))
+    if kind.is_timestamp:
+        return _time(values, kind)
+    if kind.is_bytes:
+        import polars
+
+        series: Any = polars.from_arrow(values)
+        return _escaped(series.bin.encode("base64").to_arrow().cast(pyarrow.string()))
+    if kind.root is Root.ARRAY:
+        return _enclosed(json_texts(elements(values), kind.items[0], zone), values, "[", "]")
+    if kind.root in (Root.MAP, Root.MULTISET):
+        entries = elements(values)
+        keys = _escaped(pc.cast(entries.field(0), pyarrow.string()))
+        items = json_texts(entries.field(1), kind.items[1] if len(kind.items) > 1 else DataTypes.INT(), zone)
+        return _enclosed(pc.binary_join_element_wise(keys, items, ":"), values, "{", "}")
+    if kind.root is Root.ROW:
+        parts = [
+            pc.binary_join_element_wise(json.dumps(field.name, ensure_ascii=False), part, ":")
+            for field, part in zip(kind.fields, _fields(values, kind, zone), strict=True)
+        ]
+        made = pc.binary_join_element_wise("{", pc.binary_join_element_wise(*parts, ","), "}", "")
+        return pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, pyarrow.string()))
+    return _escaped(pc.cast(values, pyarrow.string()))
+
+
+def _fields(values: Any, kind: DataType, zone: str) -> list[Any]:
+    return [json_texts(pc.struct_field(values, [at]), field.type, zone) for at, field in enumerate(kind.fields)]
+
+
+def _time(values: Any, kind: DataType) -> Any:
+    local = pc.cast(values, pyarrow.timestamp(values.type.unit))
+    texts = pc.replace_substring(time_texts.timestamp_texts(local, kind.precision), " ", "T")
+    end = 'Z"' if kind.root is Root.TIMESTAMP_LTZ else '"'
+    return pc.binary_join_element_wise('"', texts, end, "")
+
+
+def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
+    lists = lists_of(items, sizes(values), nulls_of(values))
+    return pc.binary_join_element_wise(left, pc.binary_join(lists, ","), right, "")
+
+
+@json_family("JSON_STRING(value)", "The value as JSON, null of null.", takes(ANYTHING, gives=STRING))
+@by_columns
+def _string(arguments: Arguments, columns: Any) -> Any:
+    kind = arguments.call.args[0].type
+    found = json_texts(columns[0], kind, arguments.session.zone)
+    return pc.if_else(pc.is_valid(columns[0]), found, pyarrow.scalar(None, pyarrow.string()))
+
+
+_MAKERS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
+
+
+def _part(arguments: Arguments, columns: Any, at: int) -> Any:
+    """A value as JSON; what another of these functions made is taken as it is."""
+    arg = arguments.call.args[at]
+    if isinstance(arg, Call) and arg.function.name in _MAKERS:
+        return pc.fill_null(columns[at], "null")
+    return json_texts(columns[at], arg.type, arguments.session.zone)
+
+
+def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
+    """The parts that are there, with commas."""
+    none = pyarrow.scalar(None, pyarrow.string())
+    kept = [
+        pc.if_else(there, part, none) if there is not None else part for part, there in zip(parts, present, strict=True)
+    ]
+    if not kept:
+        return pyarrow.array([ends] * rows, pyarrow.string())
+    return pc.binary_join_element_wise(ends[0], joined_present(kept, ","), ends[1], "")
+
+
+def _infer_object(args: Sequence[Expr]) -> DataType | str:
+    if len(args) % 2 or not all(constant(one) is not None and one.type.is_text for one in args[::2]):
+        return "keys that are literal texts, each with a value"
+    return STRING.not_null()
+
+
+def _object(arguments: Arguments, columns: Any) -> Any:
+    parts, present = [], []
+    for at in range(1, len(arguments.call.args), 2):
+        key = json.dumps(constant(arguments.call.args[at - 1]), ensure_ascii=False)
+        parts.append(pc.binary_join_element_wise(key, _part(arguments, columns, at), ":"))
+        present.append(pc.is_valid(columns[at]) if "ABSENT" in arguments.call.options else None)
+    return _joined(parts, present, len(columns[0]) if columns else 1, "{}")
+
+
+def _array(arguments: Arguments, columns: Any) -> Any:
+    parts = [_part(arguments, columns, at) for at in range(len(columns))]
+    absent = "NULL" not in arguments.call.options
+    present = [pc.is_valid(one) if absent else None for one in columns]
+    return _joined(parts, present, len(columns[0]) if columns else 1, "[]")
+
+
+def _maker(make: Callable[[Arguments, Any], Any]) -> Callable[[Arguments], Any]:
+    kernel = by_columns(make)
+    return lambda arguments: kernel(arguments) if arguments.values else make(arguments, [])[0]
+
+
+json_family.add("JSON_OBJECT([[KEY] key VALUE value]* [{NULL | ABSENT} ON NULL])", "An object.",
+                _infer_object, _maker(_object), name="JSON_OBJECT")  # fmt: skip
+json_family.add("JSON_ARRAY([value]* [{NULL | ABSENT} ON NULL])", "An array; nulls are left out if not NULL ON NULL.",
+                lambda args: STRING.not_null(), _maker(_array), name="JSON_ARRAY")  # fmt: skip
+json_family.add("JSON(text)", "A text that is JSON, for JSON_OBJECT and JSON_ARRAY to take as it is.",
+                takes(TEXT, gives=STRING), lambda arguments: arguments.values[0])  # fmt: skip
+
+
+@json_family("JSON_QUOTE(text)", "The text in quotes, as JSON writes it.", takes(TEXT, gives=STRING))
+@by_columns
+def _quote(arguments: Arguments, columns: Any) -> Any:
+    return pc.replace_substring(_escaped(texts_of(columns[0])), "/", "\\/")
+
+
+def _unquoted(text: str | None) -> str | None:
+    if text is None or len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return text
+    try:
+        value = json_paths.parsed(text)
+    except JsonError:
+        return text
+    return value if isinstance(value, str) else text
+
+
+@json_family("JSON_UNQUOTE(text)", "The text of a JSON text in quotes; another as it is.", takes(TEXT, gives=STRING))
+@by_columns
+def _unquote(arguments: Arguments, columns: Any) -> Any:
+    return each_distinct(texts_of(columns[0]), _unquoted, pyarrow.string())

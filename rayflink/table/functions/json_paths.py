@@ -1,0 +1,150 @@
+"""Paths into JSON, such as $.a[0]['b c'], and the values they lead to.
+
+Source: Calcite JsonFunctions, and Jayway JsonPath without its filters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from rayflink.table.typed import RowError
+
+_STEP = re.compile(
+    r"\.\.(?P<deep>[^.\[\]]+|\*)|\.?\[\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\""
+    r"|(?P<index>-?\d+)|(?P<all>\*))\s*\]|\.(?P<name>[^.\[\]]+)"
+)
+
+
+class JsonError(ValueError):
+    """A text is no JSON, or a strict path leads nowhere."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path.
+
+    Args:
+        is_strict: whether it is an error where it leads nowhere.
+        steps: names, places, "*" as True, and names at any depth as (name,).
+    """
+
+    is_strict: bool
+    steps: tuple[Any, ...]
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether it leads to one value at most."""
+        return not any(step is True or isinstance(step, tuple) for step in self.steps)
+
+
+@lru_cache(maxsize=256)
+def path_of(text: str) -> Path:
+    """A path of its text.
+
+    Raises:
+        RowError: it is none, or has filters, which are not known.
+    """
+    found = re.match(r"\s*(?:(lax|strict)\s+)?\$", text, re.I)
+    steps, at = [], found.end() if found else 0
+    while found and at < len(text.rstrip()):
+        step = _STEP.match(text, at)
+        if step is None:
+            break
+        steps.append(_step(step))
+        at = step.end()
+    if found is None or at < len(text.rstrip()):
+        raise RowError(f"{text!r} is no path into JSON that is known", "write one such as '$.a[0]'; it has no filters")
+    return Path((found[1] or "").lower() == "strict", tuple(steps))
+
+
+def _step(found: re.Match[str]) -> Any:
+    parts = found.groupdict()
+    if parts["deep"] is not None:
+        return (parts["deep"],)
+    if parts["index"] is not None:
+        return int(parts["index"])
+    if parts["all"] is not None or parts["name"] == "*":
+        return True
+    name = parts["single"] or parts["double"]
+    return re.sub(r"\\(.)", r"\1", name) if name is not None else (parts["name"] or "")
+
+
+def parsed(text: str) -> Any:
+    """The value of a text; numbers with a point keep their digits.
+
+    Raises:
+        JsonError: it is no JSON.
+    """
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(f"{text[:80]!r} is no JSON") from error
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(text)
+
+
+def found(document: Any, path: Path) -> Any:
+    """The value at a path, a list of values of a path that may lead to several, None for nothing.
+
+    Raises:
+        JsonError: the path is strict and leads nowhere.
+    """
+    values = [document]
+    for step in path.steps:
+        values = [one for value in values for one in _taken(value, step)]
+    if not path.is_definite:
+        return values
+    if not values and path.is_strict:
+        raise JsonError("a strict path leads nowhere")
+    return values[0] if values else None
+
+
+def _taken(value: Any, step: Any) -> list[Any]:
+    if isinstance(step, tuple):
+        below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        here = _taken(value, True if step[0] == "*" else step[0])
+        return here + [one for inner in below for one in _taken(inner, step)]
+    if step is True:
+        return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+    if isinstance(step, int):
+        return [value[step]] if isinstance(value, list) and -len(value) <= step < len(value) else []
+    return [value[step]] if isinstance(value, dict) and step in value else []
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether it is no object and no array."""
+    return not isinstance(value, (dict, list))
+
+
+def scalar_text(value: Any) -> str | None:
+    """A value that is no object and no array as text, as Java writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    return number_text(value)
+
+
+def number_text(value: Any) -> str:
+    """A number or a truth value, as Java writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def written(value: Any) -> str:
+    """A value as JSON without blanks."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quoted(name)}:{written(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    if isinstance(value, str):
+        return _quoted(value)
+    return "null" if value is None else number_text(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

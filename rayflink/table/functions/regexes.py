@@ -1,0 +1,314 @@
+"""LIKE, SIMILAR TO and the functions of regular expressions.
+
+Expressions are those of RE2, which has most of Java's; one that RE2 does not take (look-around, back-references) is
+matched by Python's `re` on each different text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.declaring import (
+    BOOLEAN,
+    INT,
+    INTEGER,
+    STRING,
+    TEXT,
+    Family,
+    Kind,
+    fixed,
+    strings,
+    takes,
+)
+from rayflink.table.functions.nested_casts import lists_of, nulls_of
+from rayflink.table.typed import Arguments, RowError
+from rayflink.table.types import DataTypes
+
+regexes = Family("Regular expressions")
+comparison = Family("Comparison")
+_REGEX = Kind("a regular expression", TEXT.holds, STRING)
+
+
+def texts_of(values: Any) -> Any:
+    """A column of texts, also of a bare NULL."""
+    return strings(values)
+
+
+def each_distinct(texts: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
+    """What Python computes of each different value once; for what neither Arrow nor numpy nor polars can."""
+    coded = texts.dictionary_encode()
+    found = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
+    return found.take(coded.indices)
+
+
+@lru_cache(maxsize=256)
+def _compiled(expression: str) -> re.Pattern[str] | None:
+    """None for one that is no expression."""
+    try:
+        return re.compile(re.sub(r"\(\?<([A-Za-z])", r"(?P<\1", expression))
+    except re.error:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _is_re2(expression: str) -> bool:
+    try:
+        pc.match_substring_regex(pyarrow.scalar(""), expression)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_known(expression: str) -> bool:
+    return _is_re2(expression) or _compiled(expression) is not None
+
+
+@lru_cache(maxsize=256)
+def with_group(expression: str, group: int) -> str | None:
+    """The expression with that group alone, named g, as Arrow wants it; 0 is all of it. None where it has fewer.
+
+    >>> with_group(r"foo(.*?)(bar)", 2)
+    'foo(?:.*?)(?P<g>bar)'
+    """
+    made, at, count, in_class = "", 0, 0, False
+    while at < len(expression):
+        one = expression[at]
+        if one == "\\":
+            made += expression[at : at + 2]
+            at += 2
+            continue
+        if in_class:
+            in_class = one != "]"
+        elif one == "[":
+            in_class = True
+            if expression[at + 1 : at + 2] in ("]", "^") and expression[at + 1 : at + 3] in ("^]",):
+                made += expression[at : at + 3]
+                at += 3
+                continue
+        elif one == "(":
+            name = re.match(r"\(\?P?<[A-Za-z]\w*>", expression[at:])
+            if name or not expression.startswith("(?", at):
+                count += 1
+                made += "(?P<g>" if count == group else "(?:"
+                at += len(name[0]) if name else 1
+                continue
+        made += one
+        at += 1
+    if group == 0:
+        return f"(?P<g>{made})"
+    return made if group <= count else None
+
+
+# LIKE and SIMILAR TO.
+
+
+def _infer_pattern(args: Sequence[Any]) -> Any:
+    return takes(
+        TEXT, Kind("a pattern", TEXT.holds, STRING), Kind("one character", TEXT.holds, STRING), gives=BOOLEAN, least=2
+    )(args)
+
+
+@comparison(
+    "text LIKE pattern [ESCAPE character]",
+    "Whether the text is of a pattern, where % stands for any characters and _ for one.",
+    _infer_pattern,
+    name="LIKE",
+    symbol="LIKE",
+)
+@fixed(1, 2)
+def _like(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
+    return pc.match_like(texts_of(columns[0]), _arrow_pattern(pattern, escape))
+
+
+def _arrow_pattern(pattern: str, escape: str) -> str:
+    """The same with Arrow's escape.
+
+    Raises:
+        RowError: the escape stands before another character than %, _ and itself.
+    """
+    if len(escape) > 1:
+        raise RowError(f"{escape!r} is no escape for LIKE", "give one character")
+    made, at = "", 0
+    while at < len(pattern):
+        one = pattern[at]
+        if escape and one == escape:
+            at += 1
+            one = pattern[at : at + 1]
+            if one not in ("%", "_", escape) or not one:
+                raise RowError(
+                    f"{escape!r} in the pattern {pattern!r} stands before {one!r}", "escape only %, _ and itself"
+                )
+            made += "\\" + one if one in "%_\\" else one
+        else:
+            made += "\\\\" if one == "\\" else one
+        at += 1
+    return made
+
+
+@comparison(
+    "text SIMILAR TO pattern [ESCAPE character]",
+    "Whether the text is of a pattern of SQL: % and _ as in LIKE, all else as in regular expressions.",
+    _infer_pattern,
+    name="SIMILAR TO",
+    symbol="SIMILAR TO",
+)
+@fixed(1, 2)
+def _similar(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
+    return pc.match_substring_regex(texts_of(columns[0]), f"(?s)^(?:{_sql_regex(pattern, escape)})$")
+
+
+def _sql_regex(pattern: str, escape: str) -> str:
+    made, at, in_class = "", 0, False
+    while at < len(pattern):
+        one = pattern[at]
+        if escape and one == escape:
+            at += 1
+            made += re.escape(pattern[at : at + 1])
+        elif in_class:
+            named = re.match(r"\[:\^?[A-Za-z]+:\]", pattern[at:])
+            if named:
+                made += named[0].lower()
+                at += len(named[0]) - 1
+            else:
+                in_class = one != "]"
+                made += "\\" + one if one in "\\[" else one
+        elif one == "[":
+            in_class = True
+            made += one
+        elif one in "%_":
+            made += ".*" if one == "%" else "."
+        else:
+            made += "\\\\" if one == "\\" else one
+        at += 1
+    return made
+
+
+# Functions.
+
+
+@regexes("REGEXP(text, regex)", "Whether a part of the text matches; false for an empty expression.",
+         takes(TEXT, _REGEX, gives=BOOLEAN))  # fmt: skip
+@fixed(1)
+def _regexp(arguments: Arguments, columns: Any, expression: str) -> Any:
+    texts = texts_of(columns[0])
+    if not expression or not _is_known(expression):
+        return (
+            pc.and_(pc.is_valid(texts), False) if not texts.null_count else pc.if_else(pc.is_valid(texts), False, None)
+        )
+    if _is_re2(expression):
+        return pc.match_substring_regex(texts, expression)
+    return each_distinct(texts, lambda text: _python(expression).search(text) is not None, pyarrow.bool_())
+
+
+def _python(expression: str) -> re.Pattern[str]:
+    found = _compiled(expression)
+    assert found is not None, expression
+    return found
+
+
+@regexes("REGEXP_REPLACE(text, regex, replacement)", "The text with another one for each part that matches.",
+         takes(TEXT, _REGEX, TEXT, gives=STRING, null=True))  # fmt: skip
+@fixed(1, 2)
+def _replace(arguments: Arguments, columns: Any, expression: str, replacement: str) -> Any:
+    texts = texts_of(columns[0])
+    if _is_re2(expression):
+        return pc.replace_substring_regex(texts, expression, replacement.replace("\\", "\\\\"))
+    if _compiled(expression) is None:
+        return pyarrow.nulls(len(texts), pyarrow.string())
+    return each_distinct(texts, lambda text: _python(expression).sub(lambda _: replacement, text), pyarrow.string())
+
+
+@regexes("REGEXP_EXTRACT(text, regex[, group])", "The first part that matches, or its group of a number; null if none.",
+         takes(TEXT, _REGEX, INTEGER, gives=STRING, least=2, null=True))  # fmt: skip
+@fixed(1, 2)
+def _extract(arguments: Arguments, columns: Any, expression: str, group: int = 0) -> Any:
+    return extracted(texts_of(columns[0]), expression, group)
+
+
+def extracted(texts: Any, expression: str, group: int) -> Any:
+    """The first match in each text, or a group of it, null if there is none."""
+    if group < 0 or not _is_known(expression):
+        return pyarrow.nulls(len(texts), pyarrow.string())
+    if _is_re2(expression):
+        named = with_group(expression, group)
+        if named is None:
+            return pyarrow.nulls(len(texts), pyarrow.string())
+        return pc.struct_field(pc.extract_regex(texts, named), "g")
+
+    def first(text: str) -> str | None:
+        found = _python(expression).search(text)
+        return found[group] if found is not None and group <= _python(expression).groups else None
+
+    return each_distinct(texts, first, pyarrow.string())
+
+
+@regexes("REGEXP_SUBSTR(text, regex)", "The first part that matches, null if none.",
+         takes(TEXT, _REGEX, gives=STRING, null=True))  # fmt: skip
+@fixed(1)
+def _substring(arguments: Arguments, columns: Any, expression: str) -> Any:
+    return extracted(texts_of(columns[0]), expression, 0)
+
+
+@regexes("REGEXP_EXTRACT_ALL(text, regex[, group])", "All parts that match, or a group of each, 1 if not given.",
+         takes(TEXT, _REGEX, INTEGER, gives=DataTypes.ARRAY(STRING), least=2, null=True))  # fmt: skip
+@fixed(1, 2)
+def _extract_all(arguments: Arguments, columns: Any, expression: str, group: int = 1) -> Any:
+    import polars
+
+    texts = texts_of(columns[0])
+    named = with_group(expression, group) if group >= 0 else None
+    if named is None or not _is_re2(expression):
+        return _all_by_python(texts, expression, group)
+    series: Any = polars.from_arrow(texts)
+    whole = series.str.extract_all(expression).to_arrow()
+    whole = pyarrow.array(whole).cast(pyarrow.large_list(pyarrow.string())).cast(pyarrow.list_(pyarrow.string()))
+    parts, counts = whole.flatten(), numpy.diff(whole.offsets.to_numpy())
+    found = extracted(parts, expression, group) if group else parts
+    return lists_of(found, counts, nulls_of(texts))
+
+
+def _all_by_python(texts: Any, expression: str, group: int) -> Any:
+    kind = pyarrow.list_(pyarrow.string())
+    found = _compiled(expression)
+    if found is None or not 0 <= group <= found.groups:
+        return pyarrow.nulls(len(texts), kind)
+    return each_distinct(texts, lambda text: [one[group] for one in found.finditer(text)], kind)
+
+
+@regexes("REGEXP_COUNT(text, regex)", "How many parts match.", takes(TEXT, _REGEX, gives=INT, null=True))
+@fixed(1)
+def _count(arguments: Arguments, columns: Any, expression: str) -> Any:
+    texts = texts_of(columns[0])
+    if not _is_known(expression):
+        return pyarrow.nulls(len(texts), pyarrow.int32())
+    if not _is_re2(expression):
+        return each_distinct(texts, lambda text: len(_python(expression).findall(text)), pyarrow.int32())
+    if expression == "":
+        return pc.add(pc.utf8_length(texts), 1)
+    return pc.count_substring_regex(texts, expression)
+
+
+@regexes("REGEXP_INSTR(text, regex)", "Where the first part that matches begins, counted from 1; 0 if none does.",
+         takes(TEXT, _REGEX, gives=INT, null=True))  # fmt: skip
+@fixed(1)
+def _instr(arguments: Arguments, columns: Any, expression: str) -> Any:
+    texts = texts_of(columns[0])
+    if not _is_known(expression):
+        return pyarrow.nulls(len(texts), pyarrow.int32())
+    if not _is_re2(expression):
+
+        def place(text: str) -> int:
+            found = _python(expression).search(text)
+            return 0 if found is None else found.start() + 1
+
+        return each_distinct(texts, place, pyarrow.int32())
+    found = pc.extract_regex(texts, f"(?s)^(?P<before>.*?)(?-s:{with_group(expression, 0)})")
+    place_of = pc.add(pc.utf8_length(pc.struct_field(found, "before")), 1)
+    return pc.if_else(pc.is_valid(texts), pc.fill_null(place_of, 0), pyarrow.scalar(None, pyarrow.int32()))
