@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import machine, report
+from .bids import QUERIES, bid_file
 from .contestants import (
     FLINK_CHECKPOINTS,
     W1_PEERS,
@@ -20,6 +21,7 @@ from .contestants import (
     flink_large_state,
     flink_state_large,
     ours,
+    sql,
 )
 from .environments import cache_directory
 from .rounds import Record, measure
@@ -38,6 +40,7 @@ _ABOUT = {
     "checkpoint_cost": "W1 with a checkpoint each second against none; target: less than 10 % of the rate",
     "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
+    "sql": "SQL over a CSV file of bids: a tumbling window by auction (w2), a filter and a projection (w3)",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
@@ -86,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--interval", type=_positive, default=1_000, help="of checkpoint_cost: ms between checkpoints")
     parser.add_argument("--state-mb", type=_positive, help=f"of {', '.join(_SIZED)}: size of the state")
     parser.add_argument("--rounds", type=_positive, help="of recovery, rescale_pause: of each run, after one start")
+    parser.add_argument("--rows", type=_positive, default=20_000_000, help="of sql: bids, and four times as many")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -137,6 +141,18 @@ def _state_large(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _sql(asked: argparse.Namespace) -> list[Record]:
+    rows = asked.rows // 10 if asked.small else asked.rows
+    cache = cache_directory()
+    given = [
+        (way, None, bid_file(cache / "data", count))
+        for query in QUERIES
+        for count in (rows, 4 * rows)
+        for way in sql(query, count, "flink" in asked.peers)
+    ]
+    return measure(given, asked.runs, cache, _say)
+
+
 def _large_state(asked: argparse.Namespace) -> list[Record]:
     params = _params(asked)
     ways = [ours(asked.name, params), *(flink_large_state(asked.name, params) if "flink" in asked.peers else [])]
@@ -154,6 +170,7 @@ def _params(asked: argparse.Namespace) -> dict[str, Any]:
 
 _MEASURED = {
     "w1": _w1,
+    "sql": _sql,
     "checkpoint_cost": _checkpoint_cost,
     "state_large": _state_large,
     **dict.fromkeys(_SIZED, _large_state),
@@ -161,6 +178,7 @@ _MEASURED = {
 """Benchmarks that have peers; the others are ours alone."""
 _SHOWN = {
     "w1": report.rates_table,
+    "sql": report.slopes_table,
     "checkpoint_cost": report.cost_table,
     **dict.fromkeys(("state_large", *_SIZED), report.side_by_side),
 }

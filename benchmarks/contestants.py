@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from . import state_large
+from . import bids, state_large
 from .environments import Environment, Unavailable
 from .large_job import PROMPT
 
@@ -199,6 +199,18 @@ def checkpoint_cost(engine: str, interval_ms: int) -> tuple[Contestant, Contesta
         FlinkJvm("flink", f"{named}, {without}", "WordCount", jobs),
         FlinkJvm("flink-taking", f"{named}, {taking}", "WordCount", (*jobs, str(interval_ms)), folder=folder),
     )
+
+
+def sql(query: str, rows: int, flink: bool) -> list[Contestant]:
+    """W2 or W3 over so many bids: ours, and Flink's SQL in one JVM."""
+    told = f"{rows / 1e6:g} M rows"
+    ways: list[Contestant] = [
+        PythonModule("ours", f"rayflink, {query}, {told}", "benchmarks.ours_sql", params={"query": query, "rows": rows})
+    ]
+    if flink:
+        arguments = (bids.TABLES, bids.QUERIES[query], str(rows))
+        ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {told}", "SqlJob", arguments))
+    return ways
 
 
 W1_PEERS: dict[str, tuple[Contestant, ...]] = {

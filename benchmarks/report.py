@@ -95,6 +95,33 @@ def cost_table(records: Sequence[Record]) -> str:
     return table(("contestant", "runs", "M words/s", "checkpoints of the last job", "cost, %"), rows)
 
 
+def slopes_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a contestant and query, which are given in two sizes one after the other.
+
+    The slope is the rows that the larger has more over the seconds that it takes longer, round by round.
+    """
+    lines: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        query = record.contestant.about.split(", ")[1]
+        lines.setdefault((query, record.contestant.name), []).append(record)
+    rows, slopes = [], {}
+    for (query, name), sizes in lines.items():
+        if len(sizes) < 2 or not all(record.results for record in sizes):
+            continue
+        small, large = sizes
+        pairs = zip(small.results, large.results, strict=False)
+        slopes[query, name] = [
+            (more["rows"] - few["rows"]) / max(more["seconds_job"] - few["seconds_job"], 1e-3) for few, more in pairs
+        ]
+        seconds = Spread.of([result["seconds_job"] for result in small.results]).show()
+        slope = Spread.of([one / 1e6 for one in slopes[query, name]])
+        base = slopes.get((query, "ours"), slopes[query, name])
+        ratio = Spread.of([mine / its for mine, its in zip(base, slopes[query, name], strict=False)])
+        rows.append((query, small.contestant.about, seconds, slope.show(), ratio.show()))
+    head = ("query", "smaller size", "seconds of the job", "slope, M rows/s", "ours / it")
+    return table(head, rows)
+
+
 def numbers_table(records: Sequence[Record]) -> str:
     """Markdown: a line a number that the runs of the one contestant reported."""
     record = records[0]
