@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 STEP_BYTES = 1 << 20
 """Memory is asked for in multiples of this."""
 
+LEAST_BYTES = 16 << 20
+"""Less than this is kept in memory without asking."""
+
+MOST_PARTS = 4096
+"""In so many parts at most a state is worked."""
+
 Columns = list[pa.Array]
 
 
@@ -49,14 +55,16 @@ class FrameMemory:
             self.held = rounded
         elif rounded > self.held:
             if not self._allowance.reserve(rounded - self.held):
-                self.limit = max(self.held, STEP_BYTES)
+                left = max(self._allowance.available, 0) // STEP_BYTES * STEP_BYTES
+                self.held += left if self._allowance.reserve(left) else 0
+                self.limit = max(self.held, LEAST_BYTES)
                 return wanted <= self.limit
             self.held = rounded
         return True
 
     def parts(self, size: int) -> int:
         """In how many parts so many bytes are to be worked, that each takes a share of the memory."""
-        return 1 if self.limit is None else -(-size // max(self.limit // 2, 1))
+        return 1 if self.limit is None else min(-(-size // max(self.limit // 2, 1)), MOST_PARTS) or 1
 
     def written(self, pieces: Iterable[Columns]) -> list[Columns]:
         """Pieces, with all columns in a file.
@@ -88,10 +96,16 @@ class FrameMemory:
 
 def divided(pieces: Sequence[Columns], width: int, parts: int) -> Iterable[list[Columns]]:
     """Pieces by parts, each with all rows of its keys; those of the key are the first `width` columns."""
-    numbers: list[NDArray[np.uint16]] = [(hash_columns(one[:width]) % parts).astype(np.uint16) for one in pieces]
+    sorted_: list[tuple[Columns, NDArray[np.intp], NDArray[np.intp]]] = []
+    for piece in pieces:
+        numbers = (hash_columns(piece[:width]) % parts).astype(np.uint16)
+        order = np.argsort(numbers, kind="stable")
+        sorted_.append((piece, order, np.searchsorted(numbers[order], np.arange(parts + 1))))
     for part in range(parts):
-        chosen = [pa.array(own == part) for own in numbers]
-        yield [[one.filter(keep) for one in piece] for piece, keep in zip(pieces, chosen, strict=True)]
+        yield [
+            [one.take(pa.array(order[bounds[part] : bounds[part + 1]])) for one in piece]
+            for piece, order, bounds in sorted_
+        ]
 
 
 def size_of(columns: Columns) -> int:

@@ -1,8 +1,8 @@
-"""The state of sessions: those joined before, in order of their ends, and recent parts that may belong to them.
+"""The state of sessions: those that were joined before, and recent parts that may belong to them.
 
-A session that ends is at the front of the former. It has to be joined with recent parts only, and a recent part that
-ends with the sessions of its key, which are found by their hashes; so a watermark costs little more than what it ends.
-All are joined anew when joining recent parts has cost as much as that would have.
+A settled session that ends has to be joined with recent parts only, and a recent part that ends with the settled
+sessions of its key, which are found by their hashes; so a watermark costs little more than what it ends. All are joined
+anew when joining recent parts has cost as much as that would have. What exceeds the managed memory goes to files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rayflink.state.key_columns import hash_columns
 
-from .frame_memory import Columns
+from .frame_memory import Columns, FrameMemory, divided, size_of
 from .grouping import Groups, grouped
 from .partials import Partials, concatenated
 from .reductions import column, plain
@@ -31,6 +31,34 @@ START, END, ARRIVAL = -3, -2, -1
 _BUCKETS = 1 << 16
 
 
+class _Settled:
+    """Sessions none of which meet, and which of them are still there.
+
+    Args:
+        columns: of at least one.
+        buckets: of their keys' hashes.
+        size: bytes in memory; 0 where they are in a file.
+    """
+
+    def __init__(self, columns: Columns, buckets: NDArray[np.uint16], size: int) -> None:
+        self.columns, self.buckets, self.size = columns, buckets, size
+        self.ends: NDArray[np.int64] = plain(columns[END])
+        self.left: NDArray[np.bool_] = np.ones(len(buckets), dtype=np.bool_)
+
+    def taken(self, wanted: NDArray[np.bool_]) -> list[Columns]:
+        """Take out those that are wanted and there: one piece, or none."""
+        found = self.left & wanted
+        if not found.any():
+            return []
+        self.left = self.left & ~found  # a snapshot may have the former
+        return [filtered(self.columns, found)]
+
+    def there(self, wanted: NDArray[np.bool_] | None = None) -> list[Columns]:
+        """Those that are wanted and there: one piece, or none."""
+        found = self.left if wanted is None else self.left & wanted
+        return [filtered(self.columns, found)] if found.any() else []
+
+
 class SessionStore:
     """Partial rows, each with its `SESSION_FIELDS`.
 
@@ -40,15 +68,16 @@ class SessionStore:
 
     def __init__(self, partials: Partials) -> None:
         self._partials = partials
-        self._settled: Columns | None = None
-        """Sessions by their ends, none of which meet."""
-        self._ends: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self._buckets: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
-        self._left: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
-        """Which of the settled ones are still there."""
+        self._memory: FrameMemory | None = None
+        self._settled: list[_Settled] = []
+        """Parts of the state, each with all settled sessions of its keys."""
         self._recent: list[Columns] = []
         self._recent_least: int | None = None
-        self._recent_weight = self._settled_weight = self._work = 0
+        self._recent_weight = self._recent_size = self._settled_weight = self._work = 0
+
+    def open(self, memory: FrameMemory) -> None:
+        """Keep to this memory."""
+        self._memory = memory
 
     def add(self, columns: Columns) -> None:
         """Add partial rows, at least one."""
@@ -56,22 +85,23 @@ class SessionStore:
         least = int(plain(columns[END]).min())
         self._recent_least = least if self._recent_least is None else min(least, self._recent_least)
         self._recent_weight += self._partials.weight(columns)
+        self._recent_size += size_of(columns)
         if self._recent_weight > max(LEAST_WEIGHT, self._settled_weight):
             self._settle()
+        self._keep_to_memory()
 
     @property
     def least_end(self) -> int | None:
         """The least end of a session or a part of one; None: there is none."""
-        settled = int(self._ends[np.argmax(self._left)]) if self._left.any() else None
-        known = [end for end in (settled, self._recent_least) if end is not None]
-        return min(known, default=None)
+        known = [int(one.ends[one.left].min()) for one in self._settled if one.left.any()]
+        return min(known if self._recent_least is None else [*known, self._recent_least], default=None)
 
     def frame(self) -> Callable[[], Columns | None]:
         """Gives all rows as they are now, joined, when it is called later; None where there are none."""
-        settled, left, recent = self._settled, self._left.copy(), list(self._recent)
+        settled, recent = [(one.columns, one.left) for one in self._settled], list(self._recent)
 
         def frame() -> Columns | None:
-            pieces = [_filtered(settled, left), *recent] if settled is not None and left.any() else recent
+            pieces = [filtered(columns, left) for columns, left in settled if left.any()] + recent
             return self.joined(pieces) if pieces else None
 
         return frame
@@ -88,51 +118,66 @@ class SessionStore:
         least = self.least_end
         if least is None or least > bound:
             return None
-        due = self._left & (self._ends <= bound)
-        parts = self._settled_where(due)
-        self._left &= ~due
+        parts = [piece for one in self._settled for piece in one.taken(one.ends <= bound)]
         if self._recent:
             recent = self.joined(self._recent) if len(self._recent) > 1 else self._recent[0]
             parts.append(recent)
-            ending = _filtered(recent, plain(recent[END]) <= bound)
-            if len(ending[END]) and self._left.any():
-                met = self._left & self._have_keys_of(ending, self._buckets)
-                parts += self._settled_where(met)
-                self._left &= ~met
+            ending = filtered(recent, plain(recent[END]) <= bound)
+            if len(ending[END]):
+                parts += [
+                    piece for one in self._settled for piece in one.taken(self._have_keys_of(ending, one.buckets))
+                ]
         whole = self.joined(parts) if len(parts) > 1 else parts[0]
         ended = plain(whole[END]) <= bound
         self._forget_recent()
-        if not ended.all():
-            self.add(_filtered(whole, ~ended))
         self._work += len(ended)
-        if self._recent and self._work >= np.count_nonzero(self._left):
+        if not ended.all():
+            self.add(filtered(whole, ~ended))
+        if self._recent and self._work >= sum(np.count_nonzero(one.left) for one in self._settled):
             self._settle()
-        return _filtered(whole, ended) if ended.any() else None
+        self._settled = [one for one in self._settled if one.left.any()]
+        self._keep_to_memory()
+        return filtered(whole, ended) if ended.any() else None
 
     def of_keys(self, keys: Sequence[pa.Array]) -> list[Columns]:
         """Rows that may have one of these keys: all that have one, and some others."""
-        found = self._settled_where(self._left & self._have_keys_of(keys, self._buckets))
-        found += (_filtered(one, self._have_keys_of(keys, self._buckets_of(one))) for one in self._recent)
+        found = [piece for one in self._settled for piece in one.there(self._have_keys_of(keys, one.buckets))]
+        found += (filtered(one, self._have_keys_of(keys, self._buckets_of(one))) for one in self._recent)
         return [one for one in found if len(one[END])]
 
     def _settle(self) -> None:
-        whole = self.joined([*self._settled_where(self._left), *self._recent])
-        order = np.argsort(plain(whole[END]), kind="stable")
-        taken = pa.array(order)
-        self._settled = [one.take(taken) for one in whole]
-        self._ends = plain(self._settled[END])
-        self._buckets = self._buckets_of(self._settled)
-        self._left = np.ones(len(order), dtype=np.bool_)
-        self._settled_weight, self._work = self._partials.weight(self._settled), 0
+        """Join all, in parts where the memory is short."""
+        pieces = [*(piece for one in self._settled for piece in one.there()), *self._recent]
+        parts = 1
+        if self._memory is not None and self._partials.width:
+            parts = self._memory.parts(sum(map(size_of, pieces)))
+        if parts == 1:
+            whole = self.joined(pieces)
+            self._settled = [_Settled(whole, self._buckets_of(whole), size_of(whole))]
+        else:
+            assert self._memory is not None
+            own = ([one for one in part if len(one[END])] for part in divided(pieces, self._partials.width, parts))
+            filed = self._memory.written(self.joined(part) for part in own if part)
+            self._settled = [_Settled(one, self._buckets_of(one), 0) for one in filed]
+        self._settled_weight, self._work = sum(self._partials.weight(one.columns) for one in self._settled), 0
         self._forget_recent()
 
-    def _forget_recent(self) -> None:
-        self._recent, self._recent_least, self._recent_weight = [], None, 0
+    def _keep_to_memory(self) -> None:
+        """Write all to a file when it exceeds the memory."""
+        size = self._recent_size + sum(one.size for one in self._settled)
+        if self._memory is None or self._memory.hold(size):
+            return
+        for one in self._settled:
+            if one.size:
+                (one.columns,) = self._memory.written([one.columns])
+                one.ends, one.size = plain(one.columns[END]), 0
+        if self._recent_size:
+            self._recent = self._memory.written([self.joined(self._recent)])
+            self._recent_size = 0
+        self._memory.hold(0)
 
-    def _settled_where(self, wanted: NDArray[np.bool_]) -> list[Columns]:
-        if self._settled is None or not wanted.any():
-            return []
-        return [_filtered(self._settled, wanted)]
+    def _forget_recent(self) -> None:
+        self._recent, self._recent_least, self._recent_weight, self._recent_size = [], None, 0, 0
 
     def _buckets_of(self, columns: Sequence[pa.Array]) -> NDArray[np.uint16]:
         if not self._partials.width:
@@ -161,7 +206,8 @@ def sessions_of(
     return Groups(found.of, count, [key.take(taken) for key in groups.keys]), columns
 
 
-def _filtered(columns: Columns, keep: Any) -> Columns:
+def filtered(columns: Columns, keep: Any) -> Columns:
+    """The rows to keep."""
     wanted = pa.array(keep)
     return [one.filter(wanted) for one in columns]
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rayflink.common.batches import MAX_TIMESTAMP, Batch, Element
 from rayflink.operators.base import OperatorSnapshot
 
+from .frame_memory import FrameMemory
 from .grouping import grouped
 from .partials import Partials, concatenated
 from .reductions import plain
@@ -46,6 +47,9 @@ class SessionWindowAggregate(WindowOperator):
         self._arrived = 0
 
     # state
+
+    def begin(self, memory: FrameMemory) -> None:
+        self._store.open(memory)
 
     def frame(self) -> Callable[[], pa.RecordBatch]:
         held, schema = self._store.frame(), self._state_schema

@@ -7,11 +7,12 @@ from collections import Counter
 import pytest
 
 from rayflink.common.managed_memory import Allowance, MemoryManager
-from rayflink.table.runtime import frame_memory, slice_store
+from rayflink.table.runtime import frame_memory, session_store, slice_store
 from rayflink.table.runtime.global_window import WindowAggregate
+from rayflink.table.runtime.session_window import SessionWindowAggregate
 from rayflink.testing import OperatorHarness
 
-from .window_cases import WORD, N, aggregate, by_word, hop, rows, tumble
+from .window_cases import WORD, N, aggregate, by_word, hop, rows, session, tumble
 
 AGGREGATES = aggregate("COUNT"), aggregate("SUM", N), aggregate("COUNT", N, distinct=True), aggregate("MIN", WORD)
 
@@ -19,11 +20,13 @@ AGGREGATES = aggregate("COUNT"), aggregate("SUM", N), aggregate("COUNT", N, dist
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(slice_store, "LEAST_WEIGHT", 50)
+    monkeypatch.setattr(session_store, "LEAST_WEIGHT", 50)
     monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
+    monkeypatch.setattr(frame_memory, "LEAST_BYTES", 256)
 
 
-def with_memory(size: int, folder: str, memory: MemoryManager):
-    class Small(WindowAggregate):
+def with_memory(operator, size: int, folder: str, memory: MemoryManager):
+    class Small(operator):
         def setup(self, ctx):
             ctx.managed_memory, ctx.spill_folder = Allowance(memory, "task", size), folder
             super().setup(ctx)
@@ -48,13 +51,15 @@ def worked(factory, snapshots=False):
     return Counter(tuple(value) for value in found), held
 
 
-@pytest.mark.parametrize("window", [tumble(), hop()], ids=["tumble", "hop"])
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [tumble(), hop(), session(9)], ids=["tumble", "hop", "session"])
 @pytest.mark.parametrize("snapshots", [False, True])
 def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapshots):
     aggregation = by_word(window, *AGGREGATES)
-    wanted, _ = worked(lambda: WindowAggregate(aggregation))
+    operator = SessionWindowAggregate if window.gap_ms else WindowAggregate
+    wanted, _ = worked(lambda: operator(aggregation))
     memory = MemoryManager(1 << 30)
-    limited = with_memory(4096, str(tmp_path / "spill"), memory)
+    limited = with_memory(operator, 4096, str(tmp_path / "spill"), memory)
     files = []
     written = frame_memory.FrameMemory.written
 
@@ -75,7 +80,7 @@ def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapsho
 def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
     aggregation = by_word(tumble(), *AGGREGATES)
     memory = MemoryManager(1 << 30)
-    harness = OperatorHarness(lambda: with_memory(1 << 30, str(tmp_path), memory)(aggregation))
+    harness = OperatorHarness(lambda: with_memory(WindowAggregate, 1 << 30, str(tmp_path), memory)(aggregation))
     harness.give(rows(*((f"word {at}", at, at % 10) for at in range(500))))
     assert memory.used > 10_000
     harness.advance_watermark(9)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from rayflink.common.errors import InvalidTypesError
 from rayflink.table.runtime.aggregates import AggregateKind, result_type
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
-from rayflink.table.runtime.window_spec import WindowAggregation
+from rayflink.table.runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
 from rayflink.table.types import DataType, DataTypes, Root
 from rayflink.testing import OperatorHarness
 
@@ -213,3 +214,38 @@ def test_tumbling_windows_are_those_of_duckdb(table, cut):
 def rounded(row: tuple[Any, ...]) -> tuple[str, ...]:
     """A row as texts, by which rows with nulls have an order; floating point numbers to nine digits."""
     return tuple(f"{value:.9g}" if isinstance(value, float) else str(value) for value in row)
+
+
+@pytest.mark.slow
+def test_many_rows_of_a_few_hot_keys_are_those_of_duckdb():
+    draw = np.random.default_rng(3)
+    count = 300_000
+    keys = np.where(draw.random(count) < 0.9, 7, draw.integers(0, 60_000, count))
+    times = np.arange(count) // 20 + draw.integers(-3_000, 1, count)
+    row = D.ROW([("k", D.BIGINT()), ("v", D.BIGINT()), ("ts", D.TIMESTAMP(3))])
+    data = pa.table(
+        {"k": keys, "v": draw.integers(-1000, 1000, count), "ts": pa.array(times).cast(pa.timestamp("ms"))}
+    ).cast(schema_of(row))
+    calls = [aggregate("COUNT"), aggregate("SUM", 1, of=row), aggregate("COUNT", 1, of=row, distinct=True)]
+    spec = WindowSpec(WindowKind.HOP, 6_000, 2_000, time_column=2)
+    of_all = WindowAggregation(row, (0,), tuple(calls), spec)
+    with OperatorHarness(lambda: [LocalWindowAggregate(of_all), GlobalWindowAggregate(of_all)]) as harness:
+        for batch in data.to_batches(max_chunksize=20_000):
+            harness.process_batch(ArrowBatch(batch))
+            harness.advance_watermark(int(batch.column(2).cast("int64")[0].as_py()) - 3_000)
+        harness.advance_watermark(1_000_000)
+        values = harness.output_values()
+    found = pa.Table.from_pylist([value.as_dict() for value in values], of_all.result_schema)
+    wanted = duckdb.sql(  # noqa: F841  # by its name, below
+        """
+        SELECT k, count(*), sum(v), count(DISTINCT v), epoch_ms(CAST(w * 2000 AS BIGINT)) FROM (
+            SELECT k, v, unnest([floor(epoch_ms(ts) / 2000.0) - i FOR i IN [0, 1, 2]]) AS w FROM data
+        ) GROUP BY k, w
+        """
+    )
+    difference = duckdb.sql(
+        "(SELECT k0, a0, a1, a2, window_start FROM found EXCEPT ALL SELECT * FROM wanted) UNION ALL "
+        "(SELECT * FROM wanted EXCEPT ALL SELECT k0, a0, a1, a2, window_start FROM found)"
+    )
+    assert difference.fetchall() == []
+    assert len(found) > 60_000
