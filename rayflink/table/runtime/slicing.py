@@ -11,8 +11,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rayflink.common.batches import MAX_TIMESTAMP
+
 from .window_spec import WindowKind, WindowSpec
-from .zones import timer_of
+from .zones import last_over, timer_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,39 +87,27 @@ class Slicing:
         Yields:
             (end of a window, first, behind the last of its slices in `slices`), by their ends.
         """
-        at = 0
-        while at < len(slices):
+        over, due = (last_over(progress, self._zone) + 1 for progress in (after, until))
+        for at in range(max(bisect_right(slices, over) - 1, 0), len(slices)):
             end = slices[at]  # of the first window that has this slice
-            if self.fires_at(end) > until:
+            if end > due:
                 return
             if self.is_alone:
-                if self.fires_at(end) > after:
+                if end > over:
                     yield end, at, at + 1
-                at += 1
                 continue
-            last = self.last_window(end)
+            last = min(self.last_window(end), due)
             following = slices[at + 1] if at + 1 < len(slices) else last + 1
+            if end <= over:
+                end += ((over - end) // self.slice_ms + 1) * self.slice_ms
             while end <= last and end < following:
-                fires = self.fires_at(end)
-                if fires > until:
-                    return
-                if fires > after:
-                    yield end, bisect_right(slices, self.window_start(end), 0, at + 1), at + 1
+                yield end, bisect_right(slices, self.window_start(end), 0, at + 1), at + 1
                 end += self.slice_ms
-            at += 1
 
     def next_firing(self, slices: Sequence[int], after: int) -> int | None:
         """The least progress at which a window with one of these slices is over; None: there is none."""
-        found: int | None = None
-        for end in slices:
-            last = self.last_window(end)
-            if found is not None and self.fires_at(end) >= found:
-                break
-            while end <= last and self.fires_at(end) <= after:
-                end += self.slice_ms
-            if end <= last:
-                found = min(found or self.fires_at(end), self.fires_at(end))
-        return found
+        first = next(self.windows_due(slices, after, MAX_TIMESTAMP), None)
+        return None if first is None else self.fires_at(first[0])
 
 
 __all__ = ["Slicing"]

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _HOUR_MS = 3_600_000
+_QUARTER_MS = 900_000
+"""In these days clocks change at quarters of an hour."""
+_ARROW_KNOWS = 2_114_380_800_000
+"""Begin of 2037: of later years Arrow knows no summer time."""
 _EPOCH = datetime(1970, 1, 1)
 _LEAST, _MOST = -62_135_500_000_000, 253_402_200_000_000
 """Milliseconds that a calendar of years 1 to 9999 knows, a day left at each end."""
@@ -33,7 +37,15 @@ def local_times(instants: pa.Array, zone: str) -> pa.Array:
     """Instants, timestamp[ms], as local times."""
     if is_utc(zone):
         return instants
-    return pc.local_timestamp(pc.assume_timezone(instants, "UTC").cast(pa.timestamp("ms", zone)))
+    found = pc.local_timestamp(pc.assume_timezone(instants, "UTC").cast(pa.timestamp("ms", zone)))
+    greatest = pc.max(instants.cast(pa.int64())).as_py()
+    if greatest is None or greatest < _ARROW_KNOWS:
+        return found
+    numbers = instants.cast(pa.int64()).fill_null(0).to_numpy()
+    quarters, own = np.unique(numbers // _QUARTER_MS, return_inverse=True)
+    shifts = [local_time(quarter * _QUARTER_MS, zone) - quarter * _QUARTER_MS for quarter in quarters.tolist()]
+    later = pa.array(numbers + np.array(shifts)[own]).cast(pa.timestamp("ms"))
+    return pc.if_else(pa.array(numbers >= _ARROW_KNOWS), later, found)
 
 
 def local_time(instant: int, zone: str) -> int:
@@ -78,7 +90,7 @@ def instants_of(locals_: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
     # In a gap Arrow gives its end; as many milliseconds behind it as the local time is in it are wanted.
     instants = found.cast(pa.int64()).to_numpy().copy()
     shown = pc.local_timestamp(found).cast(pa.int64()).to_numpy()
-    for at in np.flatnonzero(shown != distinct):
+    for at in np.flatnonzero((shown != distinct) | (distinct >= _ARROW_KNOWS)):
         instants[at] = instant_of(int(distinct[at]), zone)
     of_all: NDArray[np.int64] = instants[own]
     return of_all

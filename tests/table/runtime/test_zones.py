@@ -50,6 +50,15 @@ def test_local_times_are_those_of_the_clock_on_the_wall(instant, zone):
     assert zones.local_times(column, zone).cast(pa.int64()).to_pylist() == [wanted]
 
 
+def test_summer_time_does_not_end_in_2037():
+    winter, summer = local(2039, 1, 14, 18), local(2039, 7, 14, 18)
+    column = pa.array([winter, None, 0, summer]).cast(pa.timestamp("ms"))
+    wanted = [datetime(2039, 1, 14, 10), None, datetime(1969, 12, 31, 16), datetime(2039, 7, 14, 11)]
+    assert zones.local_times(column, LOS_ANGELES).to_pylist() == wanted
+    found = zones.instants_of(np.array([winter - 8 * HOUR, summer - 7 * HOUR]), LOS_ANGELES)
+    assert found.tolist() == [winter, summer]
+
+
 @given(st.lists(instants, min_size=1), some_zones)
 def test_many_instants_are_those_of_each(some, zone):
     found = zones.instants_of(np.array(some), zone)
