@@ -129,6 +129,8 @@ def _to_timestamp(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -
 
 def read_timestamps(texts: Any, pattern: str) -> Any:
     """Texts by a pattern as timestamp[ms]; where one has another form, it may still be 2020-1-2 3:4:5.6 or 2020-1-2."""
+    if pattern == _DEFAULT:
+        return time_texts.parsed_timestamps(pc.utf8_trim(texts, " "), _TIMESTAMP3)
     days, since_midnight, valid, _ = time_patterns.read(texts, pattern, False)
     found = timestamps(days, since_midnight, valid, "ms")
     if valid.all():

@@ -24,6 +24,13 @@ class JsonError(ValueError):
     """A text is no JSON, or a strict path leads nowhere."""
 
 
+def _no_number(text: str) -> Any:
+    raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number)
+
+
 @dataclass(frozen=True)
 class Path:
     """A path.
@@ -81,13 +88,9 @@ def parsed(text: str) -> Any:
         JsonError: it is no JSON.
     """
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_number)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise JsonError(f"{text[:80]!r} is no JSON") from error
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(text)
 
 
 def found(document: Any, path: Path) -> Any:

@@ -188,18 +188,32 @@ def _rounding(mode: str) -> Callable[..., Any]:
 
 
 def _rounded_floats(values: Any, digits: int, mode: str) -> Any:
-    """By the decimal number that names the float, as Java's BigDecimal.valueOf takes it."""
+    """By the decimal number that names the float, as Java's BigDecimal.valueOf takes it.
+
+    Only where the float is so near to where it tips over that it matters; else by multiplication.
+    """
     if digits > 15:
         return values
-    whole = pc.less(pc.abs(values), 1e15)
-    known = pc.if_else(whole, values, pyarrow.scalar(0.0, values.type))
-    exact = as_number(
-        known, DOUBLE if values.type == pyarrow.float64() else DataTypes.FLOAT(), DataTypes.DECIMAL(38, 18)
-    )
-    found = as_number(
-        pc.round(pc.cast(exact, decimals.decimal_type(39, 18)), digits, mode), DataTypes.DECIMAL(38, 18), DOUBLE
-    )
-    return pc.if_else(pc.fill_null(whole, False), pc.cast(found, values.type), values)
+    floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
+    step, up = 10.0 ** abs(digits), mode != "towards_zero"
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        scaled = numpy.abs(floats) * step if digits >= 0 else numpy.abs(floats) / step
+        far = scaled - numpy.floor(scaled) - (0.5 if up else 0.0)
+        plain = (scaled < 2.0**40) & (numpy.abs(far) > 1e-3) & (numpy.abs(far) < 0.999)
+        whole = numpy.copysign(numpy.floor(scaled + (0.5 if up else 0.0)), floats)
+        made = whole / step if digits >= 0 else whole * step
+    found = pyarrow.array(numpy.where(plain, made, floats)).cast(values.type)
+    found = pc.if_else(pc.is_valid(values), found, pyarrow.scalar(None, values.type))
+    others = pyarrow.array(~plain & (numpy.abs(floats) < 1e15))
+    if not others.true_count:
+        return found
+    return pc.replace_with_mask(found, others, _rounded_exactly(values.filter(others), digits, mode))
+
+
+def _rounded_exactly(values: Any, digits: int, mode: str) -> Any:
+    kind, wide = DOUBLE if values.type == pyarrow.float64() else DataTypes.FLOAT(), DataTypes.DECIMAL(38, 18)
+    exact = pc.cast(as_number(values, kind, wide), decimals.decimal_type(39, 18))
+    return pc.cast(as_number(pc.round(exact, digits, mode), wide, DOUBLE), values.type)
 
 
 maths.add(

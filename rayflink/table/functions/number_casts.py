@@ -75,11 +75,29 @@ def _nulls(values: pyarrow.Array) -> Any:
 
 
 def _decimals_of_floats(values: Values, wanted: DataType) -> Values:
-    """By the shortest text that names the float, as BigDecimal.valueOf takes it."""
-    from rayflink.table.functions.number_texts import parsed_decimals
+    """By the shortest text that names the float, as BigDecimal.valueOf takes it.
 
+    Only where the float is so large, or so near to the middle of two decimals that it matters; else by multiplication.
+    """
     if isinstance(values, pyarrow.Scalar):
         return _decimals_of_floats(pyarrow.array([values.as_py()], values.type), wanted)[0]
+    floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        scaled = numpy.abs(floats) * 10.0**wanted.scale
+        plain = scaled < min(2.0**40, 10.0**wanted.precision - 1)
+        plain &= numpy.abs(scaled - numpy.floor(scaled) - 0.5) > 1e-3
+        units = numpy.where(plain, numpy.copysign(numpy.floor(scaled + 0.5), floats), 0).astype(numpy.int64)
+    words = numpy.stack([units, units >> 63], axis=1)  # 128 bits
+    made = pyarrow.Array.from_buffers(wanted.to_arrow(), len(units), [None, pyarrow.py_buffer(words.tobytes())])
+    made = pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, made.type))
+    if plain.all():
+        return made
+    others = pyarrow.array(~plain)
+    return pc.replace_with_mask(made, others, _decimals_of_texts(values.filter(others), wanted))
+
+
+def _decimals_of_texts(values: pyarrow.Array, wanted: DataType) -> pyarrow.Array:
+    from rayflink.table.functions.number_texts import parsed_decimals
+
     finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))
-    doubles = pc.cast(finite, pyarrow.float64())
-    return parsed_decimals(pc.cast(doubles, pyarrow.string()), wanted)
+    return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), wanted)

@@ -75,6 +75,9 @@ def parsed_integers(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     >>> parsed_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
     [12, -1, None, None]
     """
+    quickly = _quickly(texts, kind.to_arrow(), "xX")
+    if quickly is not None:
+        return quickly
     texts = trimmed(texts)
     texts = _where(pc.match_substring_regex(texts, _WHOLE), texts)
     texts = pc.replace_substring_regex(texts, r"^\+|\..*$", "")
@@ -90,6 +93,15 @@ def parsed_integers(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 _BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
+
+
+def _quickly(texts: pyarrow.Array, kind: pyarrow.DataType, otherwise: str) -> pyarrow.Array | None:
+    """What Arrow reads itself; None where it cannot read a text, or reads some letters otherwise than Java."""
+    try:
+        found = pc.cast(texts, kind)
+    except pyarrow.ArrowInvalid:
+        return None
+    return None if any(pc.any(pc.match_substring(texts, letter)).as_py() for letter in otherwise) else found
 
 
 def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -116,6 +128,9 @@ def parsed_decimals(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     >>> parsed_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
     [Decimal('2.68'), Decimal('100.00'), None]
     """
+    quickly = _quickly(texts, kind.to_arrow(), "")
+    if quickly is not None:
+        return quickly
     texts = trimmed(texts)
     plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN), False)
     found = _parsed_plain(_where(plain, texts), kind)

@@ -36,6 +36,7 @@ def two_columns(draw: st.DrawFn) -> tuple[DataType, DataType, list[tuple[int | N
     return left, right, draw(st.lists(st.tuples(whole_numbers(left), whole_numbers(right)), min_size=1, max_size=8))
 
 
+@pytest.mark.slow
 @given(two_columns())
 @settings(max_examples=60, deadline=None)
 def test_whole_numbers_are_those_of_java(drawn):
@@ -123,6 +124,7 @@ def fitting(value: Decimal, kind: DataType) -> Decimal | None:
     return found if abs(found) < D(10) ** (kind.precision - kind.scale) else None
 
 
+@pytest.mark.slow
 @given(two_decimals())
 @settings(max_examples=80, deadline=None)
 def test_decimals_are_rounded_half_up_and_null_where_they_do_not_fit(drawn):

@@ -18,6 +18,7 @@ def unique(values):
     return list(dict.fromkeys(values))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(ARRAYS, ARRAYS, st.integers(-3, 3) | st.none()), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_arrays_are_lists_of_python(rows):

@@ -21,6 +21,7 @@ TIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2037, 1, 1
 )
 
 
+@pytest.mark.slow
 @given(st.lists(TIMES | st.none(), min_size=1, max_size=6))
 @settings(max_examples=40, deadline=None)
 def test_parts_are_those_of_python(times):
@@ -43,6 +44,7 @@ def test_parts_are_those_of_python(times):
     parts("MILLISECOND", lambda time: time.microsecond // 1000)
 
 
+@pytest.mark.slow
 @given(st.lists(TIMES | st.none(), min_size=1, max_size=6))
 @settings(max_examples=40, deadline=None)
 def test_a_text_by_a_pattern_is_read_back(times):
@@ -58,6 +60,7 @@ def test_a_text_by_a_pattern_is_read_back(times):
             assert texts == [None if time is None else time.strftime("%Y%m%d%H%M%S") for time in times]
 
 
+@pytest.mark.slow
 @given(
     st.lists(TIMES, min_size=1, max_size=6),
     st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata", "+03:00"]),

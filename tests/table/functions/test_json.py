@@ -21,6 +21,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_is_read(value):
@@ -28,6 +29,7 @@ def test_what_is_written_is_read(value):
     assert result("IS JSON", column(STRING, written(value), None)) == [True, False]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=5) | st.none(), min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
 def test_texts_are_quoted(texts):

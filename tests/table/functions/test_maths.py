@@ -8,6 +8,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 import duckdb
 import pyarrow
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def by_duckdb(query, **columns):
     return [row[0] for row in duckdb.sql(f"SELECT {query} FROM given_table").fetchall()]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8))
 @settings(max_examples=40, deadline=None)
 def test_functions_of_floating_points(rows):
@@ -73,6 +75,7 @@ def test_beyond_their_bounds():
     assert (one("PI"), one("E")) == (math.pi, math.e)
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.integers(-(10**9), 10**9), min_size=1, max_size=6), st.integers(-4, 6))
 @settings(max_examples=60, deadline=None)
 def test_rounding(numbers, digits):

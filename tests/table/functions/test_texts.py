@@ -20,6 +20,7 @@ def substring(text, start, length=None):
     return "" if first < 0 else text[first : None if length is None else first + length]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(TEXTS, st.integers(-8, 8) | st.none(), st.integers(-1, 5) | st.none()), min_size=1, max_size=6)
 )
@@ -40,6 +41,7 @@ def test_parts_are_counted_in_characters(rows):
     assert result("REVERSE", texts) == [None if row[0] is None else row[0][::-1] for row in rows]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXTS, st.none() | st.text("aä,", max_size=2)), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_parts_are_found(rows):
@@ -59,6 +61,7 @@ def test_parts_are_found(rows):
     each("CONCAT", str.__add__, texts, parts)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_cases_and_ends(values):
