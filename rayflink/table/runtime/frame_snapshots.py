@@ -37,14 +37,17 @@ class FrozenFrames(Mapping[int, bytes]):
         self, frames: Sequence[tuple[int, Callable[[], pa.RecordBatch]]], width: int, max_parallelism: int
     ) -> None:
         self._frames, self._width, self._max_parallelism = list(frames), width, max_parallelism
-        self._made: dict[int, bytes] = {}
+        self._made: dict[int, bytes] | None = None
 
     @property
     def _groups(self) -> dict[int, bytes]:
-        while self._frames:
-            progress, frame = self._frames.pop(0)
-            for group, data in self._written(frame(), progress):
-                self._made[group] = self._made.get(group, b"") + data
+        if self._made is None:
+            made: dict[int, bytes] = {}
+            for progress, frame in self._frames:
+                for group, data in self._written(frame(), progress):
+                    made[group] = made.get(group, b"") + data
+            self._made = made
+            self._frames.clear()
         return self._made
 
     def _written(self, frame: pa.RecordBatch, progress: int) -> Iterator[tuple[int, bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,11 +127,13 @@ def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:
     if types.is_integer(wanted) and types.is_floating(found.type):
         return pc.trunc(found).cast(wanted, safe=False)
     if types.is_decimal256(found.type) and types.is_decimal128(wanted):
-        limit = pa.scalar(10 ** (wanted.precision - wanted.scale), pa.decimal256(76, 0))
+        limit = pa.scalar(Decimal(10) ** (wanted.precision - wanted.scale), found.type)
         fits = pc.less(pc.abs(found), limit)
         return pc.if_else(fits, found, pa.scalar(None, found.type)).cast(wanted)
     if types.is_decimal(wanted) and types.is_floating(found.type):
-        return pc.round(found, min(wanted.scale, 15)).cast(wanted, safe=False)
+        fits = pc.less(pc.abs(found), 10.0 ** (wanted.precision - wanted.scale))
+        found = pc.if_else(fits, pc.round(found, min(wanted.scale, 15)), pa.scalar(None, found.type))
+        return found.cast(wanted, safe=False)
     return found.cast(wanted, safe=False)
 
 

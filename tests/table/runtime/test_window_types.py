@@ -105,6 +105,18 @@ def test_a_sum_of_decimals_that_has_too_many_digits_is_null():
     assert one(D.DECIMAL(38, 0), [most, most, most.copy_negate()], "SUM") == (most,)
 
 
+def test_decimals_of_many_digits():
+    most = Decimal("9" * 30 + ".12345678")
+    kind = D.DECIMAL(38, 8)
+    assert one(kind, [most, most, None], "AVG", "COUNT", "MIN") == (most, 2, most)
+    assert one(kind, [most] * 3, "SUM") == (None,)
+    assert one(D.DECIMAL(38, 0), [Decimal(10**37), Decimal(10**37)], "AVG", "SUM") == (None, Decimal(2 * 10**37))
+    assert one(D.DECIMAL(30, 2), [Decimal("1.01"), Decimal("1.02")], "AVG", "SUM") == (
+        Decimal("1.015000"),
+        Decimal("2.03"),
+    )
+
+
 def test_times():
     days = [date(2020, 1, 2), None, date(1960, 1, 2)]
     assert one(D.DATE(), days, "MIN", "MAX", "FIRST_VALUE", "COUNT") == (days[2], days[0], days[0], 2)
@@ -135,6 +147,8 @@ def test_variances():
     assert found == pytest.approx((14 / 9, 7 / 3, (14 / 9) ** 0.5, (7 / 3) ** 0.5))
     assert one(D.DOUBLE(), [3.0], "VAR_POP", "VAR_SAMP", "STDDEV_SAMP") == (0.0, None, None)
     assert one(D.DOUBLE(), [1e9 + 1, 1e9 + 3], "VAR_POP") == (1.0,)
+    assert one(D.DECIMAL(5, 1), [Decimal("1.5"), Decimal("2.5")], "VAR_POP") == (Decimal("0.25"),)
+    assert one(D.DECIMAL(38, 0), [Decimal(10**37), Decimal(0)], "VAR_POP") == (None,)
 
 
 def test_nothing_but_nulls():
