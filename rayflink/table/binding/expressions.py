@@ -121,6 +121,13 @@ class ExpressionBinder:
             return literals.text(tree.this, place_of(tree))
         return literals.number(tree.this, place_of(tree))
 
+    def _bytes(self, tree: Tree) -> Expr:
+        return literals.binary(tree.name, place_of(tree))
+
+    def _overlaps(self, tree: Tree) -> Expr:
+        sides = (tree.this, tree.expression)
+        return call("OVERLAPS", [self.bind(one) for side in sides for one in side.expressions], place_of(tree))
+
     def _boolean(self, tree: Tree) -> Expr:
         return Literal(DataTypes.BOOLEAN(False), bool(tree.this), place=place_of(tree))
 
@@ -182,7 +189,7 @@ class ExpressionBinder:
         if name == "UNKNOWN":
             return name
         if name == "JSON" or isinstance(what, exp.JSON):
-            return "JSON"
+            return f"JSON {what.args.get('this') or ''}".strip() if isinstance(what, exp.JSON) else "JSON"
         raise SqlError("IS is not followed by what it knows", "write NULL, TRUE, FALSE or UNKNOWN", "", place_of(tree))
 
     def _distinct_from(self, tree: Tree) -> Expr:
@@ -274,6 +281,8 @@ class ExpressionBinder:
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Expr]]] = {
         exp.Literal: _literal,
+        exp.HexString: _bytes,
+        exp.Overlaps: _overlaps,
         exp.Boolean: _boolean,
         exp.Null: _null,
         exp.Column: _column,

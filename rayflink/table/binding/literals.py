@@ -54,6 +54,19 @@ def text(value: str, place: Place | None) -> Literal:
     return Literal(DataType(Root.CHAR, False, length=len(value)), value, place=place)
 
 
+def binary(digits: str, place: Place | None) -> Literal:
+    """Bytes of hexadecimal digits.
+
+    Raises:
+        SqlError: they are none.
+    """
+    try:
+        value = bytes.fromhex(digits)
+    except ValueError as error:
+        raise SqlError(f"x'{digits}' is no bytes", "write two hexadecimal digits for each", "", place) from error
+    return Literal(DataType(Root.BINARY, False, length=len(value)), value, place=place)
+
+
 def timed(kind: str, value: str, place: Place | None) -> Literal:
     """DATE, TIME or TIMESTAMP and a text.
 
@@ -65,10 +78,14 @@ def timed(kind: str, value: str, place: Place | None) -> Literal:
             return Literal(DataTypes.DATE(False), datetime.date.fromisoformat(value), place=place)
         fraction = len(value.rpartition(".")[2]) if "." in value else 0
         if kind == "TIME":
-            moment = datetime.time.fromisoformat(_six(value))
+            moment = datetime.time.fromisoformat(re.sub(r"^(\d):", r"0\1:", _six(value)))
             return Literal(DataTypes.TIME(fraction, False), moment, place=place)
         found = datetime.datetime.fromisoformat(_six(value).replace("T", " "))
-        return Literal(DataTypes.TIMESTAMP(fraction, False), found, place=place)
+        nanoseconds = value.rpartition(".")[2][6:9].ljust(3, "0") if fraction > 6 else "000"
+        if nanoseconds == "000":
+            return Literal(DataTypes.TIMESTAMP(fraction, False), found, place=place)
+        since_1970 = (found - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+        return Literal(DataTypes.TIMESTAMP(fraction, False), since_1970 * 1000 + int(nanoseconds), place=place)
     except ValueError as error:
         forms = {"DATE": "2020-12-31", "TIME": "23:59:59", "TIMESTAMP": "2020-12-31 23:59:59.123"}
         raise SqlError(f"{value!r} is no {kind}", f"write {kind} '{forms[kind]}'", "", place) from error

@@ -56,6 +56,7 @@ class FlinkParser(TypeNames):
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNC_TOKENS: ClassVar[set[Any]] = {*Parser.FUNC_TOKENS, TokenType.SESSION}
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": lambda self: self._parse_case()}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -71,6 +72,8 @@ class FlinkParser(TypeNames):
         "OVERLAY": lambda self: self._overlay(),
         "TIMESTAMPADD": lambda self: self._with_unit("TIMESTAMPADD"),
         "TIMESTAMPDIFF": lambda self: self._with_unit("TIMESTAMPDIFF"),
+        "JSON_ARRAY": lambda self: self._json_array(),
+        "JSON_OBJECT": lambda self: self._json_object(),
         "JSON_EXISTS": lambda self: self._json("JSON_EXISTS"),
         "JSON_VALUE": lambda self: self._json("JSON_VALUE"),
         "JSON_QUERY": lambda self: self._json("JSON_QUERY"),
@@ -161,6 +164,34 @@ class FlinkParser(TypeNames):
                 words.append(exp.Var(this=self._curr.text.upper()))
                 self._advance()
         return self._call(name, *args, *words)
+
+    def _json_array(self) -> Any:
+        args = self._parse_csv(self._parse_disjunction) if not self._on_null_follows() else []
+        return self._call("JSON_ARRAY", *args, self._on_null())
+
+    def _json_object(self) -> Any:
+        args: list[Any] = []
+        while self._curr.token_type is not TokenType.R_PAREN and not self._on_null_follows():
+            if args and not self._match(TokenType.COMMA):
+                break
+            self._match_text_seq("KEY")
+            args.append(self._parse_bitwise())
+            if not self._match_text_seq("VALUE"):
+                self.raise_error("VALUE is wanted behind the key of JSON_OBJECT")
+            args.append(self._parse_disjunction())
+        return self._call("JSON_OBJECT", *args, self._on_null())
+
+    def _on_null_follows(self) -> bool:
+        return self._curr.text.upper() in ("NULL", "ABSENT") and self._next.text.upper() == "ON"
+
+    def _on_null(self) -> Any:
+        """{NULL | ABSENT} ON NULL, if it is there."""
+        if not self._on_null_follows():
+            return None
+        word = self._curr.text.upper()
+        self._advance(2)
+        self._match(TokenType.NULL)
+        return exp.Var(this=word)
 
     def _descriptor(self) -> Any:
         return Descriptor(expressions=self._parse_csv(self._parse_id_var))

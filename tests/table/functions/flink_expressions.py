@@ -39,18 +39,6 @@ DIFFERENT = {
 }
 """Expressions whose result is another one here, and why."""
 
-UNPARSED = {
-    "x'": "literals of bytes",
-    "JSON_OBJECT(": "KEY and VALUE",
-    "NULL ON NULL": "what JSON_ARRAY says of nulls",
-    "OVERLAPS": "OVERLAPS",
-    "][": "an array and a place in it",
-    "IS JSON ": "IS JSON with a kind",
-    "1234567'": "nanoseconds in a literal",
-    "891234567'": "nanoseconds in a literal",
-}
-"""What the grammar does not know yet."""
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -59,10 +47,6 @@ class Recorded:
     expression: str
     type: str
     text: str | None
-
-    @property
-    def is_parsed(self) -> bool:
-        return not any(part in self.expression for part in UNPARSED)
 
     @property
     def is_refused(self) -> bool:

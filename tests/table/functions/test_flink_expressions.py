@@ -31,7 +31,8 @@ def ids(given: list[Recorded]) -> list[str]:
     return [one.expression[:60] for one in given]
 
 
-SAME = [one for one in ALL if one.expression not in DIFFERENT and not one.is_refused and one.is_parsed]
+SAME = [one for one in ALL if one.expression not in DIFFERENT and not one.is_refused]
+COLUMNS = [one for one in SAME if "JSON_OBJECT" not in one.expression]  # its keys are literals
 REFUSED = [one for one in ALL if one.expression not in DIFFERENT and one.is_refused]
 
 
@@ -60,7 +61,7 @@ def as_columns(expr: Expr) -> tuple[Expr, list[pyarrow.Array]]:
     return expr.mapped(change), columns
 
 
-@pytest.mark.parametrize("case", SAME, ids=ids(SAME))
+@pytest.mark.parametrize("case", COLUMNS, ids=ids(COLUMNS))
 def test_columns_give_what_constants_give_and_slices_what_the_whole_gives(case):
     expr = bound(case.expression)
     changed, columns = as_columns(expr)

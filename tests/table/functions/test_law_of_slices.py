@@ -21,7 +21,7 @@ def pools() -> dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]]:
     """Calls of constants by function, kinds of arguments and options, each with the arguments it is recorded with."""
     found: dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]] = {}
     for case in recorded():
-        if not case.is_parsed or case.is_refused or case.expression in DIFFERENT:
+        if case.is_refused or case.expression in DIFFERENT:
             continue
         for one in bound(case.expression).walk():
             if isinstance(one, Call) and one.args and all(isinstance(arg, Literal) for arg in one.args):
@@ -33,7 +33,8 @@ def pools() -> dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]]:
 
 
 POOLS = pools()
-KEPT = {key: pool for key, pool in POOLS.items() if pool[0].function.is_deterministic}
+LITERALS_WANTED = ("JSON_OBJECT",)
+KEPT = {key: pool for key, pool in POOLS.items() if pool[0].function.is_deterministic and key[0] not in LITERALS_WANTED}
 
 
 def as_columns(call: Call) -> Call:
