@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python chooses the interpreter, VENV another folder. Set-up is done again when pyproject.toml changes.
 
 VENV ?= .venv
-EXTRAS ?= examples,s3,spark,test,dev
+EXTRAS ?= examples,s3,spark,table,test,dev
 PYTHON ?=
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
