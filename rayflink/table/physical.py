@@ -137,8 +137,8 @@ class PhysicalPlanner:
     def _window_table(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowTable)
         if plan.windowing.kind is WindowKind.SESSION:
-            remedy = "group by window_start and window_end in the same query"
-            raise SqlError("SESSION without an aggregate is not supported", remedy, "", plan.place)
+            remedy = "group by window_start, window_end and just the columns of PARTITION BY in the same query"
+            raise SqlError("SESSION is supported with an aggregate of its own alone", remedy, "", plan.place)
         factory = Factory(WindowTableOperator, plan.windowing, arrow_schema(plan.schema), self._session)
         return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.told())
 

@@ -237,7 +237,10 @@ class StatementRunner:
 
     def _described(self, parts: said.Path, statement: said.Statement) -> TableResult:
         path, found = self._catalogs.find(parts, statement.place)
-        plan = self._env._lookup(parts, statement.place)
+        if isinstance(found, TableDefinition):
+            plan = resolution.relation(path, found, None)
+        else:
+            plan = self._env._lookup(parts, statement.place)
         columns = {one.name: one for one in found.columns} if isinstance(found, TableDefinition) else {}
         key = found.primary_key if isinstance(found, TableDefinition) else ()
         watermark = found.watermark if isinstance(found, TableDefinition) else None

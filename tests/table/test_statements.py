@@ -55,7 +55,7 @@ def test_a_table_is_described(t_env):
     assert [tuple(row) for row in t_env.execute_sql("DESCRIBE bids").collect()] == [
         ("auction", "BIGINT", "FALSE", "PRI(auction)", None, None),
         ("price", "DECIMAL(8, 2)", "TRUE", None, None, None),
-        ("cents", "DECIMAL(18, 2)", "TRUE", None, "AS price * 100", None),
+        ("cents", "DECIMAL(19, 2)", "TRUE", None, "AS price * 100", None),
         ("at", "TIMESTAMP(3) *ROWTIME*", "TRUE", None, None, "at - INTERVAL '5' SECOND"),
     ]
 

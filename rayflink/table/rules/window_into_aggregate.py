@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..logical import AggregateCall, Filter, Project, Relation, WindowAggregate, WindowTable
+from ..logical import AggregateCall, Filter, Project, Relation, WindowAggregate, WindowKind, WindowTable
 from ..typed import Column, Expr
 from .project_into_scan import columns_of
 
@@ -38,8 +38,11 @@ def _pulled(one: Relation) -> Relation:
     used = [at for call in one.calls for at in _used(call)]
     if any(at not in lower.places for at in (*one.grouping, *used)):
         return one
-    windowing = replace(below.windowing, time=lower.time)
     grouping = tuple(lower.places[at] for at in one.grouping)
+    is_session = below.windowing.kind is WindowKind.SESSION
+    if is_session and set(lower.partition) != set(grouping):  # sessions are told apart by other columns than the groups
+        return one
+    windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
     calls = tuple(_moved(call, lower.places) for call in one.calls)
     return replace(one, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
 
@@ -55,6 +58,8 @@ class _Lower:
         self.relation: Relation = windows.input
         self.time = windows.windowing.time
         """Where the time attribute stands."""
+        self.partition = list(windows.windowing.partition)
+        """Where the columns stand by which sessions are told apart; -1 for one that is not there any more."""
         self.places = {at: at for at in range(len(windows.input.schema))}
         """Number of a column of the steps above -> its number here; the bounds of windows have none."""
 
@@ -87,8 +92,13 @@ class _Lower:
             time = len(exprs) - 1
         else:
             schema[time] = replace(self.relation.schema[self.time], name=schema[time].name)
+        self.partition = [_place_of(at, exprs) for at in self.partition]
         self.relation, self.time = Project(tuple(schema), self.relation, tuple(exprs)), time
         self.places = {at: number for number, at in enumerate(kept)}
+
+
+def _place_of(column: int, exprs: list[Expr]) -> int:
+    return next((n for n, expr in enumerate(exprs) if isinstance(expr, Column) and expr.index == column), -1)
 
 
 def _used(call: AggregateCall) -> tuple[int, ...]:
