@@ -208,13 +208,16 @@ class ExpressionBinder:
         return call("IN", [self.bind(tree.this), *map(self.bind, tree.expressions)], place_of(tree))
 
     def _like(self, tree: Tree) -> Expr:
-        return call("LIKE", [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
+        return self._matched("LIKE", tree, [tree.this, tree.expression])
 
     def _escape(self, tree: Tree) -> Expr:
         inner = tree.this
         name = "LIKE" if isinstance(inner, exp.Like) else "SIMILAR TO"
-        args = [self.bind(inner.this), self.bind(inner.expression), self.bind(tree.expression)]
-        return call(name, args, place_of(tree))
+        return self._matched(name, inner, [inner.this, inner.expression, tree.expression])
+
+    def _matched(self, name: str, tree: Tree, parts: Sequence[Tree]) -> Expr:
+        found = call(name, [self.bind(one) for one in parts], place_of(tree))
+        return call("NOT", [found], place_of(tree)) if tree.args.get("negate") else found
 
     def _case(self, tree: Tree) -> Expr:
         place = place_of(tree)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow
 import pytest
 
@@ -93,8 +91,18 @@ def test_what_flink_refuses_is_refused(case):
         Evaluation([], 1, SESSION).column(bound(case.expression))
 
 
-def calls(expr: Expr) -> Iterator[str]:
-    return (one.function.name for one in expr.walk() if isinstance(one, Call))
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("'abc' NOT LIKE 'a%'", False),
+        ("'abc' NOT LIKE 'b%'", True),
+        ("'a%' NOT LIKE 'a!%' ESCAPE '!'", False),
+        ("'abc' NOT SIMILAR TO 'a(b|c)*'", False),
+        ("NOT 'abc' LIKE 'b%'", True),
+    ],
+)
+def test_what_does_not_match(expression, wanted):
+    assert Evaluation([], 1, SESSION).column(bound(expression)).to_pylist() == [wanted]
 
 
 def test_types_are_those_of_flink():
