@@ -51,11 +51,9 @@ from rayflink.spark import spark_session
 HOUR_MS = 3_600_000
 WEATHER_HOLDS_MS = 3 * HOUR_MS  # an observation that is older says nothing
 RISE_MINUTES = 10  # so much longer are delays in three hours than in the three before, where they are flagged
-
 BUSY = 10  # departures in each of the last three hours, below which a mean says little
 
-MEANT = f"""\
-rising: delays grew from hour to hour, to {RISE_MINUTES} minutes more in the last three hours than in the three before
+MEANT = f"""rising: delays grew for three hours, to {RISE_MINUTES} minutes more than in the three hours before
 seat hours lost: hours of delay times the seats of the plane, where these are known"""
 
 # Spark: clean, join, order
@@ -413,9 +411,8 @@ def main() -> None:
         shown = {title: (df.columns, [tuple(row) for row in df.collect()]) for title, df in report(hours).items()}
     for title, (columns, rows) in shown.items():
         print(f"\n{title}\n{table(columns, rows)}")
-    print(f"\n{MEANT}")
     draw(shown, out / "report.png")
-    print(f"\nThe chart is {chosen.out}/report.png, the hours are in {chosen.out}/hours.")
+    print(f"\n{MEANT}\n\nThe chart is {chosen.out}/report.png, the hours are in {chosen.out}/hours.")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ PACKAGES = (
     "rayflink.datastream.window",
     "rayflink.spark",
     "rayflink.state_processor",
+    "rayflink.table",
 )
 FLUENT = (
     "rayflink.datastream.StreamExecutionEnvironment",

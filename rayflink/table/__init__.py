@@ -9,21 +9,28 @@ from rayflink.common.exports import lazy_exports
 if TYPE_CHECKING:
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
+    from rayflink.table.schema import FormatDescriptor as FormatDescriptor
+    from rayflink.table.schema import Schema as Schema
+    from rayflink.table.schema import TableDescriptor as TableDescriptor
     from rayflink.table.table import Table as Table
     from rayflink.table.table_environment import StreamTableEnvironment as StreamTableEnvironment
     from rayflink.table.table_environment import TableEnvironment as TableEnvironment
     from rayflink.table.table_result import TableResult as TableResult
     from rayflink.table.types import DataType as DataType
     from rayflink.table.types import DataTypes as DataTypes
+    from rayflink.table.udf import FunctionContext as FunctionContext
+    from rayflink.table.udf import ScalarFunction as ScalarFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
+            "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
             "rayflink.table.table": "Table",
             "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",
             "rayflink.table.table_result": "TableResult",
             "rayflink.table.types": "DataType DataTypes",
+            "rayflink.table.udf": "FunctionContext ScalarFunction",
         },
     )
