@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from rayflink.table.functions import decimals
 from rayflink.table.functions.declaring import BIGINT, NUMBER, Family, Kernel, constant, either, like_argument, takes
 from rayflink.table.functions.number_casts import as_number, exact_decimal
+from rayflink.table.functions.remainders import remainder
 from rayflink.table.functions.time_sums import (
     INTERVAL,
     difference_of_times,
@@ -79,7 +80,7 @@ def _quotient(left: Values, right: Values) -> Values:
 
 def _remainder(left: Values, right: Values) -> Values:
     try:
-        return pc.remainder(left, right)
+        return remainder(left, right)
     except pyarrow.ArrowInvalid as error:
         raise decimals.divided_by_zero() from error
 

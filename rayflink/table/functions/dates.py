@@ -21,6 +21,7 @@ from rayflink.table.functions.declaring import (
     is_nullable,
     takes,
 )
+from rayflink.table.functions.remainders import modulo, remainder
 from rayflink.table.functions.time_sums import DAY_MS, INTERVAL, infer_sum, months_later, sum_of_times
 from rayflink.table.functions.zones import instants_of, local_times
 from rayflink.table.typed import Arguments, Expr, Session, Values
@@ -57,7 +58,7 @@ def _rounded_up(step: int) -> Callable[[Any], Any]:
 def _fraction(step: int) -> Callable[[Any], Any]:
     def computed(times: Any) -> Any:
         nanoseconds = pc.cast(pc.cast(times, pyarrow.timestamp("ns")), pyarrow.int64())
-        return pc.divide(pc.modulo(nanoseconds, 1_000_000_000), step)
+        return pc.divide(modulo(nanoseconds, 1_000_000_000), step)
 
     return computed
 
@@ -103,7 +104,7 @@ def extracted(unit: str, values: Values, kind: DataType, session: Session) -> Va
     if kind.root is Root.TIME and unit in ("MILLISECOND", "MICROSECOND", "NANOSECOND"):
         nanoseconds = pc.cast(pc.cast(times, pyarrow.time64("ns")), pyarrow.int64())
         step = {"MILLISECOND": 1_000_000, "MICROSECOND": 1000, "NANOSECOND": 1}[unit]
-        return pc.divide(pc.modulo(nanoseconds, 1_000_000_000), step)
+        return pc.divide(modulo(nanoseconds, 1_000_000_000), step)
     return pc.cast({**_DAYS, **_TIMES}[unit](times), pyarrow.int64())
 
 
@@ -115,7 +116,7 @@ def _of_interval(unit: str, values: Values, kind: DataType) -> Values:
         steps = {"DAY": (DAY_MS, None), "HOUR": (3_600_000, 24), "MINUTE": (60_000, 60), "SECOND": (1000, 60)}
         step, limit = steps.get(unit, (1, 1000) if unit == "MILLISECOND" else (1000, None))
     found = pc.divide(whole, step)
-    return found if limit is None else pc.remainder(found, limit)
+    return found if limit is None else remainder(found, limit)
 
 
 dates.add(
@@ -177,7 +178,7 @@ def _rounded_clock(times: Any, unit: str, up: bool) -> Any:
     since = pc.cast(pc.cast(pc.cast(times, whole), pyarrow.int64()), pyarrow.timestamp(times.type.unit))
     found = pc.cast(_rounded_up_or_down(since, unit, up), pyarrow.int64())
     day = DAY_MS * {"ms": 1, "us": 1000, "ns": 1_000_000}[times.type.unit]
-    return pc.cast(pc.cast(pc.modulo(found, day), whole), times.type)
+    return pc.cast(pc.cast(modulo(found, day), whole), times.type)
 
 
 def _rounded_up_or_down(times: Any, unit: str, up: bool) -> Any:

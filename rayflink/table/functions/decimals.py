@@ -10,6 +10,7 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
+from rayflink.table.functions.remainders import remainder
 from rayflink.table.typed import RowError, Values
 from rayflink.table.types import DataType
 
@@ -116,7 +117,7 @@ def remaining(left: Values, right: Values, kind: DataType) -> Values:
     """
     left, right = _same_scale(left, right)
     try:
-        return rounded(pc.remainder(left, right), kind)
+        return rounded(remainder(left, right), kind)
     except pyarrow.ArrowInvalid as error:
         raise divided_by_zero() from error
 

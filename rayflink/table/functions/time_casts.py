@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions import time_texts
 from rayflink.table.functions.casts import Cast, casts, sized
+from rayflink.table.functions.remainders import modulo
 from rayflink.table.functions.zones import instants_of, local_times
 from rayflink.table.types import DataType, DataTypes, Root
 
@@ -22,7 +23,7 @@ def cut_to(times: Any, wanted: DataType) -> Any:
     if step == 1:
         return times
     whole = pc.cast(times, pyarrow.int64())
-    return pc.cast(pc.subtract(whole, pc.modulo(whole, step)), times.type)
+    return pc.cast(pc.subtract(whole, modulo(whole, step)), times.type)
 
 
 def _floored(times: Any, unit: str) -> Any:
@@ -31,7 +32,7 @@ def _floored(times: Any, unit: str) -> Any:
     if lost <= 0:
         return times
     whole = pc.cast(times, pyarrow.int64())
-    return pc.cast(pc.subtract(whole, pc.modulo(whole, 10**lost)), times.type)
+    return pc.cast(pc.subtract(whole, modulo(whole, 10**lost)), times.type)
 
 
 def _local(values: Any, cast: Cast) -> Any:
@@ -122,7 +123,7 @@ def _time(values: Any, cast: Cast) -> Any:
     steps = {"ms": 1_000_000, "us": 1000, "ns": 1}
     digits = 10 ** (9 - cast.wanted.precision)
     nanoseconds = pc.multiply(whole, steps[values.type.unit])
-    nanoseconds = pc.subtract(nanoseconds, pc.modulo(nanoseconds, digits))
+    nanoseconds = pc.subtract(nanoseconds, modulo(nanoseconds, digits))
     found = pc.divide(nanoseconds, steps[cast.wanted.unit])
     return pc.cast(pc.cast(found, time_texts.number_type(cast.wanted)), cast.wanted.to_arrow())
 

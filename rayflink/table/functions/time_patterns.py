@@ -17,6 +17,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.calendar_days import assembled, days_of, integers
+from rayflink.table.functions.remainders import modulo
 from rayflink.table.functions.time_texts import truths
 from rayflink.table.typed import RowError
 
@@ -125,7 +126,7 @@ def _piece(times: Any, part: Part) -> Any:
     if letter in _ZONES:
         raise RowError(f"a time without a zone has no {letter}", "leave it out of the pattern")
     if letter == "S":
-        nanoseconds = pc.modulo(pc.cast(pc.cast(times, pyarrow.timestamp("ns")), pyarrow.int64()), 1_000_000_000)
+        nanoseconds = modulo(pc.cast(pc.cast(times, pyarrow.timestamp("ns")), pyarrow.int64()), 1_000_000_000)
         return pc.utf8_slice_codeunits(_padded(nanoseconds, 9), 0, count)
     if letter in "ML" and count > 2:
         return _names(MONTHS, pc.subtract(pc.month(times), 1), count)
@@ -138,7 +139,7 @@ def _piece(times: Any, part: Part) -> Any:
     if letter in "Qq" and count > 2:
         return pc.binary_join_element_wise("Q", _padded(pc.quarter(times), 1), "")
     if letter in "yuY" and count == 2:
-        return _padded(pc.modulo(_number(times, letter), 100), 2)
+        return _padded(modulo(_number(times, letter), 100), 2)
     return _padded(_number(times, letter), count)
 
 
@@ -174,19 +175,19 @@ def _number(times: Any, letter: str) -> Any:
     hour = pc.hour(times)
     if letter == "k":
         return pc.if_else(pc.equal(hour, 0), 24, hour)
-    half = pc.modulo(hour, 12)
+    half = modulo(hour, 12)
     return half if letter == "K" else pc.if_else(pc.equal(half, 0), 12, half)
 
 
 def _weeks(times: Any, day: Any) -> Any:
     """Number of the week that begins on Sunday, where the first week is that of the first day."""
-    sunday_based = pc.modulo(pc.add(pc.day_of_week(times), 1), 7)
+    sunday_based = modulo(pc.add(pc.day_of_week(times), 1), 7)
     return pc.divide(pc.add(pc.subtract(day, sunday_based), 12), 7)
 
 
 def _is_next_year(times: Any) -> Any:
     """Whether the week, which begins on Sunday, has the first day of the next year in it."""
-    sunday_based = pc.modulo(pc.add(pc.day_of_week(times), 1), 7)
+    sunday_based = modulo(pc.add(pc.day_of_week(times), 1), 7)
     to_saturday = pc.subtract(6, sunday_based)
     return pc.and_(pc.equal(pc.month(times), 12), pc.greater(pc.add(pc.day(times), to_saturday), 31))
 

@@ -10,6 +10,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.declaring import Kind, by_columns, is_nullable
+from rayflink.table.functions.remainders import modulo
 from rayflink.table.typed import Arguments, Expr, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
@@ -110,7 +111,7 @@ def _time_later(time: Values, interval: Values) -> Values:
     since = pc.add(
         pc.cast(pc.cast(time, number), pyarrow.int64()), pc.multiply(pc.cast(interval, pyarrow.int64()), steps)
     )
-    return pc.cast(pc.cast(pc.modulo(since, day), number), kind)
+    return pc.cast(pc.cast(modulo(since, day), number), kind)
 
 
 def months_later(times: pyarrow.Array, months: pyarrow.Array) -> pyarrow.Array:

@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.calendar_days import assembled, days_of, integers, month_lengths, timestamps
+from rayflink.table.functions.remainders import remainder
 from rayflink.table.types import DataType
 
 _DATE = r"^\s*(?P<year>[0-9]{1,9})\s*(?:-\s*(?P<month>[0-9]{1,9})\s*(?:-\s*(?P<day>[0-9]{1,9})\s*)?)?(?: .*)?$"
@@ -130,7 +131,7 @@ def duration_texts(intervals: pyarrow.Array) -> pyarrow.Array:
     """Intervals such as +1 02:03:04.005."""
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)
-    days, rest = pc.divide(size, 86_400_000), pc.remainder(size, 86_400_000)
+    days, rest = pc.divide(size, 86_400_000), remainder(size, 86_400_000)
     times = pc.cast(pc.cast(pc.cast(rest, pyarrow.int32()), pyarrow.time32("ms")), pyarrow.string())
     sign = pc.if_else(pc.less(whole, 0), "-", "+")
     days = pc.binary_join_element_wise(sign, pc.cast(days, pyarrow.string()), "")
@@ -141,7 +142,7 @@ def month_texts(intervals: pyarrow.Array) -> pyarrow.Array:
     """Intervals of months such as +1-02."""
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)
-    years, months = pc.divide(size, 12), pc.remainder(size, 12)
+    years, months = pc.divide(size, 12), remainder(size, 12)
     told = pc.utf8_lpad(pc.cast(months, pyarrow.string()), 2, "0")
     sign = pc.if_else(pc.less(whole, 0), "-", "+")
     years = pc.binary_join_element_wise(sign, pc.cast(years, pyarrow.string()), "")
