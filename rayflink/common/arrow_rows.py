@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arrow_losses import refuse_losses
+from .row_kinds import KINDS, kinds_of, without_kinds
 from .types import Row
 
 if TYPE_CHECKING:
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
 def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
     """Each row of `data` as a `Row` with the schema's names; nested structs become dicts, lists become lists.
 
+    A column of kinds, see `row_kinds`, gives the rows their kinds.
+
     Raises:
         ValueError: Python has no such value, as of moments before the year 1; names the column.
     """
+    kinds = kinds_of(data)
+    if kinds is not None:
+        rows = arrow_to_rows(without_kinds(data))
+        for row, kind in zip(rows, kinds.tolist(), strict=True):
+            row._row_kind = KINDS[kind]
+        return rows
     names = data.schema.names
     if not names:
         return [Row() for _ in range(data.num_rows)]

@@ -444,7 +444,8 @@ class _Values:
         return self
 
     def __next__(self) -> Row:
-        return Row(*next(self._rows)._values)
+        row = next(self._rows)
+        return Row.of_kind(row.get_row_kind(), *row._values)
 
     def __enter__(self) -> _Values:
         return self

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.user_code import UserCode
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema,
               session: Session) -> pyarrow.RecordBatch:  # fmt: skip
-    """The wanted columns of the rows for which the condition is true.
+    """The wanted columns of the rows for which the condition is true; rows keep their kinds.
 
     Raises:
         RowError: a row has no result.
@@ -36,7 +37,9 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
     if not exprs:
         return batch
     columns = [_of_type(found.column(expr), field.type) for expr, field in zip(exprs, schema, strict=True)]
-    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+    made = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+    kinds = kinds_of(batch)
+    return made if kinds is None else with_kinds(made, kinds)
 
 
 def _of_type(column: pyarrow.Array, wanted: pyarrow.DataType) -> pyarrow.Array:
