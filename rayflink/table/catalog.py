@@ -70,8 +70,7 @@ class Catalogs:
         """
         path = self.path(parts)
         database = self._database(path[:2], place)
-        known = self._temporary if temporary else None
-        there = path in self._temporary if known is not None else path[2] in database.objects
+        there = path in self._temporary if temporary else path[2] in database.objects
         if there:
             if ignore:
                 return path

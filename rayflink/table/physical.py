@@ -46,8 +46,6 @@ from .types import DataTypes
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
 
-_SYNONYMS = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}
-
 
 class Columns:
     """The key of a row of columns: the named ones."""
@@ -171,7 +169,7 @@ class PhysicalPlanner:
         fields = [DataTypes.FIELD(f"f{at}", one.type) for at, one in enumerate(plan.input.schema)]
         calls = tuple(
             Aggregate(
-                AggregateKind(_SYNONYMS.get(call.name, call.name)),
+                AggregateKind(call.name),
                 call.arguments[0] if call.arguments else None,
                 call.type,
                 call.filter,

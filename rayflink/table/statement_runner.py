@@ -215,7 +215,7 @@ class StatementRunner:
         }
         if what not in named:
             raise SqlError(f"SHOW {what} is not supported", f"known are {', '.join(named)}", self._text)
-        column = what.lower().rstrip("s").replace("current ", "current ")
+        column = what.lower().rstrip("s")
         names = [name for name in named[what]() if _is_like(name, statement)]
         header = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
         return TableResult(
@@ -303,10 +303,6 @@ class StatementRunner:
         said.SetOption: _set,
         said.ResetOption: _reset,
     }
-
-
-def _is_view(found: object) -> bool:
-    return isinstance(found, ViewDefinition)
 
 
 def _functions() -> list[str]:

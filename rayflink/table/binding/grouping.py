@@ -241,7 +241,7 @@ class _Gathered:
         """An aggregate over these columns."""
         filtered = tree.expression.this if isinstance(tree, exp.Filter) else None
         call = tree.this if isinstance(tree, exp.Filter) else tree
-        name, arguments = str(call.name).upper(), list(call.expressions)
+        name, arguments = _canonical(str(call.name).upper()), list(call.expressions)
         distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
         if distinct:
             arguments = [*arguments[0].expressions, *arguments[1:]]
@@ -264,7 +264,9 @@ class _Gathered:
         return Project(tuple(schema), self.relation, tuple(self.exprs)), places
 
 
-_SYNONYMS = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}
+def _canonical(name: str) -> str:
+    """The one name of an aggregate function that has several."""
+    return {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}.get(name, name)
 
 
 def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Place | None) -> DataType:
@@ -274,7 +276,6 @@ def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Pla
         SqlError: it does not take these arguments.
     """
     kinds = [kind.value for kind in AggregateKind]
-    name = _SYNONYMS.get(name, name)
     if name not in kinds:
         raise SqlError(f"{name} is not supported", f"known are {', '.join(kinds)}", "", place)
     if len(arguments) > 1:

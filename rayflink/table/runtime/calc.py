@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,9 +75,13 @@ class CalcOperator(Operator):
             self._opened.append(kernel)
 
     def close(self) -> None:
-        while self._opened:
-            with UserCode(self.ctx, "close of a function"):
-                self._opened.pop().close()
+        with ExitStack() as each:  # also those behind one that raises
+            while self._opened:
+                each.callback(self._close, self._opened.pop(0))
+
+    def _close(self, kernel: UserKernel) -> None:
+        with UserCode(self.ctx, "close of a function"):
+            kernel.close()
 
     def _own_functions(self) -> list[UserKernel]:
         """The user's functions, each once."""
