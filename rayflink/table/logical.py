@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from .typed import Column, Expr, Literal, Place
+from .typed import Call, Column, Expr, Literal, Place
 from .types import DataType
 
 
@@ -151,6 +151,17 @@ class Relation:
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
 
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        """What it computes for each row."""
+        return ()
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether its rows are the same each time, but for what clocks show: then two uses may be computed once."""
+        calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
+        return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
+
     def told(self) -> str:
         """Its own line of a plan."""
         raise NotImplementedError(type(self).__name__)
@@ -207,6 +218,10 @@ class Project(_OnOne):
 
     exprs: tuple[Expr, ...]
 
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return self.exprs
+
     def told(self) -> str:
         pairs = zip(self.exprs, self.schema, strict=True)
         shown = [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
@@ -218,6 +233,10 @@ class Filter(_OnOne):
     """The rows for which a condition is true."""
 
     condition: Expr
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return (self.condition,)
 
     def told(self) -> str:
         return f"Filter(where=[{self.condition}])"

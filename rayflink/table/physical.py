@@ -79,7 +79,9 @@ class PhysicalPlanner:
         """
         known = self._made.get(plan)
         if known is None:
-            known = self._made[plan] = self._PLANNERS[type(plan)](self, plan)
+            known = self._PLANNERS[type(plan)](self, plan)
+            if plan.is_repeatable:  # else each use draws its own random numbers
+                self._made[plan] = known
         return known
 
     # steps

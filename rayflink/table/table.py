@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from .errors import SqlError
 from .logical import Relation, plan_text
 from .table_result import TableResult
 
@@ -52,7 +54,15 @@ class Table:
         return self._env._whole(self._plan)
 
     def to_pandas(self) -> Any:
-        """Run the query to its end; all rows as a pandas DataFrame."""
+        """Run the query to its end; all rows as a pandas DataFrame.
+
+        Raises:
+            SqlError: pandas is not installed, or the query has no end.
+        """
+        if importlib.util.find_spec("pandas") is None:
+            raise SqlError(
+                "to_pandas() wants pandas, which is not installed", "run `pip install pandas`, or to_arrow()"
+            )
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:

@@ -62,7 +62,7 @@ class Column(Expr):
     """A column of the input, by its number."""
 
     index: int
-    name: str
+    name: str = field(compare=False)
 
     def __str__(self) -> str:
         return self.name
@@ -105,6 +105,11 @@ class Call(Expr):
 
     def __str__(self) -> str:
         return self.function.told(self)
+
+
+def is_deterministic(expr: Expr) -> bool:
+    """Whether it gives the same for the same row, at any time."""
+    return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
 
 
 Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
@@ -163,6 +168,7 @@ class Function:
         raises: whether some values of its arguments are an error, or what says so of a call; then it is given only the
             rows that need it.
         is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
+        is_clock: it differs by the time of its evaluation alone, so that two uses may be computed once.
         symbol: the operator's sign, where it is written between its arguments.
         lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
         by_options: says the type of the result instead of `infer`, where the options matter.
@@ -177,6 +183,7 @@ class Function:
     aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
     raises: bool | Callable[[Call], bool] = field(default=False, compare=False, repr=False)
     is_deterministic: bool = field(default=True, compare=False, repr=False)
+    is_clock: bool = field(default=False, compare=False, repr=False)
     symbol: str = field(default="", compare=False, repr=False)
     lazily: Callable[[Call, Evaluation], Values] | None = field(default=None, compare=False, repr=False)
     by_options: Callable[[Sequence[Expr], tuple[Any, ...]], DataType | str] | None = field(

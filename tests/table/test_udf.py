@@ -79,3 +79,22 @@ def test_what_it_raises_or_gives_wrongly_is_told(t_env):
     with pytest.raises(JobFailed, match="function TEXT gave 'x' of type str; wanted is BIGINT"):
         values(t_env, "SELECT text(n) FROM t")
     assert t_env.drop_temporary_function("bad") and t_env.list_user_defined_functions() == ["text"]
+
+
+def test_each_is_closed_although_another_fails(t_env, tmp_path):
+    class Bad(ScalarFunction):
+        def close(self):
+            raise ValueError("cannot close")
+
+        def eval(self, n):
+            return n
+
+    class Good(Bad):
+        def close(self):
+            (tmp_path / "closed").touch()
+
+    for name, function in (("bad1", Bad()), ("good", Good()), ("bad2", Bad())):
+        t_env.create_temporary_function(name, udf(function, result_type=DataTypes.BIGINT()))
+    with pytest.raises(JobFailed, match="cannot close"):
+        values(t_env, "SELECT bad1(n) + good(n) + bad2(n) FROM t")
+    assert (tmp_path / "closed").exists()

@@ -11,6 +11,7 @@ from rayflink.common.watermarks import WatermarkStrategy
 
 from ..errors import SqlError, nearest
 from ..logical import Schema
+from ..typed import Expr
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -30,7 +31,27 @@ class TableSource(ABC):
         """A stream of Arrow batches with the columns of the source, in their order and types."""
 
     def projected(self, names: Sequence[str]) -> TableSource | None:
-        """The same of these columns alone, in this order; None: it cannot leave any out."""
+        """The same of these columns alone, in this order; None: it cannot leave any out.
+
+        Args:
+            names: of the table's columns, also of those that the source leaves out already.
+        """
+        return None
+
+    def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
+        """The same without rows for which one of the conditions is false or NULL; None: it can leave none out.
+
+        A source need not leave out all of them: conditions that it gives back are checked behind it. No watermarks
+        are made of its rows.
+
+        Args:
+            conditions: all of them hold; deterministic. Their columns have the names of the source's; the numbers are
+                those in the scan's schema.
+        """
+        return None
+
+    def limited(self, rows: int) -> TableSource | None:
+        """The same with at least so many of its rows, if it has them; None: it gives all in any case."""
         return None
 
     def pushed(self) -> tuple[str, ...]:

@@ -100,6 +100,7 @@ dates.add(
     _unix_timestamp,
     name="UNIX_TIMESTAMP",
     is_deterministic=False,
+    is_clock=True,
 )
 
 
@@ -249,4 +250,7 @@ for _usage, _about, _kind, _show, _aliases in (
         (),
     ),
 ):
-    dates.add(_usage, _about, takes(gives=_kind, null=False), _now(_show), aliases=_aliases, is_deterministic=False)
+    dates.add(
+        _usage, _about, takes(gives=_kind, null=False), _now(_show), aliases=_aliases, is_deterministic=False,
+        is_clock=True,
+    )  # fmt: skip
