@@ -75,7 +75,7 @@ class FrameMemory:
         folder = Path(self._folder)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self._name
-        batches = (pa.RecordBatch.from_arrays(one, names=list(map(str, range(len(one))))) for one in pieces)
+        batches = (pa.RecordBatch.from_arrays(list(one), names=list(map(str, range(len(one))))) for one in pieces)
         first = next(batches)
         with pa.ipc.new_file(str(path), first.schema) as writer:
             writer.write_batch(first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,34 @@ from .window_spec import WindowAggregation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+class PartialRows(Protocol):
+    """Rows that stand for others: made before rows are dealt by key, and joined with one another behind."""
+
+    schema: pa.Schema
+    """The key first, and the start of the window where rows bring it."""
+    dealt_width: int
+    """How many columns rows are dealt by, the first ones."""
+    rows_column: int
+    """Where the number of rows is that a partial row stands for."""
+
+    @property
+    def width(self) -> int:
+        """How many columns are the key by which partial rows are joined, the first ones."""
+        ...
+
+    def told(self) -> str:
+        """What they are for, as text."""
+        ...
+
+    def weight(self, columns: Sequence[pa.Array]) -> int:
+        """How much partial rows are."""
+        ...
+
+    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """What is left of partial rows, in the order of their groups; `groups` tells those of one key."""
+        ...
 
 
 class Partials:
@@ -100,7 +128,7 @@ class Partials:
 
     @property
     def width(self) -> int:
-        """How many columns a partial row has before its accumulators: the key, and the start where rows bring it."""
+        """How many columns are the key."""
         return len(self._keys)
 
 
@@ -130,4 +158,4 @@ def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
     return [whole(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]
 
 
-__all__ = ["Partials", "concatenated"]
+__all__ = ["PartialRows", "Partials", "concatenated"]

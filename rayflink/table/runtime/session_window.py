@@ -23,6 +23,7 @@ from .session_store import ARRIVAL, END, SESSION_FIELDS, START, SessionStore, se
 from .sessions import accepted, merged
 from .sliced_rows import local_ms, rows_in
 from .window_operator import WindowOperator
+from .window_results import WindowResults
 from .window_spec import WindowAggregation
 from .zones import last_over, local_time, timer_of
 
@@ -40,7 +41,9 @@ class SessionWindowAggregate(WindowOperator):
     """
 
     def __init__(self, aggregation: WindowAggregation) -> None:
-        super().__init__(aggregation, Partials(aggregation, has_arrival=True), SESSION_FIELDS)
+        self._partials = Partials(aggregation, has_arrival=True)
+        super().__init__(aggregation.window, self._partials, SESSION_FIELDS)
+        self._results = WindowResults(aggregation, self._partials)
         self._input = aggregation.input
         self._gap = aggregation.window.gap_ms
         self._store = SessionStore(self._partials)
@@ -138,7 +141,7 @@ class SessionWindowAggregate(WindowOperator):
             order = np.lexsort((plain(over[ARRIVAL]), plain(over[END])))
             taken = pa.array(order)
             *partial, starts, ends, _ = (one.take(taken) for one in over)
-            yield self.result(partial, plain(starts), plain(ends))
+            yield self._results.of(partial, plain(starts), plain(ends))
 
 
 __all__ = ["SessionWindowAggregate"]

@@ -14,10 +14,14 @@ import pyarrow as pa
 
 from .frame_memory import Columns, FrameMemory, divided, size_of
 from .grouping import grouped
-from .partials import Partials, concatenated
+from .partials import PartialRows, concatenated
 
 LEAST_WEIGHT = 32_768
-"""A slice of a lesser weight is left as it is; see `Partials.weight`."""
+"""A slice of a lesser weight is left as it is; see `PartialRows.weight`."""
+
+
+class Joined(list[pa.Array]):
+    """Columns of partial rows that are joined: no more rows of a key than it needs."""
 
 
 @dataclass
@@ -30,7 +34,7 @@ class Slice:
         size: bytes of those.
         weight: of all.
         joined_weight: what it was when they were last joined.
-        is_joined: whether no key has two rows.
+        is_joined: whether all of them are.
     """
 
     filed: list[Columns] = field(default_factory=list)
@@ -38,7 +42,7 @@ class Slice:
     size: int = 0
     weight: int = 0
     joined_weight: int = 0
-    is_joined: bool = True
+    is_joined: bool = False
 
     @property
     def all(self) -> list[Columns]:
@@ -54,7 +58,7 @@ class SliceStore:
         is_shared: whether several windows have a slice.
     """
 
-    def __init__(self, partials: Partials, is_shared: bool) -> None:
+    def __init__(self, partials: PartialRows, is_shared: bool) -> None:
         self._partials, self._is_shared = partials, is_shared
         self._memory: FrameMemory | None = None
         self._size = 0
@@ -79,11 +83,8 @@ class SliceStore:
 
     def add(self, end: int, columns: Columns) -> None:
         """Add partial rows to the slice with this end."""
-        held = self.slices.get(end)
-        if held is None:
-            held = self.slices[end] = Slice()
-        else:
-            held.is_joined = False
+        held = self.slices.setdefault(end, Slice())
+        held.is_joined = False  # an exchange puts batches together, so that a piece may have a key twice
         held.pieces.append(columns)
         held.weight += self._partials.weight(columns)
         self._grow(held, size_of(columns))
@@ -113,7 +114,7 @@ class SliceStore:
         self._memory.hold(self._size)
 
     def join(self, held: Slice) -> None:
-        """Have each key of a slice once."""
+        """Join all pieces of a slice."""
         if not held.is_joined:
             parts = self._parts(held.all)
             if parts == 1:
@@ -130,11 +131,11 @@ class SliceStore:
         held.joined_weight = held.weight
 
     def joined(self, pieces: Sequence[Columns]) -> Columns:
-        """Pieces as one, with a row for each key."""
-        if len(pieces) == 1:
+        """Pieces as one."""
+        if len(pieces) == 1 and isinstance(pieces[0], Joined):
             return pieces[0]
         columns = concatenated(pieces)
-        return self._partials.joined(columns, grouped(columns[: self._partials.width], len(columns[0])))
+        return Joined(self._partials.joined(columns, grouped(columns[: self._partials.width], len(columns[0]))))
 
     def in_parts(self, pieces: list[Columns]) -> Iterator[list[Columns]]:
         """Pieces in parts that fit into memory, each with all rows of its keys; most often it is one."""
@@ -186,4 +187,4 @@ def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Colu
         yield int(ends[first]), [column.slice(first, stop - first) for column in columns]
 
 
-__all__ = ["LEAST_WEIGHT", "Slice", "SliceStore", "split_by"]
+__all__ = ["LEAST_WEIGHT", "Joined", "Slice", "SliceStore", "split_by"]

@@ -1,44 +1,36 @@
-"""What operators that aggregate over windows share: time, late rows, snapshots, and the rows of the result."""
+"""What operators that work windows share: time, late rows, and snapshots."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Element, Watermark
+from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
 from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
 from .frame_memory import FrameMemory
 from .frame_snapshots import ABOUT, FrozenFrames, restored_frames
-from .partials import Partials
+from .partials import PartialRows
 from .progress import progress_entry, restored_progress
-from .reductions import column
-from .window_spec import WindowAggregation
-from .zones import instants_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .window_spec import WindowSpec
 
 
 class WindowOperator(Operator):
     """Keeps partial rows of windows that are not over, and gives their results when they are.
 
     Args:
-        aggregation: what is computed.
-        partials: its partial rows.
+        window: which windows.
+        partials: what is kept of their rows.
         fields: columns of the state behind those of partial rows.
     """
 
-    def __init__(self, aggregation: WindowAggregation, partials: Partials, fields: Iterable[pa.Field]) -> None:
-        self._window, self._partials = aggregation.window, partials
-        self._result_schema = aggregation.result_schema
-        about = f"{aggregation.window.told()} of {partials.told()}"
+    def __init__(self, window: WindowSpec, partials: PartialRows, fields: Iterable[pa.Field]) -> None:
+        self._window, self._kept = window, partials
+        about = f"{window.told()} of {partials.told()}"
         self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields], {ABOUT: about.encode()})
         self.memory: FrameMemory | None = None
         self._ahead: list[tuple[int, pa.RecordBatch]] = []
@@ -84,7 +76,7 @@ class WindowOperator(Operator):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         frames: list[tuple[int, Callable[[], pa.RecordBatch]]] = [(self.progress, self.frame())]
         frames += ((at, partial(_itself, frame)) for at, frame in self._ahead)
-        groups = FrozenFrames(frames, self._partials.dealt_width, self.ctx.max_parallelism)
+        groups = FrozenFrames(frames, self._kept.dealt_width, self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
     def close(self) -> None:
@@ -131,18 +123,6 @@ class WindowOperator(Operator):
             self.take_frame(frame)
             after = at
         yield from self.advance(after, until)
-
-    # results
-
-    def result(self, columns: list[pa.Array], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
-        """Partial rows as rows of the result, each with the start and the end of its window."""
-        made = self._partials.results(columns)
-        times = instants_of(ends - 1, self._window.shift_zone)
-        local, kind = pa.timestamp("ms"), self._result_schema.types[-1]
-        made += [column(starts, local), column(ends, local)]
-        made.append(column(times, pa.timestamp("ms", kind.tz)).cast(kind))
-        batch = pa.RecordBatch.from_arrays(made, schema=self._result_schema)
-        return ArrowBatch(batch, times if self._window.is_event_time else None)
 
 
 def _itself(frame: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,12 +14,14 @@ from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
+from rayflink.table.runtime.frame_snapshots import one_batch
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
 from rayflink.table.runtime.session_window import SessionWindowAggregate
 from rayflink.table.runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, at, rec, verify, wm
+from rayflink.testing.elements import columns
 from rayflink.testing.harness import Place, rescaled_snapshots
 
 from .window_cases import OK, WORD, N, aggregate, by_word, cumulate, hop, key_of, rows, session, tumble
@@ -305,3 +307,18 @@ def test_small_batches_are_held_until_a_slice_ends():
         local.advance_watermark(9)
         (partial,) = local.output_values()
         assert (partial["v0"], partial["v2"]) == (8, 36)
+
+
+def test_partial_rows_of_one_key_that_the_exchange_put_into_one_batch_are_joined():
+    aggregation = by_word(tumble(), aggregate("COUNT"), aggregate("SUM", N))
+    parts = []
+    for number in (1, 2):
+        local = OperatorHarness(lambda: LocalWindowAggregate(aggregation))
+        local.give(rows(("a", number, 3)))
+        parts += [entry.data for entry in local.operators[0].finish()]
+        local.close()
+    harness = OperatorHarness(lambda: GlobalWindowAggregate(aggregation))
+    harness.give(columns(one_batch(parts)))
+    harness.advance_watermark(9)
+    assert harness.take() == [out(aggregation, "a", 2, 3, 0, 10), wm(9)]
+    harness.close()

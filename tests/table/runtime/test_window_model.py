@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.table.runtime import global_window, session_store, slice_store
+from rayflink.table.runtime import session_store, slice_store, sliced_windows
 from rayflink.table.runtime.window_spec import WindowAggregation
 from rayflink.testing import OperatorHarness
 from rayflink.testing.elements import Mark, Record
@@ -84,7 +84,7 @@ def late_in(harness: OperatorHarness) -> int:
 def _pieces_are_joined_early(monkeypatch):
     monkeypatch.setattr(slice_store, "LEAST_WEIGHT", 2)
     monkeypatch.setattr(session_store, "LEAST_WEIGHT", 2)
-    monkeypatch.setattr(global_window, "FIRING_ROWS", 5)
+    monkeypatch.setattr(sliced_windows, "FIRING_ROWS", 5)
 
 
 @pytest.mark.slow
