@@ -534,6 +534,10 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
                              "Whether windows are aggregated before rows are dealt, too; AUTO: yes, where possible.")
+REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
+                         "What parts of a program have in common is computed once.")
+REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,
+                       "A table that parts of a program read is read once; only with reuse-sub-plan-enabled.")
 
 
 def all_options() -> list[ConfigOption[Any]]:

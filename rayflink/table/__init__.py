@@ -9,6 +9,7 @@ from rayflink.common.exports import lazy_exports
 if TYPE_CHECKING:
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
+    from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
@@ -26,6 +27,7 @@ else:
         {
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
+            "rayflink.table.explain_detail": "ExplainDetail",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
             "rayflink.table.table": "Table",
             "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",

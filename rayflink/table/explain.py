@@ -1,15 +1,60 @@
-"""How a query is run, in Flink's words."""
+"""How a query is run, in Flink's words.
+
+Source: apache/flink PlannerBase.explain; the headings and the form of the plans.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from .logical import Relation, plan_text
-from .rules import optimized
+from .changelog import ChangelogModes
+from .costs import Costs
+from .explain_detail import ExplainDetail
+from .logical import Relation, WindowAggregate, plan_text
+from .steps import ShownPlan, ShownStep, tree_text
 
 
-def explained(plans: Sequence[Relation]) -> str:
-    """The plans as written, and as they are run."""
-    written = "\n\n".join(plan_text(plan) for plan in plans)
-    run = "\n\n".join(plan_text(optimized(plan)) for plan in plans)
-    return f"== Abstract Syntax Tree ==\n{written}\n\n== Optimized Physical Plan ==\n{run}\n"
+def explained(
+    written: Sequence[Relation], run: Sequence[Relation], shown: ShownPlan, details: Collection[ExplainDetail],
+    json: Callable[[], str],
+) -> str:  # fmt: skip
+    """The plans as written, and as they are run.
+
+    Args:
+        written: before rules were applied.
+        run: behind them.
+        shown: makes steps of them.
+        details: what is told besides.
+        json: gives the operators.
+    """
+    modes, costs = ChangelogModes(run), Costs()
+    advised = ExplainDetail.PLAN_ADVICE in details
+
+    def told(one: ShownStep) -> str:
+        text = one.text
+        if ExplainDetail.CHANGELOG_MODE in details:
+            text = f"{text[:-1]}, changelogMode={modes.of(one.relation)})"
+        return f"{text}: {costs.of(one)}" if ExplainDetail.ESTIMATED_COST in details else text
+
+    roots = [shown.of(plan) for plan in run]
+    parts = [
+        "== Abstract Syntax Tree ==\n" + "\n\n".join(plan_text(plan) for plan in written),
+        f"== Optimized Physical Plan{' With Advice' if advised else ''} ==\n" + tree_text(roots, told, reuse=False),
+    ]
+    if advised:
+        parts.append(_advice(run, shown.two_phase))
+    parts.append("== Optimized Execution Plan ==\n" + tree_text(roots, lambda one: one.text, reuse=True))
+    if ExplainDetail.JSON_EXECUTION_PLAN in details:
+        parts.append(f"== Physical Execution Plan ==\n{json()}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
+    if two_phase or not any(isinstance(one, WindowAggregate) and one.has_local_phase
+                            for plan in plans for one in plan.walk()):  # fmt: skip
+        return "No available advice..."
+    told = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
+    return f"advice[1]: [ADVICE] {told} before rows are dealt, too, so that a key with many rows holds nobody up."
+
+
+__all__ = ["explained"]

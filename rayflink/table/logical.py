@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from .changelog import Change
 from .typed import Call, Column, Expr, Literal, Place
 from .types import DataType
 
@@ -162,6 +163,25 @@ class Relation:
         calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        """Numbers of the columns by which the rows of an input are dealt to subtasks.
+
+        (): all to one; None: they stay where they are.
+        """
+        return None
+
+    def takes_changes(self) -> Change:
+        """What the rows of its inputs may go through."""
+        return Change.INSERT
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        """What its rows go through when those of its inputs go through these."""
+        return Change.INSERT
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
+        return is_wanted
+
     def told(self) -> str:
         """Its own line of a plan."""
         raise NotImplementedError(type(self).__name__)
@@ -184,6 +204,19 @@ class _OnOne(Relation):
         return replace(self, input=inputs[0])
 
 
+class _OfEachRow(Relation):
+    """Does to each change what it does to a row."""
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        found = Change.NONE
+        for one in inputs:
+            found |= one
+        return found
+
+
 @dataclass(frozen=True)
 class Scan(Relation):
     """The rows of a table.
@@ -195,6 +228,10 @@ class Scan(Relation):
 
     path: tuple[str, ...]
     source: Any
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        changes: Change = self.source.changes
+        return changes
 
     def told(self) -> str:
         pushed = self.source.pushed()
@@ -213,7 +250,7 @@ class Values(Relation):
 
 
 @dataclass(frozen=True)
-class Project(_OnOne):
+class Project(_OnOne, _OfEachRow):
     """New columns of each row."""
 
     exprs: tuple[Expr, ...]
@@ -222,14 +259,17 @@ class Project(_OnOne):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return self.exprs
 
-    def told(self) -> str:
+    def told_columns(self) -> list[str]:
+        """Its columns, as plans show them."""
         pairs = zip(self.exprs, self.schema, strict=True)
-        shown = [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
-        return f"Project(select=[{', '.join(shown)}])"
+        return [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
+
+    def told(self) -> str:
+        return f"Project(select=[{', '.join(self.told_columns())}])"
 
 
 @dataclass(frozen=True)
-class Filter(_OnOne):
+class Filter(_OnOne, _OfEachRow):
     """The rows for which a condition is true."""
 
     condition: Expr
@@ -238,12 +278,15 @@ class Filter(_OnOne):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return (self.condition,)
 
+    def wants_before(self, is_wanted: bool) -> bool:
+        return True  # a row that no longer passes has to be taken back
+
     def told(self) -> str:
         return f"Filter(where=[{self.condition}])"
 
 
 @dataclass(frozen=True)
-class WatermarkAssigner(_OnOne):
+class WatermarkAssigner(_OnOne, _OfEachRow):
     """Makes a column the event time, and watermarks by an expression of each row."""
 
     time: int
@@ -306,6 +349,18 @@ class WindowAggregate(_OnOne):
     windowing: Windowing | None
     bounds: tuple[int, int] | None = None
 
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.grouping
+
+    @property
+    def has_local_phase(self) -> bool:
+        """Whether rows may be aggregated before they are dealt, too."""
+        if self.windowing is not None:
+            return self.windowing.is_event_time and self.windowing.kind is not WindowKind.SESSION
+        assert self.bounds is not None
+        inner = self.input.schema[self.bounds[0]].windowing
+        return inner is not None and inner.is_event_time
+
     def told(self) -> str:
         names = self.input.names
         parts = [f"groupBy=[{', '.join(names[at] for at in self.grouping)}]"] if self.grouping else []
@@ -320,7 +375,7 @@ class WindowAggregate(_OnOne):
 
 
 @dataclass(frozen=True)
-class Union(Relation):
+class Union(_OfEachRow):
     """The rows of several relations of the same types."""
 
     sources: tuple[Relation, ...]
@@ -350,6 +405,9 @@ class Sort(_OnOne):
     offset: int = 0
     limit: int | None = None
 
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return ()
+
     def told(self) -> str:
         keys = [f"{self.names[at]} {'DESC' if down else 'ASC'}" for at, down, _ in self.keys]
         parts = [f"orderBy=[{', '.join(keys)}]"] if keys else []
@@ -358,6 +416,32 @@ class Sort(_OnOne):
         if self.limit is not None:
             parts.append(f"fetch=[{self.limit}]")
         return f"{'Sort' if keys else 'Limit'}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Sink(_OnOne):
+    """Rows that are written to a table; gives none.
+
+    Args:
+        path: catalog, database and name.
+        sink: what takes them, see `contract.TableSink`.
+    """
+
+    path: tuple[str, ...]
+    sink: Any = field(compare=False)
+
+    def takes_changes(self) -> Change:
+        return Change.INSERT if self.sink.is_append_only else Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.NONE
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        wanted: bool = self.sink.wants_before
+        return wanted
+
+    def told(self) -> str:
+        return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"
 
 
 def plan_text(relation: Relation, indent: int = 0) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayflink.common.functions import KeyBy
@@ -20,6 +21,7 @@ from .logical import (
     Relation,
     Scan,
     Schema,
+    Sink,
     Sort,
     Union,
     Values,
@@ -40,6 +42,7 @@ from .runtime.sorting import SortOperator
 from .runtime.window_spec import WindowAggregation, WindowSpec
 from .runtime.window_spec import WindowKind as SpecKind
 from .runtime.window_table import WindowTableOperator
+from .steps import calc_text
 from .typed import Column, Expr, Literal, Session
 from .types import DataTypes
 
@@ -58,17 +61,40 @@ class Columns:
         return values[0] if len(values) == 1 else values
 
 
+@dataclass(frozen=True)
+class PlannerSettings:
+    """How plans become steps.
+
+    Args:
+        two_phase: aggregate before rows are dealt, too.
+        reuse_plans: what parts have in common is computed once.
+        reuse_sources: tables, too.
+    """
+
+    two_phase: bool = True
+    reuse_plans: bool = True
+    reuse_sources: bool = True
+
+    def reuses(self, plan: Relation) -> bool:
+        """Whether a relation that is there twice becomes steps once."""
+        if not self.reuse_plans or isinstance(plan, Sink):
+            return False
+        return plan.is_repeatable and (self.reuse_sources or not isinstance(plan, Scan))
+
+
 class PhysicalPlanner:
     """Writes the steps of plans into an environment; a relation that is used twice becomes steps once.
 
     Args:
         env: whose program it becomes part of.
         session: what evaluation depends on besides rows.
-        two_phase: aggregate before rows are dealt, too.
+        settings: how it is done.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment, session: Session, two_phase: bool = True) -> None:
-        self._env, self._session, self._two_phase = env, session, two_phase
+    def __init__(
+        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings | None = None
+    ) -> None:
+        self._env, self._session, self._settings = env, session, settings or PlannerSettings()
         self._made: dict[Relation, DataStream] = {}
 
     def stream(self, plan: Relation) -> DataStream:
@@ -80,16 +106,20 @@ class PhysicalPlanner:
         known = self._made.get(plan)
         if known is None:
             known = self._PLANNERS[type(plan)](self, plan)
-            if plan.is_repeatable:  # else each use draws its own random numbers
+            if self._settings.reuses(plan):
                 self._made[plan] = known
         return known
+
+    def write(self, plan: Sink) -> None:
+        """Let the rows of a query go into a table."""
+        plan.sink.attach(self.stream(plan.input), f"Sink: {plan.path[-1]}")
 
     # steps
 
     def _scan(self, plan: Relation, strategy: Any = None) -> DataStream:
         assert isinstance(plan, Scan)
-        stream: DataStream = plan.source.stream(self._env, strategy, ".".join(plan.path[-1:]))
-        return stream
+        stream: DataStream = plan.source.stream(self._env, strategy, plan.path[-1])
+        return stream.set_description(plan.told())
 
     def _watermarks(self, plan: Relation) -> DataStream:
         """Watermarks are made where the source's splits are told apart: the expression is over the source's columns."""
@@ -132,7 +162,8 @@ class PhysicalPlanner:
     def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
               plan: Relation) -> DataStream:  # fmt: skip
         factory = Factory(CalcOperator, condition, tuple(exprs), arrow_schema(schema), self._session)
-        return stream._one_input("Calc", factory).set_description(plan.told())
+        about = calc_text(plan)[0] if isinstance(plan, (Project, Filter)) else plan.told()
+        return stream._one_input("Calc", factory).set_description(about)
 
     def _window_table(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowTable)
@@ -148,7 +179,7 @@ class PhysicalPlanner:
         stream = self.stream(plan.input)
         about = plan.told()
         spec = aggregation.window
-        if spec.kind is SpecKind.SESSION or not spec.is_event_time or not self._two_phase:
+        if not plan.has_local_phase or not self._settings.two_phase:
             names = [plan.input.names[at] for at in plan.grouping]
             dealt = self._dealt(stream, names)
             return self._one(dealt, "WindowAggregate", Factory(_whole(spec), aggregation), names).set_description(about)
@@ -223,7 +254,11 @@ class PhysicalPlanner:
     def _sort(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Sort)
         factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
-        dealt = DataStream(self._env, graph.Partition(self.stream(plan.input)._transformation, Global()))
+        stream = self.stream(plan.input)
+        if plan.limit is not None:  # each subtask leaves out what none of the result can be
+            local = Factory(SortOperator, plan.keys, 0, plan.offset + plan.limit)
+            stream = stream._one_input("LocalSort", local).set_description(plan.told())
+        dealt = DataStream(self._env, graph.Partition(stream._transformation, Global()))
         return dealt._one_input("Sort", factory).set_parallelism(1).set_description(plan.told())
 
     _PLANNERS: ClassVar[dict[type, Callable[[Any, Relation], DataStream]]] = {
@@ -243,4 +278,4 @@ def _whole(spec: WindowSpec) -> Any:
     return SessionWindowAggregate if spec.kind is SpecKind.SESSION else WholeWindowAggregate
 
 
-__all__ = ["Columns", "PhysicalPlanner"]
+__all__ = ["Columns", "PhysicalPlanner", "PlannerSettings"]

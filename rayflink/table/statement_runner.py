@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayflink.common.types import Row
@@ -13,6 +13,7 @@ from .catalog import Catalogs
 from .connectors.known import connector
 from .definitions import TableDefinition, ViewDefinition
 from .errors import SqlError
+from .explain_detail import ExplainDetail
 from .logical import Attribute, Relation, TimePart
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
@@ -46,17 +47,23 @@ class StatementRunner:
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def explained(self, statement: said.Statement) -> str:
+    def explained(self, statement: said.Statement, details: Collection[ExplainDetail] = ()) -> str:
         """How a query or INSERT would be run.
 
         Raises:
-            SqlError: it is another statement.
+            SqlError: it is another statement, or cannot be run.
         """
+        try:
+            return self._env._explained(self._plans(statement), details)
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def _plans(self, statement: said.Statement) -> list[Relation]:
         if isinstance(statement, said.Query):
-            return self._env._explained([self._bound(statement.tree)])
+            return [self._bound(statement.tree)]
         if isinstance(statement, (said.Insert, said.StatementSetOf)):
             inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
-            return self._env._explained([self._bound(one.query) for one in inserts])
+            return [self._env._sink(self._insertion(one)) for one in inserts]
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text)
 
     def _bound(self, tree: said.Tree) -> Relation:
@@ -80,7 +87,7 @@ class StatementRunner:
         return self._env._insert([self._insertion(one) for one in statement.inserts], self._text)
 
     def _explain(self, statement: said.Explain) -> TableResult:
-        text = self.explained(statement.explained)
+        text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])
         return TableResult([Attribute("result", DataTypes.STRING())], [Row(text)])
 
     # definitions

@@ -6,6 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from .errors import SqlError
+from .explain_detail import ExplainDetail
 from .logical import Relation, plan_text
 from .table_result import TableResult
 
@@ -35,9 +36,13 @@ class Table:
         """Run the query and write its rows to a table of the catalog."""
         return self._env._insert([(tuple(table_path.split(".")), self._plan, None)])
 
-    def explain(self) -> str:
-        """The plan as it was written and as it is run."""
-        return self._env._explained([self._plan])
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as it was written and as it is run.
+
+        Args:
+            extra_details: what to tell besides.
+        """
+        return self._env._explained([self._plan], extra_details)
 
     def print_schema(self) -> None:
         """Write names and types of the columns to the terminal."""

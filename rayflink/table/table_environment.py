@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common import options
@@ -17,17 +17,19 @@ from . import resolution
 from .binding.expressions import cast
 from .binding.queries import QueryBinder, project, renamed
 from .catalog import Catalogs
+from .changelog import ChangelogModes
 from .connectors.contract import Connected
 from .connectors.held import HeldTable
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
-from .logical import Attribute, Relation
+from .explain_detail import ExplainDetail
+from .logical import Attribute, Relation, Sink
 from .logical import Schema as Attributes
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
-from .physical import PhysicalPlanner
+from .physical import PhysicalPlanner, PlannerSettings
 from .rules import optimized
 from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
@@ -108,9 +110,13 @@ class TableEnvironment:
         """
         return StatementRunner(self, self._catalogs, stmt).run(parse_statement(stmt))
 
-    def explain_sql(self, stmt: str) -> str:
-        """How a query or INSERT would be run."""
-        return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt))
+    def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
+        """How a query or INSERT would be run.
+
+        Args:
+            extra_details: what to tell besides.
+        """
+        return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt), extra_details)
 
     def from_elements(self, elements: Iterable[Any], schema: Any = None) -> Table:
         """A table of rows in memory.
@@ -313,13 +319,17 @@ class TableEnvironment:
     # running
 
     def _planner(self) -> PhysicalPlanner:
-        phases = self._env.get_configuration().get(options.AGG_PHASE_STRATEGY)
-        return PhysicalPlanner(self._env, self._session(), phases is not options.AggPhaseStrategy.ONE_PHASE)
+        return PhysicalPlanner(self._env, self._session(), self._planner_settings())
+
+    def _planner_settings(self) -> PlannerSettings:
+        get = self._env.get_configuration().get
+        two_phase = get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE
+        return PlannerSettings(two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE))
 
     def _drawn(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
         with self._env.apart():
-            stream = self._planner().stream(optimized(plan))
+            stream = self._planner().stream(self._optimized([plan])[0])
             rows = stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
         return TableResult(plan.schema, _Values(rows), None, not self._is_batch)
@@ -338,7 +348,7 @@ class TableEnvironment:
 
         schema = arrow_schema(plan.schema)
         with self._env.apart():
-            stream = self._planner().stream(optimized(plan))
+            stream = self._planner().stream(self._optimized([plan])[0])
             endless = endless_source([stream._transformation])
             if endless is not None:
                 remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
@@ -350,18 +360,37 @@ class TableEnvironment:
 
     def _insert(self, insertions: Sequence[Insertion], text: str = "") -> TableResult:
         """Run queries as one job that writes their rows."""
-        targets = []
+        sinks = [self._sink(one) for one in insertions]
+        targets = [".".join(one.path) for one in sinks]
         with self._env.apart():
             planner = self._planner()
-            for parts, plan, columns in insertions:
-                path, table = self._target(parts)
-                sink = connector(path, table).sink(self._connected(path, table, reads=False))
-                fitted = _fitted(plan, table, columns, ".".join(path))
-                sink.attach(planner.stream(optimized(fitted)), f"Sink: {path[-1]}")
-                targets.append(".".join(path))
+            for plan in self._optimized(sinks):
+                assert isinstance(plan, Sink)
+                planner.write(plan)
             job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
         schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
         return TableResult(schema, [Row(*(-1 for _ in targets))], job)
+
+    def _sink(self, insertion: Insertion) -> Sink:
+        """The plan of an INSERT.
+
+        Raises:
+            SqlError: the table does not take the rows.
+        """
+        parts, plan, columns = insertion
+        path, table = self._target(parts)
+        sink = connector(path, table).sink(self._connected(path, table, reads=False))
+        return Sink((), _fitted(plan, table, columns, ".".join(path)), path, sink, place=plan.place)
+
+    def _optimized(self, plans: Sequence[Relation]) -> list[Relation]:
+        """The plans as they are run.
+
+        Raises:
+            SqlError: a step does not take the changes that another gives.
+        """
+        found = [optimized(plan) for plan in plans]
+        ChangelogModes(found)
+        return found
 
     def _target(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
         path, table = self._catalogs.find(parts)
@@ -369,14 +398,20 @@ class TableEnvironment:
             raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
         return path, table
 
-    def _explained(self, plans: Sequence[Relation]) -> str:
+    def _explained(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
         from .explain import explained
+        from .steps import ShownPlan
 
+        run, settings = self._optimized(plans), self._planner_settings()
         with self._env.apart():
             planner = self._planner()
-            for plan in plans:
-                planner.stream(optimized(plan))
-        return explained(plans)
+            for plan in run:
+                if isinstance(plan, Sink):
+                    planner.write(plan)
+                else:
+                    self._env.add(planner.stream(plan)._transformation)
+            shown = ShownPlan(settings.two_phase, settings.reuses)
+            return explained(plans, run, shown, details, self._env.get_execution_plan)
 
     def _name(self, default: str) -> str:
         return self._env.get_configuration().get_string("pipeline.name", None) or default
@@ -431,7 +466,7 @@ class StreamTableEnvironment(TableEnvironment):
         """The rows of a table as a stream of `Row`s, with the event time of its time attribute."""
         from .streams import to_data_stream
 
-        return to_data_stream(self._planner(), optimized(table._plan))
+        return to_data_stream(self._planner(), self._optimized([table._plan])[0])
 
 
 class _Values:

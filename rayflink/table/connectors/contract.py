@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.watermarks import WatermarkStrategy
 
+from ..changelog import Change
 from ..errors import SqlError, nearest
 from ..logical import Schema
 from ..typed import Expr
@@ -25,6 +26,10 @@ class TableSource(ABC):
     """
 
     is_bounded = True
+    rows: int | None = None
+    """Their number, where it is known."""
+    changes = Change.INSERT
+    """What its rows go through."""
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
@@ -64,6 +69,8 @@ class TableSink(ABC):
 
     is_append_only = True
     """Whether it takes new rows alone, and no changes of rows."""
+    wants_before = True
+    """Whether updates must tell what was there before; not where rows have a key."""
 
     @abstractmethod
     def attach(self, stream: DataStream, name: str) -> Any:

@@ -65,6 +65,13 @@ class HeldTable(TableSource):
 
     def __init__(self, table: pyarrow.Table, names: Sequence[str] | None = None) -> None:
         self._table, self._names = table, tuple(names if names is not None else table.column_names)
+        self.rows = table.num_rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HeldTable) and (self._table is other._table and self._names == other._names)
+
+    def __hash__(self) -> int:
+        return hash((id(self._table), self._names))
 
     def projected(self, names: Sequence[str]) -> TableSource:
         return HeldTable(self._table, names)

@@ -1,0 +1,29 @@
+"""What `explain` may show besides the plan."""
+
+from enum import Enum
+
+__all__ = ["ExplainDetail"]
+
+
+class ExplainDetail(Enum):
+    """What `explain` may show besides the plan.
+
+    >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> told = t_env.explain_sql("SELECT UPPER(w) FROM (VALUES ('a')) AS t(w)", ExplainDetail.CHANGELOG_MODE)
+    >>> print(told.partition("== Optimized Physical Plan ==\\n")[2].partition("\\n\\n")[0])
+    Calc(select=[UPPER(w) AS EXPR$0], changelogMode=[I])
+    +- Values(tuples=[[{ a }]], changelogMode=[I])
+    """
+
+    ESTIMATED_COST = 0
+    """Rows and costs of each step, as far as they can be guessed."""
+
+    CHANGELOG_MODE = 1
+    """What happens to the rows of each step: insertions, updates, deletions."""
+
+    JSON_EXECUTION_PLAN = 2
+    """The operators in JSON."""
+
+    PLAN_ADVICE = 3
+    """What could make the query faster."""
