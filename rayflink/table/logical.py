@@ -308,6 +308,31 @@ class WindowTable(_OnOne):
 
 
 @dataclass(frozen=True)
+class Unnest(_OnOne):
+    """Each row beside the elements of a collection; of a table function the rows that it gives.
+
+    The columns are those of `kept`, then one for each part of an element, then its number from 1 with `has_ordinality`.
+
+    Args:
+        collection: an array, a map or a multiset; fields of elements that are rows are parts.
+        kept: numbers of columns of the input.
+        is_left: a row without elements stands beside nulls.
+    """
+
+    collection: Expr
+    kept: tuple[int, ...]
+    is_left: bool = False
+    has_ordinality: bool = False
+
+    def told(self) -> str:
+        call = self.collection
+        is_function = isinstance(call, Call) and call.function.gives_rows
+        invoked = f"table({call})" if is_function else f"UNNEST({call})"
+        parts = [f"invocation=[{invoked}]", f"select=[{', '.join(self.names)}]"]
+        return f"Correlate({', '.join(parts)}, joinType=[{'LEFT' if self.is_left else 'INNER'}])"
+
+
+@dataclass(frozen=True)
 class AggregateCall:
     """An aggregate function of columns.
 

@@ -24,6 +24,7 @@ from .logical import (
     Sink,
     Sort,
     Union,
+    Unnest,
     Values,
     WatermarkAssigner,
     WindowAggregate,
@@ -39,12 +40,13 @@ from .runtime.global_window import WindowAggregate as WholeWindowAggregate
 from .runtime.local_window import LocalWindowAggregate
 from .runtime.session_window import SessionWindowAggregate
 from .runtime.sorting import SortOperator
+from .runtime.unnest import UnnestOperator
 from .runtime.window_spec import WindowAggregation, WindowSpec
 from .runtime.window_spec import WindowKind as SpecKind
 from .runtime.window_table import WindowTableOperator
 from .steps import calc_text
 from .typed import Column, Expr, Literal, Session
-from .types import DataTypes
+from .types import DataTypes, Root
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -251,6 +253,15 @@ class PhysicalPlanner:
             streams.append(stream)
         return streams[0].union(*streams[1:])
 
+    def _unnest(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, Unnest)
+        is_multiset = plan.collection.type.root is Root.MULTISET
+        factory = Factory(
+            UnnestOperator, plan.collection, plan.kept, plan.is_left, is_multiset, plan.has_ordinality,
+            arrow_schema(plan.schema), self._session,
+        )  # fmt: skip
+        return self.stream(plan.input)._one_input("Correlate", factory).set_description(plan.told())
+
     def _sort(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Sort)
         factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
@@ -270,6 +281,7 @@ class PhysicalPlanner:
         WindowTable: _window_table,
         WindowAggregate: _window_aggregate,
         Union: _union,
+        Unnest: _unnest,
         Sort: _sort,
     }
 

@@ -38,7 +38,8 @@ from .table_result import TableResult
 from .type_rules import widens
 from .typed import Column, Function, Place, Session
 from .types import DataType, DataTypes
-from .udf import UserScalar, udf
+from .udf import TableFunction, UserFunction, udf, udtf
+from .user_functions import UserDefinedFunction
 
 if TYPE_CHECKING:
     import pyarrow
@@ -251,12 +252,16 @@ class TableEnvironment:
 
         Args:
             path: its name; case does not count.
-            function: what `udf` makes, a ScalarFunction, or a function with an annotation of its result.
+            function: what `udf` or `udtf` makes, a ScalarFunction, or a function with an annotation of its result.
 
         Raises:
             InvalidTypesError: its result has no type.
         """
-        made = function if isinstance(function, UserScalar) else udf(function)
+        if isinstance(function, type) and issubclass(function, UserDefinedFunction):
+            function = function()
+        made = function
+        if not isinstance(function, UserFunction):
+            made = udtf(function) if isinstance(function, TableFunction) else udf(function)
         name = path.rpartition(".")[2].upper()
         self._functions[name] = made.registered(name)
 

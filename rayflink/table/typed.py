@@ -172,6 +172,7 @@ class Function:
         symbol: the operator's sign, where it is written between its arguments.
         lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
         by_options: says the type of the result instead of `infer`, where the options matter.
+        gives_rows: it is a table function: its result is an ARRAY of ROW.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Function:
     by_options: Callable[[Sequence[Expr], tuple[Any, ...]], DataType | str] | None = field(
         default=None, compare=False, repr=False
     )
+    gives_rows: bool = field(default=False, compare=False, repr=False)
 
     def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
         """The type of a call's result, or what would be wanted instead of the arguments."""

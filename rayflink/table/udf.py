@@ -5,20 +5,27 @@ from __future__ import annotations
 import datetime
 import inspect
 import typing
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rayflink.common.errors import InvalidTypesError, shorten
+from rayflink.common.errors import InvalidTypesError
 
-from .typed import Arguments, Expr, Function, RowError, Values
-from .types import DataType, DataTypes
+from .typed import Expr, Function
+from .types import DataType, DataTypes, Root
+from .user_functions import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
+from .user_kernels import KINDS, RowsKernel, UserKernel, body_of
 
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["FunctionContext", "ScalarFunction", "UserScalar", "udf"]
+__all__ = [
+    "FunctionContext",
+    "ScalarFunction",
+    "TableFunction",
+    "UserFunction",
+    "UserScalar",
+    "UserTable",
+    "udf",
+    "udtf",
+]
 
 _ANNOTATED: dict[Any, DataType] = {
     int: DataTypes.BIGINT(),
@@ -31,122 +38,28 @@ _ANNOTATED: dict[Any, DataType] = {
     datetime.time: DataTypes.TIME(6),
     Decimal: DataTypes.DECIMAL(38, 18),
 }
-_KINDS = ("general", "pandas", "arrow", "polars")
 
 
-class FunctionContext:
-    """What a function learns when it is opened.
-
-    Args:
-        metric_group: of the operator.
-        parameters: options of the job.
-    """
-
-    def __init__(self, metric_group: Any, parameters: dict[str, str]) -> None:
-        self._metric_group, self._parameters = metric_group, parameters
-
-    def get_metric_group(self) -> Any:
-        """The metrics of the operator in which it runs."""
-        return self._metric_group
-
-    def get_job_parameter(self, key: str, default_value: str) -> str:
-        """An option of the job."""
-        return self._parameters.get(key, default_value)
-
-
-class ScalarFunction(ABC):
-    """A function of the values of a row, or, as a vectorised one, of columns."""
-
-    def open(self, function_context: FunctionContext) -> None:  # noqa: B027
-        """Called once a subtask before the first row."""
-
-    def close(self) -> None:  # noqa: B027
-        """Called once a subtask after the last row."""
-
-    def is_deterministic(self) -> bool:
-        """Whether it gives the same for the same arguments."""
-        return True
-
-    @abstractmethod
-    def eval(self, *args: Any) -> Any:
-        """The result for a row's values, or for columns."""
-
-
-class UserKernel:
-    """Calls a user's function in an operator.
+class UserFunction:
+    """A function of the user's own, made by `udf` or `udtf`; can be called in Python as before.
 
     Args:
-        function: a ScalarFunction, or a callable.
-        kind: what it is given: values of a row, or columns of pandas, Arrow or polars.
-        name: for messages.
-    """
-
-    def __init__(self, function: Any, kind: str, name: str) -> None:
-        self._function, self._kind, self._name = function, kind, name
-        self._call: Callable[..., Any] = function.eval if isinstance(function, ScalarFunction) else function
-
-    def open(self, context: FunctionContext) -> None:
-        """Open the user's function."""
-        if isinstance(self._function, ScalarFunction):
-            self._function.open(context)
-
-    def close(self) -> None:
-        """Close it."""
-        if isinstance(self._function, ScalarFunction):
-            self._function.close()
-
-    def __call__(self, arguments: Arguments) -> Values:
-        import pyarrow
-
-        columns = [_column(values, arguments.rows) for values in arguments.values]
-        if self._kind == "general":
-            return self._by_row(columns, arguments)
-        form = {"pandas": lambda one: one.to_pandas(), "polars": _to_polars, "arrow": lambda one: one}[self._kind]
-        found = self._call(*map(form, columns))
-        result = found.to_arrow() if self._kind == "polars" else pyarrow.array(found, from_pandas=True)
-        if isinstance(result, pyarrow.ChunkedArray):
-            result = result.combine_chunks()
-        if len(result) != arguments.rows:
-            problem = f"function {self._name} gave {len(result)} values for {arguments.rows} rows"
-            raise RowError(problem, "give one for each row")
-        return result.cast(arguments.result)
-
-    def _by_row(self, columns: Sequence[pyarrow.Array], arguments: Arguments) -> pyarrow.Array:
-        import pyarrow
-
-        rows: Any = zip(*(column.to_pylist() for column in columns), strict=True) if columns else None
-        call = self._call
-        found = [call(*row) for row in rows] if rows is not None else [call() for _ in range(arguments.rows)]
-        try:
-            return pyarrow.array(found, arguments.result)
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError) as error:
-            for value in found:
-                try:
-                    pyarrow.array([value], arguments.result)
-                except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError):
-                    problem = f"function {self._name} gave {shorten(value, 80)} of type {type(value).__name__}"
-                    remedy = f"wanted is {arguments.call.type}: convert it, or declare another result_type"
-                    raise RowError(problem, remedy) from error
-            raise
-
-
-class UserScalar:
-    """A scalar function of the user's own, made by `udf`; can be called in Python as before.
-
-    Args:
-        function: a ScalarFunction or a callable.
-        result_type: of its values.
+        function: a UserDefinedFunction or a callable.
+        result_type: what a call of it is in a query.
         kind: what it is given.
         name: shown in plans.
         deterministic: whether it gives the same for the same arguments.
     """
+
+    kernel: type[UserKernel] = UserKernel
+    gives_rows = False
 
     def __init__(self, function: Any, result_type: DataType, kind: str, name: str, deterministic: bool) -> None:
         self.function, self.result_type, self.kind = function, result_type, kind
         self.name, self.deterministic = name, deterministic
 
     def __call__(self, *args: Any) -> Any:
-        return self.function.eval(*args) if isinstance(self.function, ScalarFunction) else self.function(*args)
+        return body_of(self.function)(*args)
 
     def registered(self, name: str) -> Function:
         """As a function of queries, under a name."""
@@ -154,16 +67,28 @@ class UserScalar:
 
         def infer(args: Sequence[Expr]) -> DataType | str:
             if not low <= len(args) <= high:
-                return f"{low if low == high else f'{low} or more'} arguments"
+                return f"{low} arguments" if low == high else f"{low} or more arguments"
             return self.result_type
 
-        kernel = UserKernel(self.function, self.kind, name)
-        return Function(name, infer, kernel, "User", is_deterministic=self.deterministic, raises=True)
+        kernel = self.kernel(self.function, self.kind, name)
+        return Function(name, infer, kernel, "User", is_deterministic=self.deterministic, raises=True,
+                        gives_rows=self.gives_rows)  # fmt: skip
+
+
+class UserScalar(UserFunction):
+    """A scalar function: a value for the values of a row."""
+
+
+class UserTable(UserFunction):
+    """A table function: rows for the values of a row, an ARRAY of ROW where it is called."""
+
+    kernel = RowsKernel
+    gives_rows = True
 
 
 def udf(
-    f: Any = None, input_types: Any = None, result_type: DataType | None = None, deterministic: bool | None = None,
-    name: str | None = None, func_type: str = "general",
+    f: Any = None, input_types: Any = None, result_type: DataType | str | None = None,
+    deterministic: bool | None = None, name: str | None = None, func_type: str = "general",
 ) -> Any:  # fmt: skip
     """A scalar function for queries; also a decorator.
 
@@ -180,7 +105,7 @@ def udf(
     Args:
         f: a function, a callable object, or a ScalarFunction.
         input_types: taken for PyFlink's sake: arguments have the types that they have.
-        result_type: of its values; None: by its annotation.
+        result_type: of its values, also as text such as "BIGINT"; None: by its annotation.
         deterministic: None: True, or what the ScalarFunction says.
         name: None: that of the function.
         func_type: what it is given: "general": the values of a row, None for NULL; "pandas", "arrow" or "polars":
@@ -188,22 +113,95 @@ def udf(
 
     Raises:
         InvalidTypesError: its result has no type.
-        ValueError: `func_type` is unknown.
+        ValueError: `func_type` is unknown, or the function says another thing than `deterministic`.
     """
-    if func_type not in _KINDS:
-        raise ValueError(f"func_type must be one of {', '.join(_KINDS)}, got {func_type!r}")
     if f is None:
         return lambda function: udf(function, input_types, result_type, deterministic, name, func_type)
-    if inspect.isclass(f) or not (callable(f) or isinstance(f, ScalarFunction)):
+    called, own = _facts(f, name, func_type, deterministic)
+    kind = _typed(result_type) if result_type is not None else _annotated(f, called)
+    return UserScalar(f, kind, func_type, called, own)
+
+
+def udtf(
+    f: Any = None, input_types: Any = None, result_types: Any = None, deterministic: bool | None = None,
+    name: str | None = None, func_type: str = "general",
+) -> Any:  # fmt: skip
+    """A table function for queries, called by LATERAL TABLE; also a decorator.
+
+    >>> @udtf(result_types=[DataTypes.STRING(), DataTypes.INT()])
+    ... def words(text):
+    ...     for word in text.split():
+    ...         yield word, len(word)
+    >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> _ = t_env.get_config().set_string("execution.target", "local")
+    >>> t_env.create_temporary_function("words", words)
+    >>> lines = "(VALUES (1, 'to be')) AS t(id, line)"
+    >>> query = f"SELECT id, word, size FROM {lines}, LATERAL TABLE(words(line)) AS w(word, size)"
+    >>> list(t_env.execute_sql(query).collect())
+    [<Row(1, 'to', 2)>, <Row(1, 'be', 2)>]
+
+    Args:
+        f: a function, a callable object, or a TableFunction; gives None for no row, a list, a range or an iterator of
+            rows, or one row: a tuple, a Row, or a value where there is one column.
+        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        result_types: of its columns: a list, one type, a DataTypes.ROW with their names, or text such as
+            "ROW<word STRING, size INT>".
+        deterministic: None: True, or what the TableFunction says.
+        name: None: that of the function.
+        func_type: what it is given: "general": the values of a row; "pandas", "arrow" or "polars": columns, for which
+            it gives a table. The table's first column says to which row, from 0, of the columns its rows belong.
+
+    Raises:
+        InvalidTypesError: its columns have no types.
+        ValueError: `func_type` is unknown, or the function says another thing than `deterministic`.
+    """
+    if f is None:
+        return lambda function: udtf(function, input_types, result_types, deterministic, name, func_type)
+    called, own = _facts(f, name, func_type, deterministic)
+    if result_types is None:
+        remedy = "write @udtf(result_types=[DataTypes.STRING(), DataTypes.INT()])"
+        raise InvalidTypesError(f"the types of what function {called} gives are not known", remedy)
+    return UserTable(f, DataTypes.ARRAY(_row_type(result_types)), func_type, called, own)
+
+
+def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None) -> tuple[str, bool]:
+    """Name of a function, and whether it is deterministic."""
+    if func_type not in KINDS:
+        raise ValueError(f"func_type must be one of {', '.join(KINDS)}, got {func_type!r}")
+    if inspect.isclass(f) or not (callable(f) or isinstance(f, UserDefinedFunction)):
         raise InvalidTypesError(f"{f!r} is no function", "give a function, or an instance of a ScalarFunction")
     called = str(name or getattr(f, "__name__", type(f).__name__))
-    own = f.is_deterministic() if isinstance(f, ScalarFunction) else True
-    kind = result_type if result_type is not None else _annotated(f, called)
-    return UserScalar(f, kind, func_type, called, own if deterministic is None else deterministic)
+    own = f.is_deterministic() if isinstance(f, UserDefinedFunction) else None
+    if None not in (own, deterministic) and own is not deterministic:
+        raise ValueError(f"function {called} is given deterministic={deterministic}, its is_deterministic() says {own}")
+    given = own if deterministic is None else deterministic
+    return called, True if given is None else given
+
+
+def _typed(given: DataType | str) -> DataType:
+    """A type, or the one that a text names."""
+    if isinstance(given, DataType):
+        return given
+    if not isinstance(given, str):
+        raise InvalidTypesError(f"{given!r} is no type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
+    from .parsing.statement_parser import parse_type
+
+    return parse_type(given)
+
+
+def _row_type(given: Any) -> DataType:
+    """The columns of a table function's rows, never null themselves."""
+    if isinstance(given, (DataType, str)):
+        found = _typed(given)
+        if found.root is Root.ROW:
+            return found.not_null()
+        given = [found]
+    return DataTypes.ROW([DataTypes.FIELD(f"f{at}", _typed(one)) for at, one in enumerate(given)]).not_null()
 
 
 def _annotated(function: Any, name: str) -> DataType:
-    target = function.eval if isinstance(function, ScalarFunction) else function
+    target = body_of(function)
     target = target if inspect.isroutine(target) else type(target).__call__
     hint = typing.get_type_hints(target).get("return")
     inner = [one for one in typing.get_args(hint) if one is not type(None)]
@@ -216,7 +214,7 @@ def _annotated(function: Any, name: str) -> DataType:
 
 def _arity(function: Any) -> tuple[int, int]:
     """The least and the largest number of arguments."""
-    target = function.eval if isinstance(function, ScalarFunction) else function
+    target = body_of(function)
     try:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
@@ -225,17 +223,3 @@ def _arity(function: Any) -> tuple[int, int]:
     least = sum(one.default is one.empty for one in positional)
     endless = any(one.kind is one.VAR_POSITIONAL for one in parameters)
     return least, 1 << 30 if endless else len(positional)
-
-
-def _column(values: Values, rows: int) -> pyarrow.Array:
-    import pyarrow
-
-    if isinstance(values, pyarrow.Scalar):
-        return pyarrow.repeat(values, rows)
-    return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
-
-
-def _to_polars(column: pyarrow.Array) -> Any:
-    import polars
-
-    return polars.Series(column)

@@ -85,6 +85,15 @@ class ExpressionBinder:
     ) -> None:
         self._scope, self._known, self._functions = scope, known, functions or {}
 
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """The user's functions by their names in capitals."""
+        return self._functions
+
+    def over(self, scope: Scope) -> ExpressionBinder:
+        """The same over other columns."""
+        return ExpressionBinder(scope, self._known, self._functions)
+
     def bind(self, tree: Tree) -> Expr:
         """The typed expression of a tree.
 
@@ -267,6 +276,9 @@ class ExpressionBinder:
                 known = [*known_names(), *self._functions, *AGGREGATES]
                 remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
                 raise SqlError(f"there is no function {name}{nearest(name, known)}", remedy, "", place) from None
+        if function.gives_rows:
+            remedy = f"write it behind FROM: FROM t, LATERAL TABLE({name}(...)) AS r(a, b)"
+            raise SqlError(f"{name} is a table function and cannot stand here", remedy, "", place)
         args = [one for one in tree.expressions if not isinstance(one, (exp.Var, Typed))]
         options = tuple(
             one.name if isinstance(one, exp.Var) else one.this

@@ -10,11 +10,10 @@ from sqlglot import exp
 
 from ..errors import SqlError
 from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values
-from ..parsing.dialect import TABLE_FUNCTIONS
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
 from ..typed import Column, Expr, Function, Literal, Place
-from . import windows
+from . import laterals, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .scope import Scope
@@ -71,12 +70,19 @@ class QueryBinder:
         clause = tree.args.get("from_")
         if clause is None:
             return Values((), ((),)), Scope(())
+        relation, scope = self._table(clause.this)
         for join in tree.args.get("joins") or ():
+            found = laterals.joined(self.expressions(scope), relation, scope, join)
+            if found is not None:
+                relation, scope = found
+                continue
             remedy = "see docs/sql.md for the joins that are supported"
             raise SqlError("this join is not supported", remedy, "", place_of(join))
-        return self._table(clause.this)
+        return relation, scope
 
     def _table(self, tree: Tree) -> tuple[Relation, Scope]:
+        if laterals.is_one(tree):
+            return laterals.alone(self.expressions(Scope(())), tree)
         relation, alias = self._unnamed_table(tree)
         given = tree.args.get("alias")
         if given is not None:
@@ -95,13 +101,9 @@ class QueryBinder:
                 "this is no table", "give the name of a table, or a query in parentheses", "", place_of(tree)
             )
         if isinstance(tree.this, exp.Anonymous):
-            name = str(tree.this.name).upper()
-            if name not in TABLE_FUNCTIONS:
-                known = ", ".join(TABLE_FUNCTIONS)
-                raise SqlError(f"there is no table function {name}", f"known are {known}", "", place_of(tree))
             called = windows.table_call(tree.this)
             relation, scope = self._table(called.table.this)
-            return windows.window_table(called, relation, scope), name.lower()
+            return windows.window_table(called, relation, scope), called.kind.value.lower()
         path = tuple(part.name for part in tree.parts)
         if len(path) == 1 and path[0] in self.with_queries:
             return self.with_queries[path[0]], path[0]

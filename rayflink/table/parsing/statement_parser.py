@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from ..errors import SqlError, nearest
 from ..typed import Place
+from ..types import DataType
 from . import statements as said
 from .dialect import Flink
 from .table_parser import TableDefinitions
@@ -50,6 +51,17 @@ def parse_expression(text: str) -> said.Tree:
     """
     parser = StatementParser(text)
     return parser.whole(parser._parse_expression)
+
+
+def parse_type(text: str) -> DataType:
+    """A type, such as "ROW<word STRING, size INT>".
+
+    Raises:
+        SqlError: it is none.
+    """
+    parser = StatementParser(text)
+    found: DataType = parser.whole(parser.parsed_type)
+    return found
 
 
 def _tokens(text: str) -> list[Token]:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from ..logical import Relation
 from .merge_steps import merge_steps
 from .project_into_scan import project_into_scan
+from .project_into_unnest import project_into_unnest
 from .window_into_aggregate import window_into_aggregate
 
-RULES = (merge_steps, window_into_aggregate, merge_steps, project_into_scan, merge_steps)
+RULES = (
+    merge_steps,
+    window_into_aggregate,
+    merge_steps,
+    project_into_unnest,
+    merge_steps,
+    project_into_scan,
+    merge_steps,
+)
 """In the order in which they are applied."""
 
 

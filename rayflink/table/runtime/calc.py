@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayflink.common.batches import ArrowBatch, Batch, Element
 from rayflink.common.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.user_code import UserCode
 
-from ..typed import Call, Evaluation, Expr, Session
-from ..udf import FunctionContext, UserKernel
+from ..typed import Evaluation, Expr, Session
+from .own_functions import OwnFunctions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,37 +58,17 @@ class CalcOperator(Operator):
 
     def __init__(self, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema, session: Session) -> None:
         self._condition, self._exprs, self._schema, self._session = condition, tuple(exprs), schema, session
-        self._opened: list[UserKernel] = []
+        self._functions = OwnFunctions([*exprs, *([] if condition is None else [condition])])
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
-        clock: Any = ctx.clock
-        self._session = replace(self._session, now_ms=lambda: int(clock.now_ms()))
+        self._session = self._functions.set_up(ctx, self._session)
 
     def open(self) -> None:
-        context = FunctionContext(self.ctx.metrics, dict(self.ctx.config))
-        for kernel in self._own_functions():
-            with UserCode(self.ctx, "open of a function"):
-                kernel.open(context)
-            self._opened.append(kernel)
+        self._functions.open()
 
     def close(self) -> None:
-        with ExitStack() as each:  # also those behind one that raises
-            while self._opened:
-                each.callback(self._close, self._opened.pop(0))
-
-    def _close(self, kernel: UserKernel) -> None:
-        with UserCode(self.ctx, "close of a function"):
-            kernel.close()
-
-    def _own_functions(self) -> list[UserKernel]:
-        """The user's functions, each once."""
-        found: dict[int, UserKernel] = {}
-        for expr in (*self._exprs, *([self._condition] if self._condition is not None else [])):
-            for one in expr.walk():
-                if isinstance(one, Call) and isinstance(one.function.kernel, UserKernel):
-                    found[id(one.function.kernel)] = one.function.kernel
-        return list(found.values())
+        self._functions.close()
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"

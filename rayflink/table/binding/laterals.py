@@ -1,0 +1,134 @@
+"""What stands beside each row of FROM: UNNEST of a collection, and LATERAL TABLE of a table function."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import SqlError, nearest
+from ..logical import Attribute, Filter, Relation, Unnest, Values
+from ..parsing.dialect import TABLE_FUNCTIONS
+from ..parsing.statements import Tree
+from ..typed import Expr, Literal
+from ..types import DataType, DataTypes, Root
+from .expressions import ExpressionBinder, applied, place_of
+from .scope import Scope
+
+_USAGE = "write t CROSS JOIN UNNEST(a) AS u(x), t, LATERAL TABLE(f(a)) AS u(x, y), or LEFT JOIN of these ON TRUE"
+
+
+def is_one(tree: Tree) -> bool:
+    """Whether a part of FROM is UNNEST or a table function that is no window's."""
+    if isinstance(tree, (exp.Unnest, exp.Lateral)):
+        return True
+    called = tree.this if isinstance(tree, exp.Table) else None
+    return isinstance(called, exp.Anonymous) and str(called.name).upper() not in TABLE_FUNCTIONS
+
+
+def alone(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:
+    """The rows of a collection or a table function of constants.
+
+    Raises:
+        SqlError: it is none.
+    """
+    relation, alias = _unnested(binder, Values((), ((),)), tree, False)
+    return relation, Scope.of(alias, relation.schema)
+
+
+def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -> tuple[Relation, Scope] | None:
+    """A join with what is made of each row; None: it is one with another table.
+
+    Args:
+        binder: over the columns of `left`.
+        scope: these columns.
+
+    Raises:
+        SqlError: the collection or the function is none, or the join is of another kind.
+    """
+    if not is_one(join.this):
+        return None
+    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+    if side not in ("", "LEFT") or kind not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
+        words = " ".join(word for word in (side, kind, "JOIN") if word)
+        raise SqlError(f"{words} with what is made of each row", _USAGE, "", place_of(join))
+    condition = join.args.get("on")
+    is_true = condition is None or (isinstance(condition, exp.Boolean) and bool(condition.this))
+    if side == "LEFT" and (condition is None or not is_true):
+        raise SqlError("LEFT JOIN with what is made of each row takes ON TRUE alone", _USAGE, "", place_of(join))
+    relation: Relation
+    relation, alias = _unnested(binder, left, join.this, side == "LEFT")
+    found = scope.beside(Scope.of(alias, relation.schema[scope.width :]))
+    if condition is not None and not is_true:
+        bound = binder.over(found).condition(condition, "the condition of JOIN")
+        relation = Filter(relation.schema, relation, bound, place=place_of(condition))
+    return relation, found
+
+
+def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: bool) -> tuple[Unnest, str]:
+    """The join, and the name of what is joined."""
+    place = place_of(tree)
+    has_ordinality = isinstance(tree, exp.Unnest) and bool(tree.args.get("offset"))
+    if isinstance(tree, exp.Unnest):
+        if len(tree.expressions) != 1:
+            raise SqlError(f"UNNEST of {len(tree.expressions)} collections", "give it one", "", place)
+        collection = binder.bind(tree.expressions[0])
+    else:
+        collection = _called(binder, tree)
+    fields = _fields(collection)
+    if fields is None:
+        remedy = "give an ARRAY, a MAP or a MULTISET"
+        raise SqlError(f"UNNEST of {collection} of type {collection.type}", remedy, "", place)
+    if has_ordinality:
+        fields.append(("ORDINALITY", DataTypes.INT(False)))
+    alias = tree.args.get("alias")
+    names = [name for name, _ in fields]
+    given = [column.name for column in alias.columns] if alias is not None else []
+    if given and has_ordinality and isinstance(tree.args["offset"], exp.Identifier):
+        given.append(tree.args["offset"].name)
+    if not given and alias is not None and alias.name and len(fields) == 1 and isinstance(tree, exp.Unnest):
+        given = [alias.name]  # UNNEST(a) AS x is a column x
+    if given and len(given) != len(names):
+        problem = f"{len(given)} names for {len(names)} columns: {', '.join(names)}"
+        raise SqlError(problem, "name all of them, or none", "", place)
+    made = tuple(
+        Attribute(name, kind.as_nullable(kind.is_nullable or is_left))
+        for name, (_, kind) in zip(given or names, fields, strict=True)
+    )
+    kept = tuple(range(len(left.schema)))
+    relation = Unnest((*left.schema, *made), left, collection, kept, is_left, has_ordinality, place=place)
+    return relation, "" if alias is None else alias.name
+
+
+def _called(binder: ExpressionBinder, tree: Tree) -> Expr:
+    """The call of a table function, as the array of the rows that it gives."""
+    call = tree.this
+    if isinstance(call, exp.Anonymous) and str(call.name).upper() == "TABLE" and len(call.expressions) == 1:
+        call = call.expressions[0]
+    place = place_of(call) or place_of(tree)
+    if not isinstance(call, exp.Anonymous):
+        raise SqlError("LATERAL with something else than a table function", _USAGE, "", place)
+    name = str(call.name).upper()
+    function = binder.functions.get(name)
+    if function is None or not function.gives_rows:
+        tables = [*TABLE_FUNCTIONS, *(one for one, known in binder.functions.items() if known.gives_rows)]
+        problem = f"there is no table function {name}{nearest(name, tables)}"
+        remedy = f"known are {', '.join(tables)}; make one with udtf and create_temporary_function"
+        raise SqlError(problem, remedy, "", place)
+    return applied(function, [binder.bind(one) for one in call.expressions], place)
+
+
+def _fields(collection: Expr) -> list[tuple[str, DataType]] | None:
+    """Names and types of the parts of an element; None: it is no collection."""
+    kind = collection.type
+    if isinstance(collection, Literal) and collection.value is None:
+        return None
+    if kind.root is Root.MAP:
+        return [("KEY", kind.items[0]), ("VALUE", kind.items[1])]
+    if kind.root not in (Root.ARRAY, Root.MULTISET):
+        return None
+    item = kind.items[0]
+    if item.root is not Root.ROW:
+        return [("EXPR$0", item)]
+    return [(one.name, one.type.as_nullable(one.type.is_nullable or item.is_nullable)) for one in item.fields]
+
+
+__all__ = ["alone", "is_one", "joined"]

@@ -1,0 +1,117 @@
+"""Each row beside the rows that its collection holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.row_kinds import kinds_of, with_kinds
+from rayflink.operators.base import Operator, OperatorContext
+from rayflink.operators.user_code import UserCode
+
+from ..typed import Evaluation, Expr, Session
+from .own_functions import OwnFunctions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_ROWS = 65_536
+"""Rows that are given together at most."""
+
+
+class UnnestOperator(Operator):
+    """Gives columns of a row beside each element of a collection, in the order of its elements.
+
+    Args:
+        collection: an array, a map or a multiset; elements that are rows become columns.
+        kept: numbers of the input's columns that are given, before those of elements.
+        is_left: a row without elements is given with nulls.
+        is_multiset: an element stands in it as often as its number says.
+        has_ordinality: the last column is the number of the element, from 1.
+        schema: of the result.
+        session: what evaluation depends on besides rows.
+    """
+
+    def __init__(
+        self, collection: Expr, kept: Sequence[int], is_left: bool, is_multiset: bool, has_ordinality: bool,
+        schema: pa.Schema, session: Session,
+    ) -> None:  # fmt: skip
+        self._collection, self._kept, self._schema, self._session = collection, tuple(kept), schema, session
+        self._is_left, self._is_multiset, self._has_ordinality = is_left, is_multiset, has_ordinality
+        self._functions = OwnFunctions([collection])
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._session = self._functions.set_up(ctx, self._session)
+
+    def open(self) -> None:
+        self._functions.open()
+
+    def close(self) -> None:
+        self._functions.close()
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        if not len(batch):
+            return ()
+        with UserCode(self.ctx, "the query"):
+            found = Evaluation(batch.data.columns, batch.data.num_rows, self._session).column(self._collection)
+        return self._given(batch.data, found)
+
+    def _given(self, data: pa.RecordBatch, collection: pa.Array) -> Iterator[ArrowBatch]:
+        firsts, lengths, elements = elements_of(collection, self._is_multiset)
+        given = np.maximum(lengths, 1) if self._is_left else lengths
+        stops = np.cumsum(given)
+        total = int(stops[-1])
+        kinds = kinds_of(data)
+        columns = [data.column(at) for at in self._kept]
+        for start in range(0, total, MOST_ROWS):
+            numbers = np.arange(start, min(start + MOST_ROWS, total))
+            rows = np.searchsorted(stops, numbers, side="right")
+            ordinals = numbers - (stops[rows] - given[rows])
+            absent = lengths[rows] == 0
+            taken = pa.array(firsts[rows] + ordinals, mask=absent if absent.any() else None)
+            where = pa.array(rows)
+            made = [column.take(where) for column in columns] + [column.take(taken) for column in elements]
+            if self._has_ordinality:
+                made.append(pa.array(ordinals + 1, pa.int32(), mask=absent))
+            made = [_of_type(one, kind) for one, kind in zip(made, self._schema.types, strict=True)]
+            result = pa.RecordBatch.from_arrays(made, schema=self._schema)
+            yield ArrowBatch(result if kinds is None else with_kinds(result, kinds[rows]))
+
+
+def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return column if column.type == wanted else column.cast(wanted, safe=False)
+
+
+def elements_of(
+    collection: Any, is_multiset: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[pa.Array]]:
+    """Where each row's elements begin, int64[n], how many there are, int64[n], and a column for each of their parts.
+
+    >>> firsts, lengths, [elements] = elements_of(pa.array([[3, 4], None, [], [5]]))
+    >>> firsts.tolist(), lengths.tolist(), elements.to_pylist()
+    ([0, 2, 2, 2], [2, 0, 0, 1], [3, 4, 5])
+    """
+    offsets = collection.offsets.to_numpy().astype(np.int64)
+    if types.is_map(collection.type) and not is_multiset:
+        parts = [collection.keys, collection.items]
+    else:
+        elements = collection.keys if is_multiset else collection.values
+        if is_multiset:
+            times = collection.items.fill_null(0).to_numpy(zero_copy_only=False)
+            elements = elements.take(pa.array(np.repeat(np.arange(len(times)), times)))
+            offsets = np.concatenate([[0], np.cumsum(times, dtype=np.int64)])[offsets]
+        parts = list(elements.flatten()) if types.is_struct(elements.type) else [elements]
+    lengths = np.diff(offsets)
+    if collection.null_count:  # something may lie behind a null
+        lengths[collection.is_null().to_numpy(zero_copy_only=False)] = 0
+    return offsets[:-1], lengths, parts
+
+
+__all__ = ["MOST_ROWS", "UnnestOperator", "elements_of"]
