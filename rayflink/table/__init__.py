@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from rayflink.table.table_result import TableResult as TableResult
     from rayflink.table.types import DataType as DataType
     from rayflink.table.types import DataTypes as DataTypes
-    from rayflink.table.udf import FunctionContext as FunctionContext
-    from rayflink.table.udf import ScalarFunction as ScalarFunction
+    from rayflink.table.user_functions import FunctionContext as FunctionContext
+    from rayflink.table.user_functions import ScalarFunction as ScalarFunction
+    from rayflink.table.user_functions import TableFunction as TableFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -33,6 +34,6 @@ else:
             "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",
             "rayflink.table.table_result": "TableResult",
             "rayflink.table.types": "DataType DataTypes",
-            "rayflink.table.udf": "FunctionContext ScalarFunction",
+            "rayflink.table.user_functions": "FunctionContext ScalarFunction TableFunction",
         },
     )

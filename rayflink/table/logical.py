@@ -324,6 +324,10 @@ class Unnest(_OnOne):
     is_left: bool = False
     has_ordinality: bool = False
 
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return (self.collection,)
+
     def told(self) -> str:
         call = self.collection
         is_function = isinstance(call, Call) and call.function.gives_rows

@@ -61,6 +61,13 @@ BAD = [
      "a size of 10000 ms and a slide of 3000 ms", "multiple"),
     ("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY customer, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "with an aggregate of its own alone", "PARTITION BY"),
+    ("SELECT id, x FROM orders CROSS JOIN UNNEST(id) AS u(x)", 44, "UNNEST of id of type BIGINT", "an ARRAY, a MAP"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[id], ARRAY[1]) AS u(x)", 34, "UNNEST of 2 collections", "give it one"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[id]) AS u(x, y)", 34, "2 names for 1 columns", "name all of them"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[idd]) AS u(x)", 40, "there is no column 'idd' (did you mean id?)", ""),
+    ("SELECT id, x FROM orders LEFT JOIN UNNEST(ARRAY[id]) AS u(x) ON x = 1", 43, "takes ON TRUE alone", "ON TRUE"),
+    ("SELECT id, x FROM orders FULL JOIN UNNEST(ARRAY[id]) AS u(x) ON TRUE", 43, "FULL JOIN with what is", "write"),
+    ("SELECT * FROM orders, LATERAL TABLE(split(product)) AS u(x)", 37, "no table function SPLIT", "udtf"),
     ("SELECT * FROM TABLE(TUMBEL(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))", 21, "", "TUMBLE"),
 ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from tests.table.paced_orders import PacedConnector
 NAMES = [
     "tumble", "tumble_by_key", "tumble_filter_distinct", "tumble_expression_key", "hop", "cumulate", "session",
     "window_of_window", "window_cascade", "distinct_in_window", "filter_null_logic", "window_rows",
+    "unnest_then_window",
 ]  # fmt: skip
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",

@@ -1,0 +1,1 @@
+SELECT x * 2 AS twice, place FROM UNNEST(ARRAY[3, 1, 2]) WITH ORDINALITY AS n(x, place)

@@ -1,0 +1,1 @@
+SELECT id, part FROM orders CROSS JOIN UNNEST(SPLIT(product, 'a')) AS parts(part)
