@@ -46,6 +46,8 @@ class CsvDialect:
         """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
         if self.quote is None or self.quote.encode() not in block:
             return len(block)
+        if self.escape is None and self._closes_its_quotes(block):
+            return len(block)
         if self.escape is not None:
             block = re.sub(rb"(?s)" + re.escape(self.escape.encode()) + rb".", b"__", block)
         whole = behind = 0
@@ -57,6 +59,26 @@ class CsvDialect:
             if behind - value.start() == 1:  # a quote alone: nothing closes it
                 return whole
         return len(block)
+
+    def _closes_its_quotes(self, block: bytes) -> bool:
+        """Whether quotes come in pairs, each first of which begins a value or doubles the one before it.
+
+        Then no value is open at the end. False tells nothing: a quote within a value without quotes is no error.
+        """
+        import numpy
+
+        assert self.quote is not None
+        if len(self.quote.encode()) != 1 or len(self.delimiter.encode()) != 1:
+            return False
+        text = numpy.frombuffer(block, numpy.uint8)
+        quotes = numpy.flatnonzero(text == ord(self.quote))
+        if len(quotes) % 2:
+            return False
+        opening, closing = quotes[::2], quotes[1::2]
+        before = text[opening - 1]  # of one at the very beginning the last character, which is not looked at
+        begins = (before == ord(self.delimiter)) | (before == ord("\n")) | (before == ord("\r")) | (opening == 0)
+        begins[1:] |= opening[1:] == closing[:-1] + 1
+        return bool(begins.all())
 
     def without_comments(self, block: bytes) -> bytes:
         """The block with its comments as empty lines, so that lines keep their numbers."""
