@@ -16,6 +16,7 @@ NUM_BUFFERS_IN: Final = "numBuffersIn"
 NUM_BUFFERS_OUT: Final = "numBuffersOut"
 NUM_BUFFERS_IN_RATE: Final = "numBuffersInPerSecond"
 NUM_BUFFERS_OUT_RATE: Final = "numBuffersOutPerSecond"
+NUM_RECORDS_IN_ERRORS: Final = "numRecordsInErrors"
 NUM_LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"
 CURRENT_INPUT_WATERMARK: Final = "currentInputWatermark"
 CURRENT_INPUT_N_WATERMARKS: Final = ("currentInput1Watermark", "currentInput2Watermark")

@@ -40,7 +40,7 @@ class CsvDialect:
     def fields_of(self, line: bytes) -> list[str]:
         """The values of one line."""
         text = line.decode("utf-8-sig").rstrip("\r\n")
-        return next(self._reader([text]), [])
+        return next(self.reader([text]), [])
 
     def whole_records(self, block: bytes) -> int:
         """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
@@ -138,7 +138,7 @@ class CsvDialect:
 
     def line_in(self, block: bytes, record: int) -> int:
         """The number, from 1, of the line within `block` in which a record begins; records count from 1."""
-        reader = self._reader(io.StringIO(self.without_comments(block).decode("utf-8", "replace"), newline=""))
+        reader = self.reader(io.StringIO(self.without_comments(block).decode("utf-8", "replace"), newline=""))
         while True:
             line = int(reader.line_num) + 1
             values = next(reader, None)
@@ -148,7 +148,8 @@ class CsvDialect:
             if not record:
                 return line
 
-    def _reader(self, lines: Any) -> Any:
+    def reader(self, lines: Any) -> Any:
+        """Gives the values of each record of some lines, as texts."""
         if self.quote is None:
             return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape)

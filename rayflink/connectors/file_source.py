@@ -36,6 +36,10 @@ class FileFormat(ABC):
     def open_split(self, split: FileSplit) -> SplitCursor:
         """Start to read a split, at the position it carries."""
 
+    def counting(self, metrics: Any) -> FileFormat:
+        """The same, which counts in a reader's metrics what it leaves out."""
+        return self
+
 
 class StreamFormat(FileFormat):
     """A format whose records follow each other in the file; packed files are unpacked by their ending."""
@@ -200,7 +204,8 @@ def _checked(given: Any, wanted: type) -> Any:
 class _FileReader(OneByOneReader):
     def __init__(self, form: FileFormat, ctx: ReaderContext, discovery_ms: int | None) -> None:
         super().__init__()
-        self._format, self._ctx, self._discovery_ms = form, ctx, discovery_ms
+        self._format = form if ctx.metrics is None else form.counting(ctx.metrics)
+        self._ctx, self._discovery_ms = ctx, discovery_ms
         self._ask_ms: int | None = None
 
     def open_split(self, split: FileSplit) -> SplitCursor:

@@ -18,6 +18,7 @@ from ..common.type_base import TypeInformation
 from ..common.types import Row
 from .file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from .file_source import StreamFormat
+from .json_columns import arrow_table_of
 
 
 class JsonLinesFormat(StreamFormat):
@@ -111,18 +112,14 @@ class _JsonCursor:
         if self._format.schema is None:
             return RowBatch(self._format.records_of(block.split(b"\n"), path, self._offset))
         import pyarrow
-        from pyarrow import json as arrow_json
 
-        schema = self._format.schema
         if not block.strip():
             return RowBatch([])
         try:
-            table = arrow_json.read_json(
-                pyarrow.BufferReader(block),
-                arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-            )
-        except pyarrow.ArrowInvalid as error:
+            table = arrow_table_of(block, self._format.schema)
+            if table is None:
+                raise ValueError("one object a line is wanted")
+        except (pyarrow.ArrowInvalid, ValueError) as error:
             self._format.records_of(block.split(b"\n"), path, self._offset)  # names the line that is no JSON
             place = f"{path!r}, at or after line {line_number(path, self._offset)}"
             raise ValueError(f"{place}: {error}; declare types that hold all values") from error

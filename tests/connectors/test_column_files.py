@@ -309,6 +309,15 @@ def test_json_that_lies_too_deep_is_an_error_with_its_line_or_left_out(tmp_path:
     assert len(read(_source(JsonLinesFormat(row_type, True), tmp_path / "f"))) == 2
 
 
+@pytest.mark.parametrize("line", [b"null", b'{"n": 1}null', b'{"n": 1} null', b'{"n": 1}{"n": 2}', b"[null]"])
+def test_a_line_that_is_not_just_an_object_is_an_error_where_columns_are_read(tmp_path: Path, line: bytes) -> None:
+    """Arrow's parser ends the process at some of these."""
+    (tmp_path / "a.json").write_bytes(b'{"n": 1}\n' + line + b"\n")
+    form = JsonLinesFormat(pyarrow.schema([("n", pyarrow.int64())]))
+    with pytest.raises(Exception, match=r"a\.json', (line 2|at or after line 1)"):
+        read(FileSource(form, [tmp_path / "a.json"]))
+
+
 def test_json_lines_are_written_with_and_without_a_type() -> None:
     assert json_lines_encoder(JSON_OF).encode(Row(1, "ä")) == '{"n":1,"t":"ä"}\n'.encode()
     assert json_lines_encoder().encode({"a": [Row(1, 2), date(2024, 1, 1)]}) == b'{"a":[[1,2],"2024-01-01"]}\n'

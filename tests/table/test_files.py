@@ -76,3 +76,18 @@ def test_an_empty_file_is_an_empty_table(t_env, tmp_path):
     t_env.execute_sql(f"CREATE TABLE t (n INT, w STRING) WITH ({options})")
     found = t_env.from_path("t").to_arrow()
     assert found.num_rows == 0 and found.schema.field("n").type == pyarrow.int32()
+
+
+def test_broken_csv_is_skipped_and_counted_where_that_is_wanted(t_env, tmp_path):
+    text = "1,a,2020-01-01 00:00:00\ntwo,b,2020-01-02 00:00:00\n3,c,2020-01-03 00:00:00,more\n4,d\n\n5,\"x,y\",\n"
+    (tmp_path / "t.csv").write_bytes(text.encode() + b"6,\xff,\n")
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'"
+    t_env.execute_sql(f"CREATE TABLE t (n INT, w STRING, ts TIMESTAMP(3)) WITH ({options})")
+    with pytest.raises(Exception, match=r"t.csv', line 3"):
+        t_env.from_path("t").to_arrow()
+    t_env.execute_sql("ALTER TABLE t SET ('csv.ignore-parse-errors' = 'true')")
+    found = t_env.from_path("t").to_arrow().to_pydict()
+    assert found["n"] == [1, None, 4, 5]
+    assert found["w"] == ["a", "b", "d", "x,y"]
+    assert [None if one is None else one.day for one in found["ts"]] == [1, 2, None, None]
+    assert t_env.sql_query("SELECT w FROM t").to_arrow().to_pydict()["w"][:2] == ["a", "b"]

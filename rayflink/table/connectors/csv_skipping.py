@@ -1,0 +1,82 @@
+"""CSV whose broken lines are left out, and whose broken values are NULL, as Flink's `csv.ignore-parse-errors` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.metric_names import NUM_RECORDS_IN_ERRORS
+from rayflink.connectors.csv_files import CsvFormat
+
+from ..logical import Schema
+from .json_values import JsonValues
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class SkippingCsvFormat(CsvFormat):
+    """Reads blocks by Arrow, and those in which it finds an error value by value.
+
+    Args:
+        types: the columns of `schema`.
+        errors: counts lines that are left out and values that became NULL.
+    """
+
+    types: Schema = ()
+    errors: Any = None
+
+    def counting(self, metrics: Any) -> SkippingCsvFormat:
+        return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS))
+
+    def parse(
+        self,
+        block: bytes,
+        names: Sequence[str],
+        types: dict[str, Any],
+        place: tuple[str, int],
+        all_columns: bool = True,
+    ) -> pyarrow.RecordBatch:
+        try:
+            return super().parse(block, names, types, place, all_columns)
+        except ValueError:
+            return self._by_line(block)
+
+    def _by_line(self, block: bytes) -> pyarrow.RecordBatch:
+        import pyarrow
+
+        assert self.schema is not None
+        values = JsonValues(skips=True)
+        wanted = self.wanted or ()
+        fields = [(one.name, values.converter(one.type)) for one in self.types if one.name in wanted]
+        names, rows, broken = self.schema.names, list[list[Any]](), 0
+        for record in self._records(self.dialect.without_comments(block)):
+            if record is None or len(record) > len(names):
+                broken += 1
+            elif record:
+                found: dict[str, Any] = dict(zip(names, record, strict=False))
+                broken += len(record) < len(names)
+                rows.append(values.row(fields, found))
+        if self.errors is not None:
+            self.errors.inc(broken + values.skipped)
+        columns = dict(
+            zip([name for name, _ in fields], list(zip(*rows, strict=True)) or [()] * len(fields), strict=True)
+        )
+        schema = pyarrow.schema([self.schema.field(name) for name in wanted])
+        return pyarrow.RecordBatch.from_arrays(
+            [pyarrow.array(columns[field.name], field.type) for field in schema], schema=schema
+        )
+
+    def _records(self, block: bytes) -> Any:
+        """The values of each line, None for NULL; None for a line that is no text of UTF-8."""
+        nulls = self.dialect.null_values
+        for line in block.split(b"\n"):
+            try:
+                text = line.decode("utf-8").rstrip("\r")
+            except UnicodeDecodeError:
+                yield None
+                continue
+            found: list[str] = next(self.dialect.reader([text]), [])
+            yield [None if value in nulls else value for value in found]

@@ -1,0 +1,199 @@
+"""The formats of files: how rows lie in them, and their options."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.serialization import BulkWriterFactory
+from rayflink.connectors.arrow_files import ArrowBulkWriters, ArrowFormat
+from rayflink.connectors.csv_dialect import CsvDialect
+from rayflink.connectors.csv_files import CsvFormat
+from rayflink.connectors.file_source import FileFormat
+from rayflink.connectors.parquet_files import ParquetBulkWriters, ParquetFormat
+
+from ..errors import SqlError
+from ..logical import Attribute, Schema
+from ..types import DataType, Root
+from .contract import Option
+from .csv_columns import CsvColumns
+from .csv_skipping import SkippingCsvFormat
+from .ends import truth
+from .json_format import JsonFormat
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def arrow_schema(schema: Schema) -> pyarrow.Schema:
+    """The columns as Arrow's schema."""
+    import pyarrow
+
+    return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
+
+
+class Format(ABC):
+    """How rows lie in a file."""
+
+    options: Mapping[str, Option] = {}
+    """By name, without the format's."""
+
+    @abstractmethod
+    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+        """What reads some columns of a file.
+
+        Args:
+            given: the options, parsed.
+        """
+
+    @abstractmethod
+    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+        """What writes a file.
+
+        Raises:
+            SqlError: it has no form of a column.
+        """
+
+    def check(self, given: Mapping[str, Any]) -> None:  # noqa: B027
+        """Whether the options go together.
+
+        Raises:
+            SqlError: they do not.
+        """
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in known:
+            raise ValueError(" or ".join(known))
+        return text
+
+    return parse
+
+
+def _character(text: str) -> str:
+    found = {"\\t": "\t"}.get(text, text)
+    if len(found.encode()) != 1:
+        raise ValueError("one character of ASCII")
+    return found
+
+
+class Csv(Format):
+    """Lines of values between delimiters."""
+
+    options: Mapping[str, Option] = {
+        "field-delimiter": Option(_character, ","),
+        "quote-character": Option(_character, '"'),
+        "disable-quote-character": Option(truth, False),
+        "null-literal": Option(str, ""),
+        "allow-comments": Option(truth, False),
+        "escape-character": Option(_character),
+        "ignore-parse-errors": Option(truth, False),
+    }
+
+    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+        import pyarrow
+
+        quote = None if given["disable-quote-character"] else given["quote-character"]
+        dialect = CsvDialect(
+            given["field-delimiter"], (given["null-literal"],), quote=quote, escape=given["escape-character"],
+            comments=given["allow-comments"],
+        )  # fmt: skip
+        fields = pyarrow.schema([pyarrow.field(one.name, one.type.to_arrow()) for one in schema])
+        if given["ignore-parse-errors"]:
+            return SkippingCsvFormat(fields, dialect, header="none", columns=tuple(names), types=tuple(schema))
+        return CsvFormat(fields, dialect, header="none", columns=tuple(names))
+
+    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+        nested = [one.name for one in schema if one.type.items or one.type.fields or one.type.is_bytes]
+        if nested:
+            remedy = "write json, parquet or arrow, or CAST the column to STRING"
+            raise SqlError(f"CSV has no form of column {nested[0]!r}", remedy)
+        return CsvColumns(given["field-delimiter"], given["null-literal"])
+
+
+class Json(Format):
+    """One object a line."""
+
+    options: Mapping[str, Option] = {
+        "fail-on-missing-field": Option(truth, False),
+        "ignore-parse-errors": Option(truth, False),
+        "timestamp-format.standard": Option(_one_of("SQL", "ISO-8601"), "SQL"),
+        "map-null-key.mode": Option(_one_of("FAIL", "DROP", "LITERAL"), "FAIL"),
+        "map-null-key.literal": Option(str, "null"),
+        "encode.decimal-as-plain-number": Option(truth, False),
+        "encode.ignore-null-fields": Option(truth, False),
+        "decode.json-parser.enabled": Option(truth, True),
+    }
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        if given["fail-on-missing-field"] and given["ignore-parse-errors"]:
+            problem = "'json.fail-on-missing-field' and 'json.ignore-parse-errors' are both true"
+            raise SqlError(problem, "set one of them: what is ignored does not fail")
+
+    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+        _refuse_maps(schema)
+        return JsonFormat(
+            tuple(named(schema, name) for name in names),
+            given["timestamp-format.standard"] == "ISO-8601",
+            given["fail-on-missing-field"],
+            given["ignore-parse-errors"],
+        )
+
+    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+        from .json_texts import JsonColumns
+
+        _refuse_maps(schema)
+        return JsonColumns(
+            schema,
+            given["timestamp-format.standard"] == "ISO-8601",
+            given["encode.ignore-null-fields"],
+            given["encode.decimal-as-plain-number"],
+        )
+
+
+def _refuse_maps(schema: Schema) -> None:
+    """Check that the keys of maps are texts.
+
+    Raises:
+        SqlError: those of a column are not.
+    """
+
+    def within(kind: DataType) -> Sequence[DataType]:
+        inner = [*kind.items, *(field.type for field in kind.fields)]
+        return [kind, *(one for part in inner for one in within(part))]
+
+    for column in schema:
+        for kind in within(column.type):
+            if kind.root in (Root.MAP, Root.MULTISET) and not kind.items[0].is_text:
+                problem = f"JSON has no form of column {column.name!r}: keys of its {kind} are no texts"
+                raise SqlError(problem, "make the keys STRING, or take parquet or arrow")
+
+
+class Parquet(Format):
+    """Parquet files."""
+
+    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+        return ParquetFormat(arrow_schema(tuple(named(schema, name) for name in names)))
+
+    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+        return ParquetBulkWriters.for_row_type(arrow_schema(schema))
+
+
+class Arrow(Format):
+    """Arrow IPC files."""
+
+    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+        return ArrowFormat(arrow_schema(tuple(named(schema, name) for name in names)))
+
+    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+        return ArrowBulkWriters.for_row_type(arrow_schema(schema))
+
+
+def named(schema: Schema, name: str) -> Attribute:
+    """The column of a name."""
+    return next(one for one in schema if one.name == name)
+
+
+FORMATS: dict[str, Format] = {"csv": Csv(), "json": Json(), "parquet": Parquet(), "arrow": Arrow()}

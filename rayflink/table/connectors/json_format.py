@@ -1,0 +1,253 @@
+"""Rows of tables as JSON, one object a line, as Flink's JSON format reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.errors import shorten
+from rayflink.common.metric_names import NUM_RECORDS_IN_ERRORS
+from rayflink.common.split_reader import SplitCursor
+from rayflink.connectors.file_blocks import FileSplit, line_number
+from rayflink.connectors.file_source import StreamFormat
+from rayflink.connectors.json_columns import arrow_table_of
+from rayflink.connectors.line_columns import LineColumnsCursor
+
+from ..logical import Schema
+from ..types import DataType, Root
+from .json_values import BadValue, JsonValues
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_TEXTUAL = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.BINARY, Root.VARBINARY)
+"""What Arrow is let read as texts, which become values afterwards."""
+_SHORTEST = len("2020-01-02 03:04:05")
+
+
+@dataclass(frozen=True)
+class JsonFormat(StreamFormat):
+    """Reads the columns of a table; what is no value of its type is an error with file and line.
+
+    Blocks of lines are read by Arrow's parser. The lines of a block that it refuses are read one by one, by Flink's
+    rules, which take more: numbers in quotes, texts of what is nested.
+
+    Args:
+        schema: the columns to read.
+        iso: times are written as 2020-01-02T03:04:05, instead of with a blank.
+        fails_on_missing: a missing field is an error, instead of NULL.
+        skips: lines that are no JSON are left out, values of other types become NULL, and both are counted.
+        errors: the counter.
+    """
+
+    schema: Schema
+    iso: bool = False
+    fails_on_missing: bool = False
+    skips: bool = False
+    errors: Any = None
+
+    divisible = True
+
+    def counting(self, metrics: Any) -> JsonFormat:
+        return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS)) if self.skips else self
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return LineColumnsCursor(split, _Reading(self, split.path).columns)
+
+
+class _Reading:
+    """Makes columns of the lines of one file."""
+
+    def __init__(self, form: JsonFormat, path: str) -> None:
+        import pyarrow
+
+        self._form, self._path = form, path
+        self._types = [one.type for one in form.schema]
+        self._values = JsonValues(form.iso, form.fails_on_missing, form.skips)
+        self._fields = [(one.name, self._values.converter(one.type)) for one in form.schema]
+        self._wanted = pyarrow.schema([(one.name, one.type.to_arrow()) for one in form.schema])
+        raw = [_raw_type(kind) for kind in self._types]
+        known = [kind for kind in raw if kind is not None]
+        self._raw = (
+            pyarrow.schema(zip([one.name for one in form.schema], known, strict=True))
+            if len(known) == len(raw)
+            else None
+        )
+
+    def columns(self, block: bytes, offset: int) -> pyarrow.RecordBatch:
+        """Whole lines, which begin at byte `offset`, as columns.
+
+        Raises:
+            ValueError: a line is no JSON, or a value not of its type; names file and line.
+        """
+        found = self._quickly(block)
+        return self._by_line(block, offset) if found is None else found
+
+    def _quickly(self, block: bytes) -> pyarrow.RecordBatch | None:
+        import pyarrow
+
+        if self._raw is None:
+            return None
+        try:
+            table = arrow_table_of(block, self._raw)
+            if table is None or (self._form.fails_on_missing and any(column.null_count for column in table.columns)):
+                return None
+            columns = [
+                self._typed(column.combine_chunks(), kind)
+                for column, kind in zip(table.columns, self._types, strict=True)
+            ]
+        except (pyarrow.ArrowException, UnicodeDecodeError, BadValue):
+            return None
+        return pyarrow.RecordBatch.from_arrays(columns, schema=self._wanted)
+
+    def _typed(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+        """A column as Arrow has read it as one of its type.
+
+        Raises:
+            BadValue, pyarrow.ArrowInvalid: a value is not read by columns.
+        """
+        import pyarrow
+
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = pyarrow.concat_arrays(column.chunks)
+        if kind.root in _TEXTUAL:
+            return _from_texts(column, kind, self._form.iso)
+        if not any(one.root in _TEXTUAL for one in _within(kind)):
+            return column if column.type == kind.to_arrow() else column.cast(kind.to_arrow())
+        mask = column.is_null() if column.null_count else None
+        if kind.root is Root.ARRAY:
+            values = self._typed(column.flatten(), kind.items[0])
+            return pyarrow.ListArray.from_arrays(_offsets(column), values, kind.to_arrow(), mask=mask)
+        inner = [self._typed(column.field(at), field.type) for at, field in enumerate(kind.fields)]
+        return pyarrow.StructArray.from_arrays(inner, fields=list(kind.to_arrow()), mask=mask)
+
+    def _by_line(self, block: bytes, offset: int) -> pyarrow.RecordBatch:
+        import pyarrow
+
+        form, rows = self._form, list[list[Any]]()
+        skipped = -self._values.skipped
+        for at, line in enumerate(block.split(b"\n")):
+            if not line.strip():
+                continue
+            try:
+                rows += [self._values.row(self._fields, one) for one in self._values.parsed(line.decode("utf-8"))]
+            except (ValueError, RecursionError) as error:
+                if form.skips:
+                    skipped += 1
+                    continue
+                place = f"{self._path!r}, line {line_number(self._path, offset) + at}"
+                shown = "" if isinstance(error, BadValue) else f"{shorten(line.decode('utf-8', 'replace'), 120)}: "
+                remedy = (
+                    "correct the line, or set 'json.ignore-parse-errors' = 'true' to leave such lines and values out"
+                )
+                raise ValueError(f"{place}: {shown}{error}; {remedy}") from error
+        skipped += self._values.skipped
+        if skipped and form.errors is not None:
+            form.errors.inc(skipped)
+        columns = list(zip(*rows, strict=True)) or [()] * len(self._wanted)
+        arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, self._wanted, strict=True)]
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self._wanted)
+
+
+def _within(kind: DataType) -> Sequence[DataType]:
+    """The type and all within it."""
+    inner = [*kind.items, *(field.type for field in kind.fields)]
+    return [kind, *(one for part in inner for one in _within(part))]
+
+
+def _raw_type(kind: DataType) -> Any:
+    """As what Arrow's parser reads a type; None: it cannot."""
+    import pyarrow
+
+    root = kind.root
+    if root in (Root.MAP, Root.MULTISET):
+        return None
+    if root in _TEXTUAL:
+        return pyarrow.string()
+    if root is Root.INTERVAL_DAY_TIME:
+        return pyarrow.int64()
+    if root is Root.ARRAY:
+        element = _raw_type(kind.items[0])
+        return None if element is None else pyarrow.list_(element)
+    if root is Root.ROW:
+        fields = [(field.name, _raw_type(field.type)) for field in kind.fields]
+        return None if any(inner is None for _, inner in fields) else pyarrow.struct(fields)
+    return kind.to_arrow()
+
+
+def _offsets(lists: pyarrow.ListArray) -> pyarrow.Array:
+    """Where lists begin in the elements that `flatten` gives."""
+    import pyarrow
+    from pyarrow import compute
+
+    sizes = compute.fill_null(compute.list_value_length(lists), 0)
+    return pyarrow.concat_arrays(
+        [pyarrow.array([0], pyarrow.int32()), compute.cumulative_sum(sizes).cast(pyarrow.int32())]
+    )
+
+
+def _from_texts(texts: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Array:
+    """Dates, times and bytes.
+
+    Raises:
+        BadValue, pyarrow.ArrowInvalid: a text is none, or is not read by columns.
+    """
+    import pyarrow
+
+    if kind.is_bytes:
+        return _from_base64(texts)
+    if not kind.is_timestamp:
+        return texts.cast(kind.to_arrow())
+    _check_form(texts, iso, kind.root is Root.TIMESTAMP_LTZ)
+    if kind.precision in (3, 6, 9):
+        try:
+            return texts.cast(kind.to_arrow())
+        except pyarrow.ArrowInvalid:  # more digits behind the second than the type has, perhaps
+            pass
+    nanoseconds = pyarrow.timestamp("ns", kind.to_arrow().tz)
+    whole = texts.cast(nanoseconds).cast(pyarrow.int64())
+    number = whole.fill_null(0).to_numpy(zero_copy_only=False)
+    cut = pyarrow.array(
+        number - number % 10 ** (9 - kind.precision), mask=whole.is_null().to_numpy(zero_copy_only=False)
+    )
+    return cut.cast(nanoseconds).cast(kind.to_arrow())
+
+
+def _check_form(texts: pyarrow.Array, iso: bool, is_instant: bool) -> None:
+    """Whether all texts are of the form that the option says.
+
+    Raises:
+        BadValue: one is not.
+    """
+
+    if texts.null_count == len(texts):
+        return
+    marks, ends = _characters(texts, 10), _characters(texts, -1)
+    is_z = ends == ord("Z")
+    if not (marks == ord("T" if iso else " ")).all() or not (is_z.all() if is_instant else not is_z.any()):
+        raise BadValue("another form")
+
+
+def _characters(texts: pyarrow.Array, at: int) -> Any:
+    """The byte of each text at a place; texts are to have 19 at least."""
+    import numpy
+
+    if texts.null_count:
+        texts = texts.drop_null()
+    _, starts, data = texts.buffers()
+    bounds = numpy.frombuffer(starts, numpy.int32)[texts.offset : texts.offset + len(texts) + 1]
+    if (numpy.diff(bounds) < _SHORTEST).any():
+        raise BadValue("another form")
+    return numpy.frombuffer(data, numpy.uint8)[bounds[:-1] + at if at >= 0 else bounds[1:] + at]
+
+
+def _from_base64(texts: pyarrow.Array) -> pyarrow.Array:
+    import polars
+    import pyarrow
+
+    series: Any = polars.from_arrow(texts)
+    try:
+        return series.str.decode("base64").to_arrow().cast(pyarrow.binary())
+    except polars.exceptions.ComputeError as error:
+        raise BadValue("no base64") from error
