@@ -39,7 +39,7 @@ def test_records_come_before_the_failure_of_their_job():
     with pytest.raises(JobFailed, match="three"):
         for number in environment().add_source(lambda: iter([1, 2, 3])).map(fragile).execute_and_collect():
             drawn.append(number)
-    assert drawn in ([], [1, 2])
+    assert drawn in ([], [1], [1, 2])
 
 
 @pytest.mark.parametrize("checkpoints", [True, False], ids=["with checkpoints", "without"])
