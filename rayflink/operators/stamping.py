@@ -188,7 +188,7 @@ def _as_int64(found: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         raise TypeError(f"{WANTED}, got an array of {values.dtype}; give int64 or datetime64")
     if values.dtype.kind == "u" and len(values) and int(values.max()) >= 2**63:
         raise ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got {values.max()}")
-    return values.astype(np.int64), None
+    return values.astype(np.int64, copy=False), None
 
 
 def _of_arrow(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:

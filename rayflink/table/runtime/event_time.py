@@ -7,7 +7,8 @@ from typing import Any
 from rayflink.common.batches import MIN_TIMESTAMP, Watermark
 from rayflink.common.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 
-from ..typed import Evaluation, Expr, Session
+from ..typed import Call, Evaluation, Expr, Literal, Session, named
+from ..types import Root
 
 
 class WatermarkValues:
@@ -21,18 +22,39 @@ class WatermarkValues:
 
     def __init__(self, expression: Expr, time: Expr, session: Session) -> None:
         self._expression, self._time, self._session = expression, time, session
+        self._delay_ms = _delay_ms(expression, time)
 
     def __call__(self, batch: Any) -> Any:
-        import pyarrow
         from pyarrow import compute
 
         found = Evaluation(batch.columns, batch.num_rows, self._session)
-        if found.column(self._time).null_count:
+        times = found.column(self._time)
+        if times.null_count:
             remedy = "filter such rows out where the table is written, or compute the column with COALESCE"
             raise ValueError(f"the time column {self._time} is NULL in a row; {remedy}")
-        values = found.column(self._expression)
-        stamps = values.cast(pyarrow.timestamp("ms", values.type.tz), safe=False).cast(pyarrow.int64())
-        return compute.fill_null(stamps, MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
+        if self._delay_ms is not None and times.type.unit == "ms":
+            stamps = _milliseconds(times).to_numpy()
+            return stamps - self._delay_ms if self._delay_ms else stamps
+        values = _milliseconds(found.column(self._expression))
+        return compute.fill_null(values, MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
+
+
+def _milliseconds(values: Any) -> Any:
+    """Epoch milliseconds, int64[n]."""
+    import pyarrow
+
+    return values.cast(pyarrow.timestamp("ms", values.type.tz), safe=False).view(pyarrow.int64())
+
+
+def _delay_ms(expression: Expr, time: Expr) -> int | None:
+    """How much the expression is less than the time, where that is the same for all rows."""
+    if expression == time:
+        return 0
+    if isinstance(expression, Call) and expression.function is named("-") and expression.args[0] == time:
+        delay = expression.args[1]
+        if isinstance(delay, Literal) and delay.type.root is Root.INTERVAL_DAY_TIME and delay.value is not None:
+            return int(delay.value)
+    return None
 
 
 class LargestValue(WatermarkGenerator):
