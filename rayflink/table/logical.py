@@ -73,6 +73,11 @@ class Windowing:
             parts.append(f"offset=[{length_text(self.offset_ms)}]")
         return f"{self.kind.value}({', '.join(parts)})"
 
+    def told_without_time(self) -> str:
+        """What tells windows apart, whatever column they are made by."""
+        told = replace(self, time=0, partition=()).told(["time"]).replace("time_col=[time], ", "")
+        return f"{told} of local time" if self.by_local_time else told
+
 
 def length_text(length_ms: int) -> str:
     """A length of time as Flink's plans write it.

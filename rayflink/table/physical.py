@@ -15,6 +15,7 @@ from rayflink.operators.factory import Factory
 from .connectors.files import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
+from .joins import Join, KeyedJoin, WindowJoin
 from .logical import (
     Filter,
     Project,
@@ -31,6 +32,7 @@ from .logical import (
     WindowKind,
     WindowTable,
 )
+from .physical_joins import join_factory, refused
 from .rules.merge_steps import inlined
 from .runtime.aggregates import Aggregate, AggregateKind
 from .runtime.calc import CalcOperator
@@ -262,6 +264,23 @@ class PhysicalPlanner:
         )  # fmt: skip
         return self.stream(plan.input)._one_input("Correlate", factory).set_description(plan.told())
 
+    def _join(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, KeyedJoin)
+        names = [[side.names[one] for one in plan.dealt_by(at) or ()] for at, side in enumerate(plan.inputs)]
+        left, right = (self._dealt(self.stream(side), own) for side, own in zip(plan.inputs, names, strict=True))
+        keys = [KeyBy(Columns(own), graph.call_site(), None) for own in names]
+        step = graph.TwoInput(
+            left._transformation, right._transformation, join_factory(plan, self._session), *keys,
+            name=type(plan).__name__,
+        )  # fmt: skip
+        self._env.add(step)
+        stream = DataStream(self._env, step).set_description(plan.told())
+        return stream if all(names) else stream.set_parallelism(1)
+
+    def _refused_join(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, Join)
+        raise refused(plan)
+
     def _sort(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Sort)
         factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
@@ -282,6 +301,9 @@ class PhysicalPlanner:
         WindowAggregate: _window_aggregate,
         Union: _union,
         Unnest: _unnest,
+        Join: _refused_join,
+        KeyedJoin: _join,
+        WindowJoin: _join,
         Sort: _sort,
     }
 

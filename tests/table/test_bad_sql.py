@@ -7,6 +7,8 @@ import pytest
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from tests.table.golden_queries import FOLDER, GoldenQuery
 
+TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)))"
+CLOCKED = "(SELECT * FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOUR)))"
 BAD = [
     # the text
     ("SELEC 1", 1, "'SELEC' begins no statement", "did you mean SELECT?"),
@@ -50,7 +52,25 @@ BAD = [
     ("SELECT id FROM orders ORDER BY id", 32, "ORDER BY over a stream", "batch mode"),
     ("SELECT id FROM orders WHERE COUNT(*) > 1", 29, "an aggregate in WHERE", "HAVING"),
     ("SELECT id FROM orders UNION SELECT id FROM orders", 8, "UNION without ALL", "UNION ALL"),
-    ("SELECT id FROM orders WHERE id IN (SELECT id FROM orders)", 29, "IN with a query", "join"),
+    # joins
+    ("SELECT id FROM orders WHERE id IN (SELECT id FROM orders)", 29, "keeps all rows of both sides", "batch mode"),
+    ("SELECT id FROM orders WHERE id = 1 OR id IN (SELECT id FROM orders)", 39, "IN with a query", "join"),
+    ("SELECT id FROM orders WHERE (id, amount) IN (SELECT id FROM orders)", 30, "2 values with 1 columns", "as many"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id", 32, "a join without windows", "window_start"),
+    ("SELECT id FROM orders a JOIN orders b ON a.id = b.id", 8, "column 'id' is in a and b", "a.id"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = c.id", 51, "there is no table or column 'c'", "are a, b"),
+    ("SELECT a.id FROM orders a JOIN orders b USING (idd)", 0, "there is no column 'idd' (did you mean id?)", ""),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id + b.id", 44, "the condition of ON is of type", "comparison"),
+    ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is no SQL", "EXISTS"),
+    ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
+     "FOR SYSTEM_TIME AS OF is not", "interval"),
+    (f"SELECT L.id FROM {TUMBLED} L JOIN {TUMBLED} R ON L.window_end = R.window_end", 0,
+     "a join of windows by window_end alone", "let a.window_start = b.window_start"),
+    (f"SELECT L.id FROM {TUMBLED} L JOIN (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' MINUTE))) R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
+     "a join of windows of TUMBLE(size=[1 h]) and TUMBLE(size=[1 min])", "the same lengths"),
+    (f"SELECT L.id FROM {CLOCKED} L JOIN {CLOCKED} R ON L.window_end = R.window_end AND "
+     "L.window_start = R.window_start", 0, "a join of windows of processing time", "WATERMARK"),
     ("SELECT window_start, id, COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) "
      "GROUP BY window_start, window_end", 22, "column 'id' is not in GROUP BY", "group by it too"),
     ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(id), INTERVAL '1' HOUR))", 21, "is no time attribute",
@@ -77,6 +97,7 @@ def t_env() -> TableEnvironment:
     """The tables of the golden queries, and one to write to."""
     found = GoldenQuery(FOLDER / "project").environment()
     found.execute_sql("CREATE TABLE sink (a BIGINT, b BIGINT) WITH ('connector' = 'blackhole')")
+    found.execute_sql("CREATE TABLE timed (id BIGINT, at AS PROCTIME()) WITH ('connector' = 'datagen')")
     return found
 
 

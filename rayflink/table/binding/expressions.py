@@ -212,8 +212,8 @@ class ExpressionBinder:
 
     def _in(self, tree: Tree) -> Expr:
         if tree.args.get("query") is not None:
-            remedy = "join the tables, or list the values"
-            raise SqlError("IN with a query is not supported", remedy, "", place_of(tree))
+            remedy = "a condition of WHERE beside AND may be one; else join the tables, or list the values"
+            raise SqlError("IN with a query is not supported here", remedy, "", place_of(tree))
         return call("IN", [self.bind(tree.this), *map(self.bind, tree.expressions)], place_of(tree))
 
     def _like(self, tree: Tree) -> Expr:

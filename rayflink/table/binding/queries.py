@@ -13,7 +13,7 @@ from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePa
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
 from ..typed import Column, Expr, Function, Literal, Place
-from . import laterals, windows
+from . import joins, laterals, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .scope import Scope
@@ -66,30 +66,43 @@ class QueryBinder:
 
     # FROM
 
-    def _from(self, tree: Tree) -> tuple[Relation, Scope]:
+    def from_clause(self, tree: Tree) -> tuple[Relation, Scope]:
+        """The tables of FROM, joined.
+
+        Raises:
+            SqlError: there is none of the name, or a join means nothing.
+        """
         clause = tree.args.get("from_")
         if clause is None:
             return Values((), ((),)), Scope(())
-        relation, scope = self._table(clause.this)
+        relation, scope = self.table(clause.this)
+        return self._joined(relation, scope, tree)
+
+    def _joined(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
+        """With the joins that stand behind a table."""
         for join in tree.args.get("joins") or ():
             found = laterals.joined(self.expressions(scope), relation, scope, join)
-            if found is not None:
-                relation, scope = found
-                continue
-            remedy = "see docs/sql.md for the joins that are supported"
-            raise SqlError("this join is not supported", remedy, "", place_of(join))
+            relation, scope = joins.joined(self, relation, scope, join) if found is None else found
         return relation, scope
 
-    def _table(self, tree: Tree) -> tuple[Relation, Scope]:
+    def table(self, tree: Tree) -> tuple[Relation, Scope]:
+        """A table of FROM, or several in parentheses.
+
+        Raises:
+            SqlError: there is none of the name, or it means nothing.
+        """
         if laterals.is_one(tree):
             return laterals.alone(self.expressions(Scope(())), tree)
-        relation, alias = self._unnamed_table(tree)
         given = tree.args.get("alias")
+        if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
+            relation, scope = self.table(tree.this)
+            return relation, scope if given is None else Scope.of(given.name, relation.schema)
+        relation, alias = self._unnamed_table(tree)
         if given is not None:
             alias = given.name or alias
             if given.columns:
                 relation = renamed(relation, [column.name for column in given.columns], place_of(tree))
-        return relation, Scope.of(alias, relation.schema)
+        return self._joined(relation, Scope.of(alias, relation.schema), tree)
 
     def _unnamed_table(self, tree: Tree) -> tuple[Relation, str]:
         if isinstance(tree, (exp.Subquery, exp.Paren)):
@@ -102,8 +115,11 @@ class QueryBinder:
             )
         if isinstance(tree.this, exp.Anonymous):
             called = windows.table_call(tree.this)
-            relation, scope = self._table(called.table.this)
+            relation, scope = self.table(called.table.this)
             return windows.window_table(called, relation, scope), called.kind.value.lower()
+        if tree.args.get("version") is not None:
+            remedy = "write an interval join: ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR"
+            raise SqlError("FOR SYSTEM_TIME AS OF is not supported yet", remedy, "", place_of(tree))
         path = tuple(part.name for part in tree.parts)
         if len(path) == 1 and path[0] in self.with_queries:
             return self.with_queries[path[0]], path[0]
@@ -112,14 +128,13 @@ class QueryBinder:
     # SELECT
 
     def _select(self, tree: Tree) -> Relation:
-        relation, scope = self._from(tree)
+        relation, scope = self.from_clause(tree)
         if where := tree.args.get("where"):
             refused = aggregates_in(where.this)
             if refused:
                 remedy = "conditions on aggregates stand in HAVING"
                 raise SqlError("an aggregate in WHERE", remedy, "", place_of(refused[0]))
-            condition = self.expressions(scope).condition(where.this, "the condition of WHERE")
-            relation = Filter(relation.schema, relation, condition, place=place_of(where))
+            relation = self._where(relation, scope, where)
         for clause in ("qualify", "windows", "laterals", "pivots"):
             if tree.args.get(clause):
                 raise SqlError(f"{clause.upper()} is not supported", "write a query around it", "", place_of(tree))
@@ -135,6 +150,21 @@ class QueryBinder:
         if tree.args.get("distinct") is not None:
             projected = GroupedSelect.distinct(projected, place_of(tree))
         return self._ordered(projected, tree)
+
+    def _where(self, relation: Relation, scope: Scope, where: Tree) -> Relation:
+        parts = joins.conjuncts(where.this)
+        asking = [one for one in parts if joins.asks_query(one)]
+        binder = self.expressions(scope)
+        if not asking:
+            condition = binder.condition(where.this, "the condition of WHERE")
+            return Filter(relation.schema, relation, condition, place=place_of(where))
+        for one in parts:
+            if one not in asking:
+                condition = binder.condition(one, "the condition of WHERE")
+                relation = Filter(relation.schema, relation, condition, place=place_of(one))
+        for one in asking:
+            relation = joins.kept_by_query(self, relation, scope, one)
+        return relation
 
     def _group(
         self, relation: Relation, scope: Scope, tree: Tree, selected: list[Any], grouped: GroupingSet

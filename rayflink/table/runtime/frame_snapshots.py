@@ -90,29 +90,45 @@ def restored_frames(
     Raises:
         SnapshotMismatch: they have other columns, or are of something else.
     """
+    return ((progress, batch) for _, progress, batch in restored_sides(snapshots, [schema], ctx))
+
+
+def restored_sides(
+    snapshots: Iterable[OperatorSnapshot], schemas: Sequence[pa.Schema], ctx: OperatorContext
+) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """The same of rows of several schemas: (number of the schema, how far time had come, rows).
+
+    Raises:
+        SnapshotMismatch: they have other columns, or are of something else.
+    """
     owned = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
-    by_progress: dict[int, list[pa.RecordBatch]] = {}
+    found: dict[tuple[int, int], list[pa.RecordBatch]] = {}
     for snapshot in snapshots:
         for group in snapshot.raw_keyed:
             if group in owned:
-                for progress, batch in _read(snapshot.raw_keyed[group], schema, ctx):
-                    by_progress.setdefault(progress, []).append(batch)
-    for progress, batches in sorted(by_progress.items()):
-        yield progress, one_batch(batches)
+                for side, progress, batch in _read(snapshot.raw_keyed[group], schemas, ctx):
+                    found.setdefault((progress, side), []).append(batch)
+    for (progress, side), batches in sorted(found.items()):
+        yield side, progress, one_batch(batches)
 
 
-def _read(data: bytes, schema: pa.Schema, ctx: OperatorContext) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _read(data: bytes, schemas: Sequence[pa.Schema], ctx: OperatorContext) -> Iterator[tuple[int, int, pa.RecordBatch]]:
     source = pa.BufferReader(data)
     while source.tell() < source.size():
         with pa.ipc.open_stream(source) as reader:
             written = reader.schema
-            if not written.equals(schema) or written.metadata[ABOUT] != schema.metadata[ABOUT]:
+            side = next((at for at, one in enumerate(schemas) if _is_of(written, one)), None)
+            if side is None:
                 raise SnapshotMismatch(
-                    STATE, ctx.operator_id, told(written), told(schema),
+                    STATE, ctx.operator_id, told(written), " and ".join(map(told, schemas)),
                     "other windows, aggregates or keys; keep the query, or start without this state",
                 )  # fmt: skip
             for batch in reader:
-                yield int(written.metadata[_PROGRESS]), batch
+                yield side, int(written.metadata[_PROGRESS]), batch
+
+
+def _is_of(written: pa.Schema, schema: pa.Schema) -> bool:
+    return bool(written.equals(schema) and written.metadata[ABOUT] == schema.metadata[ABOUT])
 
 
 def told(schema: pa.Schema) -> str:
@@ -128,4 +144,4 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([whole(column) for column in table.columns], schema=table.schema)
 
 
-__all__ = ["ABOUT", "STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames"]
+__all__ = ["ABOUT", "STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames", "restored_sides"]

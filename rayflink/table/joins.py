@@ -1,0 +1,209 @@
+"""Joins in the logical plan: as a query writes them, and as they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from .logical import Attribute, Relation, Schema, Windowing
+from .typed import Column, Expr, Literal
+
+
+class JoinKind(Enum):
+    """What becomes of rows of each side that match none of the other."""
+
+    INNER = "InnerJoin"
+    LEFT = "LeftOuterJoin"
+    RIGHT = "RightOuterJoin"
+    FULL = "FullOuterJoin"
+    SEMI = "LeftSemiJoin"
+    ANTI = "LeftAntiJoin"
+
+    @property
+    def keeps_left(self) -> bool:
+        """Whether a row of the left side that matches none is in the result, with nulls for the right side."""
+        return self in (JoinKind.LEFT, JoinKind.FULL)
+
+    @property
+    def keeps_right(self) -> bool:
+        """The same of the right side."""
+        return self in (JoinKind.RIGHT, JoinKind.FULL)
+
+    @property
+    def is_of_left(self) -> bool:
+        """Whether the result has the columns of the left side alone."""
+        return self in (JoinKind.SEMI, JoinKind.ANTI)
+
+
+@dataclass(frozen=True)
+class _OnTwo(Relation):
+    left: Relation
+    right: Relation
+    kind: JoinKind
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    def _told_condition(self, condition: Expr) -> str:
+        """A condition with the names that columns have in the result, where both sides are in it."""
+        names = [one.name for one in joined_schema(self.left.schema, self.right.schema, JoinKind.INNER)]
+
+        def named(one: Expr) -> Expr:
+            return replace(one, name=names[one.index]) if isinstance(one, Column) else one
+
+        return str(condition.mapped(named))
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the left side; those of the right one follow in a condition."""
+        return len(self.left.schema)
+
+
+@dataclass(frozen=True)
+class Join(_OnTwo):
+    """The pairs of rows for which a condition is true.
+
+    Args:
+        condition: over the columns of the left side, then those of the right one.
+        is_whole: both sides are whole tables, and the join may wait for their ends.
+    """
+
+    condition: Expr
+    is_whole: bool = False
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+    def told(self) -> str:
+        shown = "" if is_true(self.condition) else f", where=[{self._told_condition(self.condition)}]"
+        return f"Join(joinType=[{self.kind.value}]{shown}, select=[{', '.join(self.names)}])"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Columns of both sides that are equal in a pair.
+
+    Args:
+        left: numbers of columns of the left side.
+        right: of the right side, of the same types.
+        nulls_match: of each, whether a null is equal to a null.
+    """
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    nulls_match: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class KeyedJoin(_OnTwo):
+    """A join that is run by equal keys; as such it waits for the ends of both sides.
+
+    Args:
+        condition: what else a pair must fulfil; None: nothing.
+    """
+
+    keys: Keys
+    condition: Expr | None
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return (self.keys.left, self.keys.right)[at]
+
+    def _shown(self) -> list[str]:
+        left, right = self.left.names, self.right.names
+        sign = {False: "=", True: "IS NOT DISTINCT FROM"}
+        pairs = zip(self.keys.left, self.keys.right, self.keys.nulls_match, strict=True)
+        where = [f"{left[one]} {sign[nulls]} {right[other]}" for one, other, nulls in pairs]
+        where += [self._told_condition(self.condition)] if self.condition is not None else []
+        shown = [f"where=[{' AND '.join(where)}]"] if where else []
+        return [f"joinType=[{self.kind.value}]", *shown, f"select=[{', '.join(self.names)}]"]
+
+    def told(self) -> str:
+        return f"HashJoin({', '.join(self._shown())})"
+
+
+@dataclass(frozen=True)
+class WindowJoin(KeyedJoin):
+    """A join of rows of equal windows, run when the windows are over.
+
+    Args:
+        windowing: of both sides.
+        left_bounds: numbers of the left side's columns window_start and window_end.
+        right_bounds: of the right side's.
+    """
+
+    windowing: Windowing
+    left_bounds: tuple[int, int]
+    right_bounds: tuple[int, int]
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        """By the keys, else by the end of the windows."""
+        return super().dealt_by(at) or ((self.left_bounds, self.right_bounds)[at][1],)
+
+    def told(self) -> str:
+        return f"WindowJoin(window=[{self.windowing.told_without_time()}], {', '.join(self._shown())})"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """How far apart the times of a pair lie: `lower_ms` <= right time - left time <= `upper_ms`.
+
+    Args:
+        left, right: numbers of the columns with the times, each of its side.
+        is_event_time: else the times are those at which rows come.
+    """
+
+    left: int
+    right: int
+    lower_ms: int
+    upper_ms: int
+    is_event_time: bool = True
+
+
+@dataclass(frozen=True)
+class IntervalJoin(KeyedJoin):
+    """A join of rows whose times lie near each other."""
+
+    interval: Interval
+
+    def told(self) -> str:
+        one = self.interval
+        times = f"leftTimeIndex={self.left.names[one.left]}, rightTimeIndex={self.right.names[one.right]}"
+        bounds = f"lowerBound={one.lower_ms}, upperBound={one.upper_ms}, isRowTime={str(one.is_event_time).lower()}"
+        return f"IntervalJoin(interval=[{bounds}, {times}], {', '.join(self._shown())})"
+
+
+def is_true(expr: Expr) -> bool:
+    """Whether it is the constant."""
+    return isinstance(expr, Literal) and expr.value is True
+
+
+def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
+    """The columns of a join's result, each of another name; a side that may be missing has nulls, and no time."""
+    if kind.is_of_left:
+        return left
+    names: set[str] = set()
+    found: list[Attribute] = []
+    for side, may_miss in ((left, kind.keeps_right), (right, kind.keeps_left)):
+        for one in side:
+            number, name = 0, one.name
+            while name in names:
+                name, number = f"{one.name}{number}", number + 1
+            names.add(name)
+            given = Attribute(name, one.type.nullable()) if may_miss else replace(one, name=name)
+            found.append(given)
+    return tuple(found)
+
+
+__all__ = [
+    "Interval", "IntervalJoin", "Join", "JoinKind", "KeyedJoin", "Keys", "WindowJoin", "is_true", "joined_schema",
+]  # fmt: skip

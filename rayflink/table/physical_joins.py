@@ -1,0 +1,57 @@
+"""The operators of joins, and what is said of a join that cannot be run."""
+
+from __future__ import annotations
+
+from rayflink.operators.factory import Factory
+
+from .connectors.files import arrow_schema
+from .errors import SqlError
+from .joins import Join, KeyedJoin, WindowJoin
+from .logical import TimePart
+from .rules.join_keys import equalities
+from .runtime.join_rows import JoinSide, JoinSpec
+from .runtime.window_join import WindowJoinOperator
+from .typed import Column, Session
+
+_REMEDY = (
+    "join windows by both bounds: ON a.window_start = b.window_start AND a.window_end = b.window_end; or bound the "
+    "times of both: ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts; or run it in batch mode"
+)
+
+
+def join_factory(plan: KeyedJoin, session: Session) -> Factory:
+    """Makes the operator of a join."""
+    bounds = None
+    zone = "UTC"
+    if isinstance(plan, WindowJoin):
+        bounds = plan.left_bounds, plan.right_bounds
+        zone = session.zone if plan.windowing.by_local_time else zone
+    left, right = (
+        JoinSide(arrow_schema(side.schema), keys, tuple(dict.fromkeys(plan.dealt_by(at) or ())))
+        for at, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
+    )
+    result = arrow_schema(plan.schema)
+    spec = JoinSpec(plan.kind, left, right, plan.keys.nulls_match, plan.condition, result, session)
+    return Factory(WindowJoinOperator, spec, bounds, zone)
+
+
+def refused(plan: Join) -> SqlError:
+    """What is wrong with a join of streams that keeps all rows for ever."""
+    parts = (TimePart.WINDOW_START, TimePart.WINDOW_END)
+    equal = [
+        plan.left.schema[pair.left.index].part
+        for pair in equalities(plan).pairs
+        if isinstance(pair.left, Column)
+        and isinstance(pair.right, Column)
+        and plan.left.schema[pair.left.index].part is plan.right.schema[pair.right.index].part
+    ]
+    found = [one for one in parts if one in equal]
+    if len(found) == 1:
+        other = parts[1 - parts.index(found[0])].value
+        remedy = f"let a.{other} = b.{other} be a condition, too"
+        return SqlError(f"a join of windows by {found[0].value} alone", remedy, "", plan.place)
+    problem = "a join without windows or bounds of time keeps all rows of both sides for ever"
+    return SqlError(problem, f"it is not supported yet; {_REMEDY}", "", plan.place)
+
+
+__all__ = ["join_factory", "refused"]

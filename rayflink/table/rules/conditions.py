@@ -1,0 +1,47 @@
+"""Conditions as parts that are joined by AND, and which columns each part reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..typed import Call, Expr, Literal, named
+from ..types import DataTypes
+from .project_into_scan import columns_of
+
+
+def parts_of(condition: Expr) -> list[Expr]:
+    """The conditions that are joined by AND; none for TRUE."""
+    if isinstance(condition, Call) and condition.function.name == "AND":
+        return [part for one in condition.args for part in parts_of(one)]
+    if isinstance(condition, Literal) and condition.value is True:
+        return []
+    return [condition]
+
+
+def all_of(parts: Sequence[Expr]) -> Expr | None:
+    """Whether all are true; None where there are none."""
+    found: Expr | None = None
+    for one in parts:
+        nullable = one.type.is_nullable or (found is not None and found.type.is_nullable)
+        both = DataTypes.BOOLEAN().as_nullable(nullable)
+        found = one if found is None else Call(both, named("AND"), (found, one))
+    return found
+
+
+def always(parts: Sequence[Expr]) -> Expr:
+    """The same, TRUE where there are none."""
+    return all_of(parts) or Literal(DataTypes.BOOLEAN(False), True)
+
+
+def reads_only(expr: Expr, columns: Iterable[int]) -> bool:
+    """Whether it reads no other columns, and some."""
+    found = set(columns_of(expr))
+    return bool(found) and found <= set(columns)
+
+
+def is_movable(expr: Expr) -> bool:
+    """Whether it gives the same wherever it is computed."""
+    return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
+
+
+__all__ = ["all_of", "always", "is_movable", "parts_of", "reads_only"]

@@ -1,0 +1,3 @@
+SELECT L.id, R.id AS other, R.customer FROM (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND))) L
+LEFT JOIN (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) WHERE amount > 1) R
+ON L.product = R.product AND L.window_start = R.window_start AND L.window_end = R.window_end AND L.id <> R.id
