@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
+
+from ..common.batches import Batch
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class BucketAssigner:
 
     def bucket_of_all(self, now_ms: int) -> str | None:
         """The bucket of whatever is written now; None: that depends on the record."""
+        return None
+
+    def divided(self, batch: Batch, now_ms: int) -> Iterable[tuple[str, Batch]] | None:
+        """The buckets of a batch with what is written into each; None: `get_bucket_id` tells, record by record."""
         return None
 
     @staticmethod

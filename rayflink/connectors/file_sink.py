@@ -19,6 +19,8 @@ from .part_files import Renamer
 from .rolling import OnCheckpointRollingPolicy, RollingPolicy
 
 BUCKET_CHECK_MS = 60_000
+MOST_OPEN = 1 << 30
+"""As many as there are buckets."""
 
 
 class OutputFileConfig:
@@ -83,6 +85,7 @@ class FileSinkSettings:
         check_ms: pause between looks for files that are due to end.
         names_bear_job: files of two jobs, and of two sinks of one job, have different names; without, a later job
             replaces those of an earlier.
+        most_open: files that one subtask writes to at the same time; one more ends another.
     """
 
     buckets: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
@@ -90,6 +93,7 @@ class FileSinkSettings:
     names: OutputFileConfig = field(default_factory=lambda: OutputFileConfig("part", ""))
     check_ms: int = BUCKET_CHECK_MS
     names_bear_job: bool = True
+    most_open: int = MOST_OPEN
 
 
 class FileSink(Sink):

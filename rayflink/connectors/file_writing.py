@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,7 @@ class FileWriter(SinkWriter):
         self._ctx, self._folder, self._form = ctx, folder, form
         self._attempt = ctx.epoch, ctx.attempt
         self._buckets, self._rolling, self._check_ms = settings.buckets, settings.rolling, settings.check_ms
+        self._most_open = settings.most_open
         self._beginning, self._suffix = beginning, settings.names.get_part_suffix()
         self._ends_at_checkpoints = self._rolling.ends_at_checkpoints or isinstance(form, BulkWriterFactory)
         self._number = max((number for _, number in ctx.restored), default=0)
@@ -92,7 +93,10 @@ class FileWriter(SinkWriter):
             return
         now_ms = self._ctx.now_ms()
         bucket = self._buckets.bucket_of_all(now_ms)
-        divided = ((bucket, batch),) if bucket is not None else self._divided(batch, now_ms)
+        divided: Iterable[tuple[str, Batch]] | None
+        divided = self._buckets.divided(batch, now_ms) if bucket is None else ((bucket, batch),)
+        if divided is None:
+            divided = self._divided(batch, now_ms)
         for bucket, part in divided:
             with writing_below(self._folder):
                 self._write_to(bucket, part, now_ms)
@@ -124,6 +128,8 @@ class FileWriter(SinkWriter):
         assert opened.bulk is not None
         opened.bulk.add_batch(batch)
         opened.part.touched_ms = now_ms
+        if self._most_open < len(self._open) * 2:
+            self._open[bucket] = self._open.pop(bucket)  # behind the others
         self._end_if_large(bucket)
 
     def _append(self, bucket: str, records: list[Any], now_ms: int) -> None:
@@ -157,6 +163,8 @@ class FileWriter(SinkWriter):
         if bucket not in self._open:
             part = self._next_part(self._path_of(bucket), now_ms)
             self._open[bucket] = opened = _Open(part, None)
+            if len(self._open) > self._most_open:
+                self._end(next(iter(self._open)))  # the one that was not written to for longest
             if isinstance(self._form, BulkWriterFactory):
                 opened.bulk = self._form.create(part.file)
             if self._next_check_ms is None:

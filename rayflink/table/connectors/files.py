@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.option_types import DURATION, MEMORY, ValueType
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.buckets import BucketAssigner
-from rayflink.connectors.file_sink import FileSink, OutputFileConfig
-from rayflink.connectors.file_source import FileSource
+from rayflink.connectors.file_sink import FileSink, FileSinkSettings, OutputFileConfig
+from rayflink.connectors.file_source import FileFormat, FileSource
+from rayflink.connectors.rolling import RollingPolicy
 
 from ..errors import SqlError, nearest
 from ..logical import Schema
+from ..typed import Column, Expr
+from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
-from .formats import FORMATS, arrow_schema
+from .formats import FORMATS, arrow_schema, named
+from .located_rows import METADATA, LocatedFormat, check_metadata_types
+from .partition_buckets import PartitionBuckets
+from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
     from rayflink.datastream.streams import DataStream
+
+MOST_OPEN = 64
+"""Partitions to which a subtask writes at the same time."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +39,14 @@ class FilesSource(TableSource):
     """Reads the files of a folder.
 
     Args:
-        schema: the columns of the files.
+        schema: all columns of the table.
         names: those that are read.
         options: of the format.
+        partitions: how the folder is divided; None: it is not.
+        metadata: name of a column -> what it tells of its file.
+        pattern: what whole paths are to match; None: any.
+        monitor_ms: pause between looks for new files; None: those there at the start.
+        conditions: over the partition keys alone: other partitions are not read.
     """
 
     path: str
@@ -38,17 +54,62 @@ class FilesSource(TableSource):
     schema: Schema
     names: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
+    partitions: Partitions | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    pattern: str | None = None
+    monitor_ms: int | None = None
+    conditions: tuple[Expr, ...] = ()
+
+    @property
+    def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
+        """Whether the files are those there at the start."""
+        return self.monitor_ms is None
 
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names))
 
+    def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
+        if self.partitions is None:
+            return None
+        keys = {one.name: at for at, one in enumerate(self.partitions.keys)}
+        taken = [one for one in conditions if _is_over(one, keys)]
+        if not taken:
+            return None
+        moved = [one.mapped(lambda part: _at(part, keys)) for one in taken]
+        left = [one for one in conditions if one not in taken]
+        return replace(self, conditions=(*self.conditions, *moved)), left
+
     def pushed(self) -> tuple[str, ...]:
         whole = list(self.names) == [one.name for one in self.schema]
-        return () if whole else (f"project=[{', '.join(self.names)}]",)
+        parts = () if not self.conditions else (f"partitions=[{', '.join(map(str, self.conditions))}]",)
+        return parts if whole else (*parts, f"project=[{', '.join(self.names)}]")
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        form = FORMATS[self.format].reads(self.schema, self.names, dict(self.options))
-        return env.from_source(FileSource(form, [self.path]), strategy, name)
+        files = TableFiles(self.partitions, self.conditions, self.pattern)
+        return env.from_source(FileSource(self._form(), [self.path], self.monitor_ms, files), strategy, name)
+
+    def _form(self) -> FileFormat:
+        keys = () if self.partitions is None else tuple(one.name for one in self.partitions.keys)
+        beside = {*keys, *(name for name, _ in self.metadata)}
+        stored = tuple(one for one in self.schema if one.name not in beside)
+        wanted = [name for name in self.names if name not in beside]
+        form = FORMATS[self.format].reads(stored, wanted or [stored[0].name], dict(self.options))
+        if len(wanted) == len(self.names):
+            return form
+        told = tuple((name, key) for name, key in self.metadata if name in self.names)
+        return LocatedFormat(form, tuple(named(self.schema, name) for name in self.names), self.partitions, told)
+
+
+def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:
+    """Whether partitions alone decide on a condition, in whatever time zone."""
+    parts = list(condition.walk())
+    columns = [one for one in parts if isinstance(one, Column)]
+    zoned = any(one.type.root is Root.TIMESTAMP_LTZ for one in parts)
+    return bool(columns) and all(one.name in keys for one in columns) and not zoned
+
+
+def _at(part: Expr, keys: Mapping[str, int]) -> Expr:
+    return replace(part, index=keys[part.name]) if isinstance(part, Column) else part
 
 
 @dataclass(frozen=True)
@@ -57,20 +118,33 @@ class FilesSink(TableSink):
 
     Args:
         writer: of a file.
-        suffix: of its name.
+        settings: names, folders and when files end.
     """
 
     path: str
     writer: BulkWriterFactory
-    suffix: str
+    settings: FileSinkSettings
 
     def attach(self, stream: DataStream, name: str) -> Any:
-        sink = (
-            FileSink.for_bulk_format(self.path, self.writer)
-            .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-            .with_output_file_config(OutputFileConfig.builder().with_part_suffix(self.suffix).build())
-        )
-        return stream.sink_to(sink.build()).name(name)
+        return stream.sink_to(FileSink(self.path, self.writer, self.settings)).name(name)
+
+
+def _as(kind: ValueType[Any]) -> Any:
+    def parse(text: str) -> Any:
+        try:
+            return kind.read(text)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"a {kind.name}, such as {kind.example}") from error
+
+    return parse
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression ({error})") from error
+    return text
 
 
 class Filesystem(Connector):
@@ -80,18 +154,77 @@ class Filesystem(Connector):
     options: Mapping[str, Option] = {
         "path": Option(str, required=True, about="a folder, or a file"),
         "format": Option(str, required=True, about="csv, json, parquet or arrow"),
+        "partition.default-name": Option(str, DEFAULT_NAME),
+        "source.monitor-interval": Option(_as(DURATION)),
+        "source.path.regex-pattern": Option(_pattern),
+        "sink.rolling-policy.file-size": Option(_as(MEMORY)),
+        "sink.rolling-policy.rollover-interval": Option(_as(DURATION)),
+        "sink.rolling-policy.inactivity-interval": Option(_as(DURATION)),
+        "sink.rolling-policy.check-interval": Option(_as(DURATION)),
     }
+    metadata_keys = frozenset(METADATA)
     prefixes = tuple(f"{name}." for name in FORMATS)
 
     def source(self, table: Connected) -> TableSource:
         path, form, options = self._place(table)
+        monitor = table.options["source.monitor-interval"]
         if not os.path.exists(path):
             raise SqlError(f"{table.table} is at {path!r}, where nothing is", "correct the option 'path'")
-        return FilesSource(path, form, table.schema, tuple(one.name for one in table.schema), tuple(options.items()))
+        check_metadata_types(table.table, table.schema, table.metadata)
+        return FilesSource(
+            path,
+            form,
+            table.schema,
+            tuple(one.name for one in table.schema),
+            tuple(options.items()),
+            self._partitions(path, table),
+            tuple((table.schema[at].name, key) for at, key in table.metadata.items()),
+            table.options["source.path.regex-pattern"],
+            None if monitor is None else monitor.to_millis(),
+        )
 
     def sink(self, table: Connected) -> TableSink:
         path, form, options = self._place(table)
-        return FilesSink(path, FORMATS[form].writes(table.schema, options), f".{form}")
+        if table.metadata:
+            name = table.schema[next(iter(table.metadata))].name
+            problem = f"{table.table} has the metadata column {name!r}, which cannot be written"
+            raise SqlError(problem, f"declare it {name} ... METADATA VIRTUAL")
+        partitions = self._partitions(path, table)
+        kept = tuple(one for one in table.schema if one.name not in table.partition_keys)
+        buckets = BucketAssigner.base_path_bucket_assigner()
+        if partitions is not None:
+            buckets = PartitionBuckets(partitions, [one.name for one in kept])
+        writer = FORMATS[form].writes(kept, options)
+        return FilesSink(path, writer, self._settings(table, f".{form}", buckets))
+
+    def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
+        def chosen(name: str, otherwise: int) -> int:
+            found = table.options[f"sink.rolling-policy.{name}"]
+            return otherwise if found is None else int(found.to_millis())
+
+        size = table.options["sink.rolling-policy.file-size"]
+        policy = RollingPolicy(
+            128 << 20 if size is None else size.get_bytes(),
+            chosen("rollover-interval", 30 * 60_000),
+            chosen("inactivity-interval", 30 * 60_000),
+        )
+        check_ms = chosen("check-interval", 60_000)
+        names = OutputFileConfig.builder().with_part_suffix(suffix).build()
+        return FileSinkSettings(buckets, policy, names, check_ms, most_open=MOST_OPEN)
+
+    def _partitions(self, path: str, table: Connected) -> Partitions | None:
+        """How the table is divided.
+
+        Raises:
+            SqlError: by columns that cannot be names of folders, or by all that it has.
+        """
+        if not table.partition_keys:
+            return None
+        keys = tuple(named(table.schema, name) for name in table.partition_keys)
+        check_partition_types(table.table, keys)
+        if len(keys) + len(table.metadata) == len(table.schema):
+            raise SqlError(f"{table.table} has no columns but those it is partitioned by", "add one that files hold")
+        return Partitions(path, keys, table.options["partition.default-name"])
 
     def _place(self, table: Connected) -> tuple[str, str, dict[str, Any]]:
         """The folder, the format, and the options of that.
@@ -104,9 +237,6 @@ class Filesystem(Connector):
             raise SqlError(
                 f"{table.table} has the format {form!r}{nearest(form, FORMATS)}", f"known are {', '.join(FORMATS)}"
             )
-        if table.partition_keys:
-            remedy = "leave out PARTITIONED BY; give a folder of its own to each table"
-            raise SqlError(f"{table.table} is partitioned, which 'filesystem' does not support", remedy)
         known = FORMATS[form].options
         own = [key for key in table.formats if key.startswith(f"{form}.")]
         given = {key.removeprefix(f"{form}."): table.formats[key] for key in own}

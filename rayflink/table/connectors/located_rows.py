@@ -1,0 +1,140 @@
+"""Columns that are not in a file but follow from where it lies: partition keys and metadata."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import ArrowBatch, Batch
+from rayflink.common.source import PENDING
+from rayflink.common.split_reader import SplitCursor
+from rayflink.connectors.file_blocks import FileSplit
+from rayflink.connectors.file_source import FileFormat
+
+from ..errors import SqlError
+from ..logical import Schema
+from ..types import Root
+from .partitions import Partitions
+
+if TYPE_CHECKING:
+    import pyarrow
+
+METADATA: Mapping[str, tuple[Root, ...]] = {
+    "file.path": (Root.VARCHAR,),
+    "file.name": (Root.VARCHAR,),
+    "file.size": (Root.BIGINT, Root.INT, Root.DOUBLE),
+    "file.modification-time": (Root.TIMESTAMP_LTZ, Root.TIMESTAMP),
+}
+"""What is known of a file -> the types that its column may have, Flink's first."""
+
+
+def check_metadata_types(table: str, schema: Schema, metadata: Mapping[int, str]) -> None:
+    """Whether metadata columns are of types that hold what they tell.
+
+    Raises:
+        SqlError: one is not.
+    """
+    for at, key in metadata.items():
+        if schema[at].type.root not in METADATA[key]:
+            wanted = " or ".join(root.value.replace("VARCHAR", "STRING") for root in METADATA[key])
+            raise SqlError(f"{table} has {key!r} as {schema[at].type}", f"declare the column as {wanted}")
+
+
+@dataclass(frozen=True)
+class LocatedFormat(FileFormat):
+    """Adds columns to what another format reads.
+
+    Args:
+        inner: reads the columns that files have.
+        schema: all columns, in order.
+        partitions: gives those of its keys.
+        metadata: name of a column -> what it tells of its file.
+    """
+
+    inner: FileFormat
+    schema: Schema
+    partitions: Partitions | None
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the format within
+        """Whether several readers may read parts of one file."""
+        return self.inner.divisible
+
+    def counting(self, metrics: Any) -> FileFormat:
+        return replace(self, inner=self.inner.counting(metrics))
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        known = self._known(split.path)
+        return _LocatedCursor(self.inner.open_split(split), self.schema, known)
+
+    def _known(self, path: str) -> dict[str, pyarrow.Scalar]:
+        """The columns that have one value in the whole file."""
+        import pyarrow
+
+        found: dict[str, Any] = {}
+        if self.partitions is not None:
+            names = [one.name for one in self.partitions.keys]
+            found = dict(zip(names, self.partitions.values(path), strict=True))
+        for name, key in self.metadata:
+            found[name] = _told(path, key)
+        types = {one.name: one.type.to_arrow() for one in self.schema}
+        scalars = {}
+        for name, kind in types.items():
+            if name not in found:
+                continue
+            value = found[name]
+            if isinstance(value, pyarrow.Scalar):
+                scalars[name] = value.cast(kind)
+            else:
+                scalars[name] = pyarrow.array([value], kind)[0]
+        return scalars
+
+
+def _told(path: str, key: str) -> Any:
+    import pyarrow
+
+    path = os.path.abspath(path)
+    if key == "file.path":
+        return path
+    if key == "file.name":
+        return os.path.basename(path)
+    there = os.stat(path)
+    if key == "file.size":
+        return there.st_size
+    return pyarrow.scalar(there.st_mtime_ns // 1_000_000, pyarrow.timestamp("ms", "UTC"))
+
+
+class _LocatedCursor:
+    def __init__(self, inner: SplitCursor, schema: Sequence[Any], known: Mapping[str, pyarrow.Scalar]) -> None:
+        import pyarrow
+
+        self._inner, self._known = inner, known
+        self._schema = pyarrow.schema([(one.name, one.type.to_arrow()) for one in schema])
+
+    def read(self, max_records: int) -> Any:
+        batch = self._inner.read(max_records)
+        if batch is None or batch is PENDING:
+            return batch
+        assert isinstance(batch, ArrowBatch)
+        return self._completed(batch)
+
+    def _completed(self, batch: ArrowBatch) -> Batch:
+        import pyarrow
+
+        data = batch.data
+        columns = [
+            pyarrow.repeat(self._known[field.name], data.num_rows)
+            if field.name in self._known
+            else data.column(data.schema.get_field_index(field.name))
+            for field in self._schema
+        ]
+        return ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def position(self) -> Any:
+        return self._inner.position()
+
+    def close(self) -> None:
+        self._inner.close()

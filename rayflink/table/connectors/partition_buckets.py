@@ -1,0 +1,86 @@
+"""Rows dealt to the folders of their partitions, by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import ArrowBatch, Batch
+from rayflink.connectors.buckets import BucketAssigner
+
+from ..functions.number_texts import float_texts
+from ..types import DataType, Root
+from .partitions import Partitions, escaped
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class PartitionBuckets(BucketAssigner):
+    """The bucket is the path of the partition; its columns are left out of what is written.
+
+    Args:
+        partitions: keys and their types.
+        kept: names of the columns that are written, in order.
+    """
+
+    def __init__(self, partitions: Partitions, kept: Sequence[str]) -> None:
+        self._partitions, self._kept = partitions, list(kept)
+
+    def divided(self, batch: Batch, now_ms: int) -> Iterator[tuple[str, Batch]]:
+        import numpy
+        import pyarrow
+
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        data, written = batch.data, batch.data.select(self._kept)
+        folders = self._folders(data).dictionary_encode()
+        if len(folders.dictionary) == 1:
+            yield folders.dictionary[0].as_py(), ArrowBatch(written)
+            return
+        codes = folders.indices.to_numpy(zero_copy_only=False)
+        order = numpy.argsort(codes, kind="stable")
+        bounds = numpy.searchsorted(codes[order], numpy.arange(len(folders.dictionary) + 1))
+        sorted_rows = written.take(pyarrow.array(order))
+        for at, folder in enumerate(folders.dictionary.to_pylist()):
+            start, stop = int(bounds[at]), int(bounds[at + 1])
+            yield folder, ArrowBatch(sorted_rows.slice(start, stop - start))
+
+    def _folders(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
+        """The path of each row's partition."""
+        from pyarrow import compute
+
+        parts = [self._names(data.column(data.schema.get_field_index(one.name)), one.type, one.name)
+                 for one in self._partitions.keys]  # fmt: skip
+        return parts[0] if len(parts) == 1 else compute.binary_join_element_wise(*parts, "/")
+
+    def _names(self, column: pyarrow.Array, kind: DataType, name: str) -> pyarrow.Array:
+        """The names of folders of one key, made once for each value."""
+        import pyarrow
+
+        coded = column.dictionary_encode("encode")
+        texts = partition_texts(coded.dictionary, kind)
+        default = self._partitions.default_name
+        made = [f"{escaped(name)}={escaped(text) if text else default}" for text in texts]
+        return pyarrow.array(made, pyarrow.string()).take(coded.indices)
+
+
+def partition_texts(values: pyarrow.Array, kind: DataType) -> list[str | None]:
+    """Values as Flink writes them into names of folders."""
+    root = kind.root
+    if root in (Root.FLOAT, Root.DOUBLE):
+        values = float_texts(values)
+    if root is not Root.TIMESTAMP:
+        import pyarrow
+
+        texts: list[Any] = values.cast(pyarrow.string()).to_pylist()
+        return texts
+    return [None if text is None else _moment(text) for text in values.cast("string").to_pylist()]
+
+
+def _moment(text: str) -> str:
+    """As Java's LocalDateTime: without seconds where there are none, and with 3, 6 or 9 digits of their fraction."""
+    whole, _, fraction = text.replace(" ", "T").partition(".")
+    fraction = fraction.rstrip("0")
+    if fraction:
+        return f"{whole}.{fraction.ljust(-(-len(fraction) // 3) * 3, '0')}"
+    return whole.removesuffix(":00")

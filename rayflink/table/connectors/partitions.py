@@ -1,0 +1,156 @@
+"""Partitions of tables in files: folders named `key=value`, one within the other in the order of the keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from rayflink.connectors.file_blocks import find_files
+from rayflink.connectors.file_enumeration import FileEnumeratorProvider
+
+from ..errors import SqlError
+from ..logical import Schema
+from ..typed import Evaluation, Expr, Session
+from ..types import DataType, Root
+from .json_values import JsonValues
+
+DEFAULT_NAME = "__DEFAULT_PARTITION__"
+_KNOWN = (Root.CHAR, Root.VARCHAR, Root.BOOLEAN, Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.FLOAT,
+          Root.DOUBLE, Root.DATE, Root.TIMESTAMP)  # fmt: skip
+_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
+
+
+def check_partition_types(table: str, keys: Schema) -> None:
+    """Whether values of the keys can be names of folders.
+
+    Raises:
+        SqlError: those of one cannot.
+    """
+    for one in keys:
+        if one.type.root not in _KNOWN:
+            problem = f"{table} is partitioned by {one.name!r} of type {one.type}"
+            raise SqlError(problem, "partition by texts, truth values, numbers but DECIMAL, DATE or TIMESTAMP")
+
+
+def escaped(text: str) -> str:
+    """A text as part of a folder's name, as Flink and Hive escape it.
+
+    >>> escaped("a/b=50%"), unescaped("a%2Fb%3D50%25")
+    ('a%2Fb%3D50%25', 'a/b=50%')
+    """
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def unescaped(text: str) -> str:
+    """The text of which `escaped` made a name."""
+    return unquote(text)
+
+
+def value_of(text: str, kind: DataType, default_name: str) -> Any:
+    """What a folder's name says, as pyarrow takes it for the type.
+
+    Raises:
+        ValueError: it says nothing of that type.
+    """
+    if text == default_name:
+        return None
+    if kind.is_text:
+        return text
+    if kind.root is Root.TIMESTAMP:
+        text = text.replace("T", " ") + (":00" if text.count(":") == 1 else "")
+    found = JsonValues().converter(kind)(text)
+    if kind.root is Root.BOOLEAN and text.lower() not in ("true", "false"):
+        raise ValueError(f"{text!r} is found, {kind} is wanted")
+    return found
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """How the folder of a table is divided.
+
+    Args:
+        root: the folder.
+        keys: names and types of the columns by which it is divided, in order.
+        default_name: stands for NULL.
+    """
+
+    root: str
+    keys: Schema
+    default_name: str = DEFAULT_NAME
+
+    def values(self, path: str) -> list[Any]:
+        """The values of a file's partition.
+
+        Raises:
+            ValueError: a folder's name says nothing of its key's type.
+        """
+        parts = os.path.relpath(path, self.root).split(os.sep)
+        found = []
+        for one, part in zip(self.keys, parts, strict=False):
+            text = unescaped(part.partition("=")[2])
+            try:
+                found.append(value_of(text, one.type, self.default_name))
+            except ValueError as error:
+                remedy = f"rename the folder, or declare column {one.name!r} as what it holds"
+                raise ValueError(f"{path!r}: folder {part!r}: {error}; {remedy}") from error
+        return found
+
+    def folders(self) -> list[str]:
+        """The folders of all partitions, in order of name."""
+        found = [self.root]
+        for one in self.keys:
+            found = [folder for above in found for folder in self._within(above, one.name)]
+        return found
+
+    def _within(self, folder: str, key: str) -> list[str]:
+        try:
+            there = sorted(os.listdir(folder))
+        except FileNotFoundError:  # taken away meanwhile, or not made yet
+            return []
+        return [os.path.join(folder, name) for name in there if name.startswith(f"{key}=")]
+
+    def chosen(self, conditions: Sequence[Expr]) -> list[str]:
+        """The folders of the partitions for which all conditions are true.
+
+        Args:
+            conditions: over the keys alone.
+        """
+        folders = self.folders()
+        if not conditions or not folders:
+            return folders
+        import pyarrow
+        from pyarrow import compute
+
+        rows = [self.values(os.path.join(folder, "file")) for folder in folders]
+        columns = [pyarrow.array([row[at] for row in rows], one.type.to_arrow()) for at, one in enumerate(self.keys)]
+        found = Evaluation(columns, len(rows), Session())
+        kept = [compute.fill_null(found.column(condition), False).to_pylist() for condition in conditions]
+        return [folder for folder, *each in zip(folders, *kept, strict=True) if all(each)]
+
+
+class TableFiles(FileEnumeratorProvider):
+    """Lists the files of a table.
+
+    Args:
+        partitions: how its folder is divided; None: it is not.
+        conditions: over the partition keys: other partitions are not read.
+        pattern: what whole paths are to match; None: any.
+    """
+
+    def __init__(
+        self, partitions: Partitions | None, conditions: Sequence[Expr] = (), pattern: str | None = None
+    ) -> None:
+        super().__init__()
+        self._partitions, self._conditions, self._pattern = partitions, tuple(conditions), pattern
+
+    def list_files(self, paths: Sequence[str], watching: bool) -> list[str]:
+        folders = paths if self._partitions is None else self._partitions.chosen(self._conditions)
+        found = find_files(folders, may_be_empty=True) if folders else []
+        if self._pattern is None:
+            return found
+        pattern = re.compile(self._pattern)
+        return [path for path in found if pattern.fullmatch(os.path.abspath(path))]
