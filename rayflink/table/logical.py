@@ -443,13 +443,21 @@ class Sort(_OnOne):
         return ()
 
     def told(self) -> str:
-        keys = [f"{self.names[at]} {'DESC' if down else 'ASC'}" for at, down, _ in self.keys]
-        parts = [f"orderBy=[{', '.join(keys)}]"] if keys else []
+        parts = [f"orderBy=[{order_text(self.names, self.keys)}]"] if self.keys else []
         if self.offset:
             parts.append(f"offset=[{self.offset}]")
         if self.limit is not None:
             parts.append(f"fetch=[{self.limit}]")
-        return f"{'Sort' if keys else 'Limit'}({', '.join(parts)})"
+        return f"{'Sort' if self.keys else 'Limit'}({', '.join(parts)})"
+
+
+def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
+    """An order as plans show it; nulls that stand where they would not by themselves are told."""
+    told = []
+    for at, down, nulls_first in keys:
+        nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
+        told.append(f"{names[at]} {'DESC' if down else 'ASC'}{nulls}")
+    return ", ".join(told)
 
 
 @dataclass(frozen=True)

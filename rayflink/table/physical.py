@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayflink.common.functions import KeyBy
@@ -12,6 +12,7 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
+from . import physical_ranks
 from .connectors.files import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
@@ -29,26 +30,31 @@ from .logical import (
     Values,
     WatermarkAssigner,
     WindowAggregate,
+    Windowing,
     WindowKind,
     WindowTable,
 )
 from .physical_joins import join_factory, refused
+from .ranks import Rank, WindowRank
 from .rules.merge_steps import inlined
 from .runtime.aggregates import Aggregate, AggregateKind
+from .runtime.bounded_rank import RowNumbers
 from .runtime.calc import CalcOperator
 from .runtime.event_time import watermark_strategy
 from .runtime.global_window import GlobalWindowAggregate
 from .runtime.global_window import WindowAggregate as WholeWindowAggregate
 from .runtime.local_window import LocalWindowAggregate
+from .runtime.ranking import Ranking
 from .runtime.session_window import SessionWindowAggregate
-from .runtime.sorting import SortOperator
+from .runtime.sorting import LimitOperator, SortOperator
 from .runtime.unnest import UnnestOperator
+from .runtime.window_rank import LocalRank
 from .runtime.window_spec import WindowAggregation, WindowSpec
 from .runtime.window_spec import WindowKind as SpecKind
 from .runtime.window_table import WindowTableOperator
 from .steps import calc_text
 from .typed import Column, Expr, Literal, Session
-from .types import DataTypes, Root
+from .types import DataType, DataTypes, Root
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -203,7 +209,6 @@ class PhysicalPlanner:
         return made if keys else made.set_parallelism(1)
 
     def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
-        fields = [DataTypes.FIELD(f"f{at}", one.type) for at, one in enumerate(plan.input.schema)]
         calls = tuple(
             Aggregate(
                 AggregateKind(call.name),
@@ -216,7 +221,9 @@ class PhysicalPlanner:
             for call in plan.calls
         )
         names = [f"c{at}" for at in range(len(plan.grouping) + len(calls))]
-        return WindowAggregation(DataTypes.ROW(fields), plan.grouping, calls, self._spec(plan), tuple(names))
+        return WindowAggregation(
+            physical_ranks.row_of(plan.input), plan.grouping, calls, self._spec(plan), tuple(names)
+        )
 
     def _spec(self, plan: WindowAggregate) -> WindowSpec:
         zone, windowing = self._session.zone, plan.windowing
@@ -225,11 +232,7 @@ class PhysicalPlanner:
             assert plan.bounds is not None
             inner = plan.input.schema[plan.bounds[0]].windowing
             assert inner is not None
-            size = inner.size_ms if inner.kind is not WindowKind.SESSION else 1
-            return WindowSpec(
-                SpecKind.TUMBLE, size_ms=size, start_column=plan.bounds[0], end_column=plan.bounds[1], zone=zone,
-                time_type=time_type, is_event_time=inner.is_event_time,
-            )  # fmt: skip
+            return self._attached(plan.bounds, inner, time_type)
         session = windowing.kind is WindowKind.SESSION
         return WindowSpec(
             SpecKind(windowing.kind.value),
@@ -241,6 +244,18 @@ class PhysicalPlanner:
             zone=zone,
             time_type=time_type,
             is_event_time=windowing.is_event_time,
+        )
+
+    def _attached(self, bounds: tuple[int, int], inner: Windowing, time_type: DataType) -> WindowSpec:
+        """Windows in which rows are already."""
+        return WindowSpec(
+            SpecKind.TUMBLE,
+            size_ms=inner.size_ms if inner.kind is not WindowKind.SESSION else 1,
+            start_column=bounds[0],
+            end_column=bounds[1],
+            zone=self._session.zone,
+            time_type=time_type,
+            is_event_time=inner.is_event_time,
         )
 
     def _union(self, plan: Relation) -> DataStream:
@@ -282,14 +297,44 @@ class PhysicalPlanner:
         raise refused(plan)
 
     def _sort(self, plan: Relation) -> DataStream:
+        """Of a limited number of rows, each subtask gives so many at most."""
         assert isinstance(plan, Sort)
-        factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
+        factory = _in_order(plan.keys, plan.offset, plan.limit)
         stream = self.stream(plan.input)
         if plan.limit is not None:  # each subtask leaves out what none of the result can be
-            local = Factory(SortOperator, plan.keys, 0, plan.offset + plan.limit)
+            local = _in_order(plan.keys, 0, plan.offset + plan.limit)
             stream = stream._one_input("LocalSort", local).set_description(plan.told())
         dealt = DataStream(self._env, graph.Partition(stream._transformation, Global()))
         return dealt._one_input("Sort", factory).set_parallelism(1).set_description(plan.told())
+
+    def _rank(self, plan: Relation) -> DataStream:
+        """All rows of whole tables with their numbers, or the first of each key."""
+        assert isinstance(plan, Rank)
+        if not plan.is_whole:
+            raise physical_ranks.refused(plan)
+        if plan.last is not None:
+            return self._first_rows(plan, *physical_ranks.first_rows(plan))
+        names = [f"c{at}" for at in range(len(plan.input.schema))]
+        columns = [plan.input.column(at) for at in range(len(names))]
+        named = tuple(replace(one, name=name) for one, name in zip(plan.input.schema, names, strict=True))
+        keys = [names[at] for at in plan.partition]
+        dealt = self._dealt(self._calc(self.stream(plan.input), None, columns, named, plan), keys)
+        factory = Factory(RowNumbers, plan.partition, plan.keys, arrow_schema(plan.schema))
+        return self._one(dealt, "Rank", factory, keys).set_description(plan.told())
+
+    def _window_rank(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, WindowRank)
+        inner = plan.input.schema[plan.bounds[0]].windowing
+        assert inner is not None
+        time_type = DataTypes.TIMESTAMP_LTZ(3) if inner.by_local_time else DataTypes.TIMESTAMP(3)
+        window = self._attached(plan.bounds, inner, time_type)
+        return self._first_rows(plan, *physical_ranks.first_rows_of_windows(plan, window))
+
+    def _first_rows(self, plan: Rank, ranking: Ranking, factory: Factory) -> DataStream:
+        name, about = type(plan).__name__, plan.told()
+        local = self.stream(plan.input)._one_input(f"Local{name}", Factory(LocalRank, ranking)).set_description(about)
+        dealt = self._dealt(local, ranking.key_names)
+        return self._one(dealt, name, factory, ranking.key_names).set_description(about)
 
     _PLANNERS: ClassVar[dict[type, Callable[[Any, Relation], DataStream]]] = {
         Scan: _scan,
@@ -305,7 +350,13 @@ class PhysicalPlanner:
         KeyedJoin: _join,
         WindowJoin: _join,
         Sort: _sort,
+        Rank: _rank,
+        WindowRank: _window_rank,
     }
+
+
+def _in_order(keys: Sequence[tuple[int, bool, bool]], offset: int, limit: int | None) -> Factory:
+    return Factory(SortOperator, keys, offset, limit) if keys else Factory(LimitOperator, offset, limit)
 
 
 def _whole(spec: WindowSpec) -> Any:

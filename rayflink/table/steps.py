@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from .logical import Filter, Project, Relation, Sort, WindowAggregate
+from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
+from .ranks import Rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,9 @@ class ShownPlan:
         if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
+        if isinstance(plan, Rank) and plan.last is not None:
+            local = ShownStep(f"Local{plan.told()}", plan.input, below)
+            return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Sort) and plan.limit is not None:
             local = ShownStep(_sort_text(plan, is_global=False), plan.input, below)
             return ShownStep(_sort_text(plan, is_global=True), plan, (_exchanged(plan, 0, local),))
@@ -84,10 +88,9 @@ def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
 
 def _sort_text(plan: Sort, is_global: bool) -> str:
     assert plan.limit is not None
-    keys = [f"{plan.names[at]} {'DESC' if down else 'ASC'}" for at, down, _ in plan.keys]
-    order = f"orderBy=[{', '.join(keys)}], " if keys else ""
+    order = f"orderBy=[{order_text(plan.names, plan.keys)}], " if plan.keys else ""
     offset, fetch = (plan.offset, plan.limit) if is_global else (0, plan.offset + plan.limit)
-    name = "SortLimit" if keys else "Limit"
+    name = "SortLimit" if plan.keys else "Limit"
     return f"{name}({order}offset=[{offset}], fetch=[{fetch}], global=[{str(is_global).lower()}])"
 
 

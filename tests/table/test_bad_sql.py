@@ -9,6 +9,7 @@ from tests.table.golden_queries import FOLDER, GoldenQuery
 
 TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)))"
 CLOCKED = "(SELECT * FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOUR)))"
+WINDOWS = "TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
 BAD = [
     # the text
     ("SELEC 1", 1, "'SELEC' begins no statement", "did you mean SELECT?"),
@@ -50,6 +51,20 @@ BAD = [
     ("SELECT COUNT(*) FROM orders", 8, "an aggregate of all rows without a window", "window_start"),
     ("SELECT DISTINCT product FROM orders", 17, "SELECT DISTINCT without a window", ""),
     ("SELECT id FROM orders ORDER BY id", 32, "ORDER BY over a stream", "batch mode"),
+    ("SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY product ORDER BY id) AS rn FROM orders) WHERE rn < 3",
+     27, "ROW_NUMBER() over a stream without a window", "add window_start and window_end to PARTITION BY"),
+    (f"SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price) FROM {WINDOWS}", 12,
+     "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
+    (f"SELECT id FROM {WINDOWS} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) > 3", 0,
+     "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
+    ("SELECT id, ROW_NUMBER() OVER (PARTITION BY id) FROM orders", 12, "ROW_NUMBER() without ORDER BY", "ORDER BY b"),
+    ("SELECT id, RANK() OVER (PARTITION BY product ORDER BY id) FROM orders", 12, "RANK with OVER", "ROW_NUMBER() is"),
+    ("SELECT id, SUM(id) OVER (ORDER BY id) FROM orders", 12, "SUM with OVER", "ROW_NUMBER() is"),
+    ("SELECT id, ROW_NUMBER(id) OVER (ORDER BY id) FROM orders", 12, "ROW_NUMBER() with arguments", ""),
+    ("SELECT id, ROW_NUMBER() OVER (ORDER BY MAP[id, id]) FROM orders", 40, "values of type MAP", "have no order"),
+    ("SELECT id, ROW_NUMBER() OVER (ORDER BY pric) FROM orders", 40, "there is no column 'pric'", "price"),
+    ("SELECT id FROM orders WHERE ROW_NUMBER() OVER (ORDER BY id) < 3", 29, "OVER is not supported here", ""),
+    ("SELECT id FROM orders QUALIFY id < 3", 31, "QUALIFY without OVER", "WHERE"),
     ("SELECT id FROM orders WHERE COUNT(*) > 1", 29, "an aggregate in WHERE", "HAVING"),
     ("SELECT id FROM orders UNION SELECT id FROM orders", 8, "UNION without ALL", "UNION ALL"),
     # joins

@@ -79,7 +79,7 @@ def test_an_empty_file_is_an_empty_table(t_env, tmp_path):
 
 
 def test_broken_csv_is_skipped_and_counted_where_that_is_wanted(t_env, tmp_path):
-    text = "1,a,2020-01-01 00:00:00\ntwo,b,2020-01-02 00:00:00\n3,c,2020-01-03 00:00:00,more\n4,d\n\n5,\"x,y\",\n"
+    text = '1,a,2020-01-01 00:00:00\ntwo,b,2020-01-02 00:00:00\n3,c,2020-01-03 00:00:00,more\n4,d\n\n5,"x,y",\n'
     (tmp_path / "t.csv").write_bytes(text.encode() + b"6,\xff,\n")
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'"
     t_env.execute_sql(f"CREATE TABLE t (n INT, w STRING, ts TIMESTAMP(3)) WITH ({options})")

@@ -21,6 +21,8 @@ NAMES = [
     "tumble", "tumble_by_key", "tumble_filter_distinct", "tumble_expression_key", "hop", "cumulate", "session",
     "window_of_window", "window_cascade", "distinct_in_window", "filter_null_logic", "window_rows",
     "unnest_then_window",
+    "top_n", "top_n_by_key", "top_n_between", "top_n_of_aggregate", "top_n_qualify", "top_n_cumulate",
+    "top_n_then_aggregate", "deduplicate_last", "deduplicate_first",
 ]  # fmt: skip
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",

@@ -18,6 +18,7 @@ from ..typed import Column, Expr, Literal, Place
 from ..types import DataType, DataTypes, Root
 from . import windows
 from .expressions import AGGREGATES, ExpressionBinder, place_of
+from .numbering import numberings_in, parts_of
 from .scope import Scope
 
 _UNBOUNDED = (
@@ -129,8 +130,10 @@ class GroupedSelect:
         columns = [gathered.column(key) for key in keys]
         asked: list[Any] = []
         calls: list[AggregateCall] = []
-        for one in [*tree.expressions, *([tree.args["having"].this] if tree.args.get("having") else [])]:
-            for found in aggregates_in(one.this if isinstance(one, exp.Alias) else one):
+        conditions = [one.this for name in ("having", "qualify") if (one := tree.args.get(name))]
+        for one in [*tree.expressions, *conditions]:
+            within = [found for numbering in numberings_in(one) for found in parts_of(numbering)]
+            for found in [part for part in (one, *within) for part in aggregates_in(part)]:
                 if found not in asked:
                     asked.append(found)
                     calls.append(gathered.call(found))
@@ -166,9 +169,14 @@ class GroupedSelect:
         """
         return ExpressionBinder(Scope(()), self._known).bind(tree)
 
-    def condition(self, tree: Tree) -> Expr:
-        """The condition of HAVING."""
-        return ExpressionBinder(Scope(()), self._known).condition(tree, "the condition of HAVING")
+    def condition(self, tree: Tree, what: str = "the condition of HAVING") -> Expr:
+        """A condition on the groups."""
+        return ExpressionBinder(Scope(()), self._known).condition(tree, what)
+
+    def number(self, relation: Relation, numbers: Sequence[tuple[Any, int]]) -> None:
+        """Go on with a relation that has more columns: what they are, and where."""
+        self.relation = relation
+        self._calls = [*self._calls, *numbers]
 
     def _known(self, tree: Tree) -> Expr | None:
         for asked, at in self._calls:

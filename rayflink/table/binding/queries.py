@@ -16,10 +16,20 @@ from ..typed import Column, Expr, Function, Literal, Place
 from . import joins, laterals, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
+from .numbering import numbered, numberings_in, without_aliases
 from .scope import Scope
 
 Lookup = Callable[[Path, Any], Relation]
 """The relation of a table or view by the parts of its name, and where that stands in the text."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a SELECT asks for: expressions, the condition of QUALIFY, and the numberings of rows in both."""
+
+    selected: list[Any]
+    condition: Tree | None
+    numberings: list[Tree]
 
 
 @dataclass(frozen=True)
@@ -135,18 +145,24 @@ class QueryBinder:
                 remedy = "conditions on aggregates stand in HAVING"
                 raise SqlError("an aggregate in WHERE", remedy, "", place_of(refused[0]))
             relation = self._where(relation, scope, where)
-        for clause in ("qualify", "windows", "laterals", "pivots"):
+        for clause in ("windows", "laterals", "pivots"):
             if tree.args.get(clause):
                 raise SqlError(f"{clause.upper()} is not supported", "write a query around it", "", place_of(tree))
         having = tree.args.get("having")
         selected = self._stars(tree.expressions, scope)
+        chosen = self._chosen(tree, selected, scope)
         grouped = tree.args.get("group") is not None or having is not None
         grouped = grouped or any(isinstance(one, Column) is False and aggregates_in(one) for one in selected)
         if grouped:
-            parts = [self._group(relation, scope, tree, selected, one) for one in grouping_sets(tree.args.get("group"))]
+            sets = grouping_sets(tree.args.get("group"))
+            if len(sets) > 1 and chosen.numberings:
+                remedy = "number the rows in a query around it"
+                raise SqlError("ROW_NUMBER() beside grouping sets", remedy, "", place_of(chosen.numberings[0]))
+            parts = [self._group(relation, scope, tree, chosen, one) for one in sets]
             projected = parts[0] if len(parts) == 1 else _union(parts, place_of(tree))
         else:
-            projected = self._project(relation, selected, self.expressions(scope).bind)
+            relation, known = numbered(relation, chosen.numberings, self.expressions(scope).bind, self.is_batch)
+            projected = self._qualified(relation, chosen, self._numbering_binder(scope, relation, known))
         if tree.args.get("distinct") is not None:
             projected = GroupedSelect.distinct(projected, place_of(tree))
         return self._ordered(projected, tree)
@@ -166,15 +182,38 @@ class QueryBinder:
             relation = joins.kept_by_query(self, relation, scope, one)
         return relation
 
-    def _group(
-        self, relation: Relation, scope: Scope, tree: Tree, selected: list[Any], grouped: GroupingSet
-    ) -> Relation:
+    def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """The rows of one grouping set."""
         group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped)
         found, having = group.relation, tree.args.get("having")
         if having is not None:
             found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
-        return self._project(found, selected, group.bind)
+        group.number(*numbered(found, chosen.numberings, group.bind, self.is_batch))
+        return self._qualified(group.relation, chosen, group)
+
+    def _chosen(self, tree: Tree, selected: list[Any], scope: Scope) -> Chosen:
+        """What SELECT and QUALIFY ask for."""
+        qualify, trees = tree.args.get("qualify"), [one for one in selected if not isinstance(one, Column)]
+        condition = None
+        if qualify is not None:
+            condition = without_aliases(qualify.this, trees, [one.name for one in scope.schema])
+            if not numberings_in(condition):
+                remedy = "QUALIFY rn <= 3 needs ROW_NUMBER() OVER (...) AS rn in SELECT; otherwise write WHERE"
+                raise SqlError("QUALIFY without OVER", remedy, "", place_of(qualify))
+        return Chosen(selected, condition, [one for part in (*trees, condition) for one in numberings_in(part)])
+
+    def _numbering_binder(self, scope: Scope, relation: Relation, known: list[tuple[Tree, int]]) -> ExpressionBinder:
+        def of(tree: Tree) -> Expr | None:
+            return next((relation.column(at) for one, at in known if one == tree), None)
+
+        return ExpressionBinder(scope, of, self.functions)
+
+    def _qualified(self, relation: Relation, chosen: Chosen, binder: ExpressionBinder | GroupedSelect) -> Relation:
+        """What is selected of the rows that QUALIFY leaves."""
+        if chosen.condition is not None:
+            condition = binder.condition(chosen.condition, "the condition of QUALIFY")
+            relation = Filter(relation.schema, relation, condition, place=place_of(chosen.condition))
+        return self._project(relation, chosen.selected, binder.bind)
 
     def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
         """What is selected: trees, or the columns of `*`."""

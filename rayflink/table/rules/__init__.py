@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ..logical import Relation
 from .filter_below_join import filter_below_join
+from .filter_into_rank import filter_into_rank
 from .join_of_whole_tables import join_of_whole_tables
 from .merge_steps import merge_steps
 from .project_below_join import project_below_join
+from .project_below_rank import project_below_rank
 from .project_into_scan import project_into_scan
 from .project_into_unnest import project_into_unnest
+from .rank_into_window_rank import rank_into_window_rank
 from .window_into_aggregate import window_into_aggregate
 from .window_join import window_join
 
@@ -17,12 +20,15 @@ RULES = (
     filter_below_join,
     merge_steps,
     filter_below_join,
+    filter_into_rank,
+    rank_into_window_rank,
     window_join,
     join_of_whole_tables,
     merge_steps,
     window_into_aggregate,
     merge_steps,
     project_below_join,
+    project_below_rank,
     merge_steps,
     project_into_unnest,
     merge_steps,

@@ -50,8 +50,8 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
         left, right = left | set(join.left_bounds), right | set(join.right_bounds)
     if isinstance(join, IntervalJoin):
         left, right = left | {join.interval.left}, right | {join.interval.right}
-    own, own_places = _with_columns(join.left, left)
-    other, other_places = _with_columns(join.right, right)
+    own, own_places = with_columns(join.left, left)
+    other, other_places = with_columns(join.right, right)
     if own is join.left and other is join.right:
         return join, {}
     keys = replace(
@@ -75,7 +75,8 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
     return made, both
 
 
-def _with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, int]]:
+def with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, int]]:
+    """The relation with the wanted columns alone, and where each stands; the same one where it has no others."""
     kept = sorted(wanted) or [0]
     places = {at: number for number, at in enumerate(kept)}
     if len(kept) == len(side.schema):
@@ -87,4 +88,4 @@ def _with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int,
     return Project(schema, side, exprs), places
 
 
-__all__ = ["project_below_join"]
+__all__ = ["project_below_join", "with_columns"]

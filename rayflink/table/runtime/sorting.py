@@ -2,68 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from rayflink.common.batches import ArrowBatch, Batch, Element
-from rayflink.operators.base import Operator
+from rayflink.operators.base import Operator, OperatorSnapshot
 
-if TYPE_CHECKING:
-    import pyarrow
-
-BLOCK_ROWS = 1 << 16
+from .frame_memory import FrameMemory
+from .ordering import OrderKey
+from .sorted_rows import SortedRows
 
 
 class SortOperator(Operator):
-    """Gives all rows at their end, in an order; without keys the first ones as they come.
+    """Gives all rows at their end in an order, or the first of them.
 
     A batch query starts anew when it fails, so the rows are no state.
 
     Args:
-        keys: (number of a column, descending, nulls first) each.
+        keys: the order.
         offset: rows to leave out first.
         limit: rows to give at most; None: all.
     """
 
-    def __init__(self, keys: Sequence[tuple[int, bool, bool]], offset: int, limit: int | None) -> None:
-        self._keys, self._offset, self._limit = tuple(keys), offset, limit
-        self._held: list[pyarrow.RecordBatch] = []
-        self._rows = 0
+    def __init__(self, keys: Sequence[OrderKey], offset: int, limit: int | None) -> None:
+        self._sorted = SortedRows(keys, None if limit is None else offset + limit)
+        self._offset = offset
+        self._memory: FrameMemory | None = None
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._memory = FrameMemory(self.ctx)
+        self._sorted.open(self._memory)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        wanted = None if self._limit is None else self._offset + self._limit
-        if self._keys or wanted is None or self._rows < wanted:
-            self._held.append(batch.data)
-            self._rows += len(batch)
+        self._sorted.add(batch.data)
         return ()
 
-    def finish(self) -> Iterable[Element]:
-        import pyarrow
+    def finish(self) -> Iterator[Element]:
+        left_out = self._offset
+        for block in self._sorted:
+            skipped = min(left_out, block.num_rows)
+            left_out -= skipped
+            if skipped < block.num_rows:
+                yield ArrowBatch(block.slice(skipped))
 
-        if not self._held:
-            return
-        table = pyarrow.Table.from_batches(self._held)
-        self._held = []
-        if self._keys:
-            table = table.take(_order(table, self._keys))
-        stop = table.num_rows if self._limit is None else self._offset + self._limit
-        for block in table.slice(self._offset, max(0, stop - self._offset)).combine_chunks().to_batches(BLOCK_ROWS):
-            if block.num_rows:
-                yield ArrowBatch(block)
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.release()
 
 
-def _order(table: pyarrow.Table, keys: Sequence[tuple[int, bool, bool]]) -> pyarrow.Array:
-    """Numbers of the rows in order; each key has its own place for nulls, which is a key before it."""
-    import pyarrow
-    from pyarrow import compute
+class LimitOperator(Operator):
+    """Gives rows as they come, without the first ones, and no more than so many.
 
-    columns, order = {}, []
-    for number, (at, down, nulls_first) in enumerate(keys):
-        column = table.column(at)
-        if column.null_count:
-            columns[f"n{number}"] = compute.is_null(column)
-            order.append((f"n{number}", "descending" if nulls_first else "ascending"))
-        columns[f"k{number}"] = column
-        order.append((f"k{number}", "descending" if down else "ascending"))
-    return compute.sort_indices(pyarrow.table(columns), sort_keys=order)
+    Args:
+        offset: rows to leave out first.
+        limit: rows to give at most; None: all others.
+    """
+
+    def __init__(self, offset: int, limit: int | None) -> None:
+        self._left_out, self._left = offset, limit
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        rows = len(batch)
+        first = min(self._left_out, rows)
+        stop = rows if self._left is None else min(first + self._left, rows)
+        self._left_out -= first
+        if self._left is not None:
+            self._left -= stop - first
+        return (batch.slice(first, stop),) if first < stop else ()
+
+
+__all__ = ["LimitOperator", "SortOperator"]

@@ -1,0 +1,116 @@
+"""ROW_NUMBER() OVER in SELECT and QUALIFY: numbers of rows, computed before what is selected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..logical import Attribute, Project, Relation
+from ..parsing.statements import Tree
+from ..ranks import Rank
+from ..typed import Column, Expr
+from ..types import DataTypes, Root
+from .expressions import place_of
+
+_UNORDERED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+_USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
+
+
+def numberings_in(tree: Any) -> list[Tree]:
+    """The calls with OVER in a tree; none within queries of their own."""
+    if not isinstance(tree, exp.Expression) or isinstance(tree, (exp.Subquery, exp.Select)):
+        return []
+    if isinstance(tree, exp.Window):
+        return [tree]
+    return [found for child in tree.iter_expressions() for found in numberings_in(child)]
+
+
+def parts_of(numbering: Tree) -> list[Tree]:
+    """The expressions by which rows are divided and ordered."""
+    order = numbering.args.get("order")
+    ordered = [one.this for one in order.expressions] if order is not None else []
+    return [*(numbering.args.get("partition_by") or ()), *ordered]
+
+
+def numbered(
+    relation: Relation, numberings: Sequence[Tree], bind: Callable[[Tree], Expr], is_whole: bool
+) -> tuple[Relation, list[tuple[Tree, int]]]:
+    """The relation with more columns behind its own, and of each of the calls which column is its number.
+
+    Args:
+        bind: binds expressions over the columns of `relation`.
+        is_whole: its rows are those of whole tables.
+    Raises:
+        SqlError: it is no numbering of rows, or not by values that have an order.
+    """
+    found: list[tuple[Tree, int]] = []
+    for tree in numberings:
+        if tree not in [known for known, _ in found]:
+            relation = _ranked(relation, tree, bind, is_whole)
+            found.append((tree, len(relation.schema) - 1))
+    return relation, found
+
+
+def _ranked(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole: bool) -> Rank:
+    place = place_of(tree)
+    name = str(tree.this.name).upper() if isinstance(tree.this, exp.Anonymous) else tree.this.sql()
+    if name != "ROW_NUMBER":
+        raise SqlError(f"{name} with OVER is not supported", f"of these ROW_NUMBER() is: {_USAGE}", "", place)
+    if tree.this.expressions or tree.args.get("spec") is not None or tree.args.get("alias") is not None:
+        what = "arguments" if tree.this.expressions else "a frame" if tree.args.get("spec") else "a named window"
+        raise SqlError(f"ROW_NUMBER() with {what}", _USAGE, "", place)
+    order = tree.args.get("order")
+    if order is None:
+        raise SqlError("ROW_NUMBER() without ORDER BY", f"{_USAGE}: it says which row is the first", "", place)
+    exprs = [bind(one) for one in parts_of(tree)]
+    relation, columns = _with_columns(relation, exprs)
+    divided = len(exprs) - len(order.expressions)
+    keys = []
+    for one, at in zip(order.expressions, columns[divided:], strict=True):
+        kind = relation.schema[at].type
+        if kind.root in _UNORDERED:
+            remedy = "order by a part of it, or by another column"
+            raise SqlError(f"values of type {kind} have no order", remedy, "", place_of(one) or place)
+        keys.append((at, bool(one.args.get("desc")), bool(one.args.get("nulls_first"))))
+    number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
+    partition = tuple(dict.fromkeys(columns[:divided]))
+    return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
+
+
+def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
+    """The relation with those of the expressions as columns that are none yet, and where each stands."""
+    computed = [one for one in exprs if not isinstance(one, Column)]
+    if not computed:
+        return relation, [one.index for one in exprs if isinstance(one, Column)]
+    width = len(relation.schema)
+    fresh = [Attribute(_fresh(f"OVER${at}", relation), one.type) for at, one in enumerate(computed)]
+    kept = [relation.column(at) for at in range(width)]
+    places = iter(range(width, width + len(computed)))
+    columns = [one.index if isinstance(one, Column) else next(places) for one in exprs]
+    return Project((*relation.schema, *fresh), relation, (*kept, *computed)), columns
+
+
+def _fresh(name: str, relation: Relation) -> str:
+    """A name that no column has, with a number where need be."""
+    number, found = 0, f"{name}"
+    while found in relation.names:
+        found, number = f"{name}${number}", number + 1
+    return found
+
+
+def without_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[str]) -> Tree:
+    """A condition of QUALIFY, in which the names of selected expressions stand for these; columns come first."""
+    named = {one.alias: one.this for one in selected if isinstance(one, exp.Alias) and one.alias not in known}
+
+    def change(node: Tree) -> Tree:
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name in named:
+            return exp.Paren(this=named[node.name].copy())
+        return node
+
+    return condition.transform(change)
+
+
+__all__ = ["numbered", "numberings_in", "parts_of", "without_aliases"]

@@ -1,0 +1,88 @@
+"""Numbers of rows in the logical plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .logical import Relation, order_text
+
+
+@dataclass(frozen=True)
+class Rank(Relation):
+    """Rows and their numbers, from 1, among those that are equal in some columns; the number is the last column.
+
+    Args:
+        partition: these columns.
+        keys: by what they are numbered: (number of a column, descending, nulls first) each.
+        first: rows of lesser numbers are left out.
+        last: rows of greater numbers are left out; None: none are.
+        is_whole: rows are those of a whole table, and their numbers may wait for its end.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    keys: tuple[tuple[int, bool, bool], ...]
+    first: int = 1
+    last: int | None = None
+    is_whole: bool = False
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+    @property
+    def number(self) -> int:
+        """Where the number is."""
+        return len(self.input.schema)
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.partition
+
+    def told(self) -> str:
+        return f"Rank({', '.join(self._parts(self.partition))})"
+
+    def _parts(self, partition: Sequence[int]) -> list[str]:
+        end = "" if self.last is None else f", rankEnd={self.last}"
+        parts = ["rankType=[ROW_NUMBER]", f"rankRange=[rankStart={self.first}{end}]"]
+        if partition:
+            parts.append(f"partitionBy=[{', '.join(self.names[at] for at in partition)}]")
+        return [*parts, f"orderBy=[{order_text(self.names, self.keys)}]", f"select=[{', '.join(self.names)}]"]
+
+
+@dataclass(frozen=True)
+class WindowRank(Rank):
+    """The same within windows, whose bounds are among the columns of `partition`, when they are over.
+
+    Args:
+        bounds: numbers of the columns window_start and window_end.
+        is_deduplicated: the first or the last row by event time is wanted.
+        newest_first: of rows that are equal in the order the one that came last is the first.
+    """
+
+    bounds: tuple[int, int] = (0, 0)
+    is_deduplicated: bool = False
+    newest_first: bool = False
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Columns of the partition without the bounds."""
+        return tuple(at for at in self.partition if at not in self.bounds)
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.others
+
+    def told(self) -> str:
+        start, end = (self.names[at] for at in self.bounds)
+        window = f"window=[win_start=[{start}], win_end=[{end}]]"
+        if not self.is_deduplicated:
+            return f"WindowRank({', '.join([window, *self._parts(self.others)])})"
+        keys = f", partitionKeys=[{', '.join(self.names[at] for at in self.others)}]" if self.others else ""
+        keep = f"keep=[{'LastRow' if self.newest_first else 'FirstRow'}]"
+        return f"WindowDeduplicate({window}, {keep}{keys}, orderKey=[{self.names[self.keys[0][0]]}], order=[ROWTIME])"
+
+
+__all__ = ["Rank", "WindowRank"]
