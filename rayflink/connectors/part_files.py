@@ -43,7 +43,7 @@ class Renamer(Committer):
         for request in requests:
             pending = request.get_committable()
             try:
-                _show(pending)
+                show_file(pending)
             except FileNotFoundError as error:
                 is_first = not request.restored and request.retries == 0
                 if is_first or not os.path.exists(pending.visible):
@@ -62,7 +62,12 @@ class Renamer(Committer):
                     request.retry_later(error)
 
 
-def _show(pending: PendingFile) -> None:
+def show_file(pending: PendingFile) -> None:
+    """Make a file visible, in the place of what has its name.
+
+    Raises:
+        FileNotFoundError: it is gone, or visible already.
+    """
     if pending.cut_at is None:
         os.replace(pending.hidden, pending.visible)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayflink.common.types import Row
@@ -14,6 +15,7 @@ from .connectors.known import connector
 from .definitions import TableDefinition, ViewDefinition
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .inserts import Insertion
 from .logical import Attribute, Relation, TimePart
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
@@ -77,11 +79,9 @@ class StatementRunner:
     def _insert(self, statement: said.Insert) -> TableResult:
         return self._env._insert([self._insertion(statement)], self._text)
 
-    def _insertion(self, statement: said.Insert) -> tuple[said.Path, Relation, tuple[str, ...] | None]:
-        if statement.partition or statement.overwrite:
-            remedy = "write INSERT INTO, and select the columns of the partition"
-            raise SqlError("INSERT with OVERWRITE or PARTITION is not supported", remedy, self._text, statement.place)
-        return statement.target, self._bound(statement.query), statement.columns
+    def _insertion(self, statement: said.Insert) -> Insertion:
+        plan = self._bound(statement.query)
+        return Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
 
     def _inserts(self, statement: said.StatementSetOf) -> TableResult:
         return self._env._insert([self._insertion(one) for one in statement.inserts], self._text)
@@ -94,8 +94,7 @@ class StatementRunner:
 
     def _create_table(self, statement: said.CreateTable) -> TableResult:
         if statement.query is not None:
-            remedy = "create the table, then INSERT INTO it"
-            raise SqlError("CREATE TABLE AS is not supported", remedy, self._text, statement.place)
+            return self._create_table_as(statement)
         made = resolution.definition(statement, self._text)
         if statement.like is not None:
             made = self._like(made, statement.like)
@@ -105,6 +104,24 @@ class StatementRunner:
         self._check(path, made)
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
+
+    def _create_table_as(self, statement: said.CreateTable) -> TableResult:
+        """Create the table, then insert, as Flink does without atomicity: what fails leaves the table.
+
+        Raises:
+            SqlError: the table is temporary, or has columns of its own.
+        """
+        if statement.columns or statement.watermark is not None or statement.temporary or statement.like is not None:
+            found = "columns" if statement.columns or statement.watermark else "LIKE" if statement.like else "TEMPORARY"
+            problem = f"CREATE TABLE AS with {found}"
+            raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
+        plan = self._bound(statement.query)
+        columns = tuple(said.ColumnOf(one.name, one.type, place=statement.place) for one in plan.schema)
+        there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
+        created = self._create_table(replace(statement, columns=columns, query=None))
+        if there:  # IF NOT EXISTS
+            return created
+        return self._insert(said.Insert(statement.path, statement.query, place=statement.place))
 
     def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
         """Bind its computed columns and its watermark, so that what they lack is told now."""

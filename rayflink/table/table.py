@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .inserts import Insertion
 from .logical import Relation, plan_text
 from .table_result import TableResult
 
@@ -33,8 +34,12 @@ class Table:
         return self._env._drawn(self._plan)
 
     def execute_insert(self, table_path: str, overwrite: bool = False) -> TableResult:
-        """Run the query and write its rows to a table of the catalog."""
-        return self._env._insert([(tuple(table_path.split(".")), self._plan, None)])
+        """Run the query and write its rows to a table of the catalog.
+
+        Args:
+            overwrite: in the place of what is there.
+        """
+        return self._env._insert([Insertion(tuple(table_path.split(".")), self._plan, overwrites=overwrite)])
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as it was written and as it is run.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common import options
@@ -18,13 +18,14 @@ from .binding.expressions import cast
 from .binding.queries import QueryBinder, project, renamed
 from .catalog import Catalogs
 from .changelog import ChangelogModes
-from .connectors.contract import Connected
+from .connectors.contract import Connected, TableSink
 from .connectors.held import HeldTable
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .inserts import Insertion, constants, partition_values, with_partition
 from .logical import Attribute, Relation, Sink
 from .logical import Schema as Attributes
 from .parsing import statements as said
@@ -36,17 +37,13 @@ from .statement_runner import StatementRunner
 from .table import Table
 from .table_result import TableResult
 from .type_rules import widens
-from .typed import Column, Function, Place, Session
+from .typed import Column, Expr, Function, Place, Session
 from .types import DataType, DataTypes
 from .udf import TableFunction, UserFunction, udf, udtf
 from .user_functions import UserDefinedFunction
 
 if TYPE_CHECKING:
     import pyarrow
-
-Insertion = tuple[tuple[str, ...], Relation, tuple[str, ...] | None]
-"""The table to write, the query, and the columns that it gives; None: all."""
-
 
 class TableEnvironment:
     """Holds tables by name and runs queries on them.
@@ -382,10 +379,28 @@ class TableEnvironment:
         Raises:
             SqlError: the table does not take the rows.
         """
-        parts, plan, columns = insertion
-        path, table = self._target(parts)
+        path, table = self._target(insertion.path)
+        name = ".".join(path)
         sink = connector(path, table).sink(self._connected(path, table, reads=False))
-        return Sink((), _fitted(plan, table, columns, ".".join(path)), path, sink, place=plan.place)
+        values = partition_values(table, name, insertion.partition)
+        plan, columns = with_partition(insertion.plan, table, insertion.columns, values)
+        if insertion.overwrites:
+            sink = self._overwriting(sink, name, values)
+        return Sink((), _fitted(plan, table, columns, name), path, sink, place=plan.place)
+
+    def _overwriting(self, sink: TableSink, name: str, partition: Mapping[str, Expr]) -> TableSink:
+        """A sink whose rows take the place of those that are there.
+
+        Raises:
+            SqlError: it cannot, or the rows never end.
+        """
+        if not self._is_batch:
+            remedy = "write INSERT INTO, or run it in batch mode: EnvironmentSettings.in_batch_mode()"
+            raise SqlError("INSERT OVERWRITE in streaming mode", remedy)
+        found = sink.overwriting(constants(partition))
+        if found is None:
+            raise SqlError(f"{name} does not take INSERT OVERWRITE", "write INSERT INTO, or take 'filesystem'")
+        return found
 
     def _optimized(self, plans: Sequence[Relation]) -> list[Relation]:
         """The plans as they are run.

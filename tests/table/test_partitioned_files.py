@@ -201,3 +201,91 @@ def test_metadata_cannot_be_written(t_env, tmp_path):
     create(t_env, tmp_path / "t", "n INT, f STRING METADATA FROM 'file.name'", "")
     with pytest.raises(SqlError, match="METADATA VIRTUAL"):
         t_env.execute_sql("INSERT INTO t VALUES (1, 'x')")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_partition_is_written_by_its_name(t_env, form, tmp_path):
+    create(t_env, tmp_path / "t", "n INT, w STRING, day DATE, k INT", "day, k", form)
+    day = datetime.date(2020, 1, 2)
+    t_env.execute_sql("INSERT INTO t PARTITION (day = DATE '2020-01-02', k = 7) SELECT 1, 'a'").wait()
+    t_env.execute_sql("INSERT INTO t PARTITION (k = 8) (day, n) SELECT DATE '2020-01-02', 2").wait()
+    assert folders(tmp_path / "t") == {"day=2020-01-02/k=7", "day=2020-01-02/k=8"}
+    assert rows(t_env, "SELECT * FROM t") == Counter([(1, "a", day, 7), (2, None, day, 8)])
+
+
+@pytest.mark.parametrize("width", ["1", "3"])
+def test_what_is_overwritten_is_replaced_at_the_end(width, tmp_path):
+    t_env = environment(batch=True, **{"parallelism.default": width})
+    create(t_env, tmp_path / "t", "n INT, k INT", "k", "csv")
+    t_env.execute_sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)").wait()
+    t_env.execute_sql("INSERT OVERWRITE t SELECT n + 10, k FROM t WHERE k < 3").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(11, 1), (12, 2), (3, 3)])
+    t_env.execute_sql("INSERT OVERWRITE t PARTITION (k = 2) SELECT n FROM t WHERE n = 3").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(11, 1), (3, 2), (3, 3)])
+    t_env.execute_sql("INSERT OVERWRITE t PARTITION (k = 1) SELECT n FROM t WHERE n > 99").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(3, 2), (3, 3)])
+    t_env.execute_sql("INSERT OVERWRITE t SELECT n, k FROM t WHERE n > 99").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(3, 2), (3, 3)])
+    assert not [path for path in (tmp_path / "t").rglob(".*")]
+
+
+def test_a_whole_table_is_overwritten(tmp_path):
+    t_env = environment(batch=True)
+    create(t_env, tmp_path / "t", "n INT", "", "parquet")
+    t_env.execute_sql("INSERT INTO t VALUES (1), (2)").wait()
+    t_env.from_path("t").execute_insert("t", overwrite=True).wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(1,), (2,)])
+    t_env.execute_sql("INSERT OVERWRITE t SELECT 3").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(3,)])
+    t_env.execute_sql("INSERT OVERWRITE t SELECT n FROM t WHERE n > 3").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter()
+
+
+def test_a_job_that_fails_overwrites_nothing(tmp_path):
+    t_env = environment(batch=True)
+    create(t_env, tmp_path / "t", "n INT", "", "csv")
+    t_env.execute_sql("INSERT INTO t VALUES (1), (0)").wait()
+    with pytest.raises(Exception, match="division"):
+        t_env.execute_sql("INSERT OVERWRITE t SELECT 1 / n FROM t").wait()
+    assert rows(t_env, "SELECT * FROM t") == Counter([(1,), (0,)])
+
+
+def test_a_table_is_created_as_a_query_gives_it(t_env, tmp_path):
+    options = f"WITH ('connector' = 'filesystem', 'path' = '{tmp_path / 't'}', 'format' = 'json')"
+    query = "SELECT 1 AS n, CAST(2.5 AS DECIMAL(5, 2)) AS d, 'x' AS k"
+    t_env.execute_sql(f"CREATE TABLE t PARTITIONED BY (k) {options} AS {query}").wait()
+    assert folders(tmp_path / "t") == {"k=x"}
+    told = [tuple(row) for row in t_env.execute_sql("DESCRIBE t").collect()]
+    assert [row[:3] for row in told] == [
+        ("n", "INT", "FALSE"),
+        ("d", "DECIMAL(5, 2)", "FALSE"),
+        ("k", "CHAR(1)", "FALSE"),
+    ]
+    assert len(rows(t_env, "SELECT * FROM t")) == 1
+    t_env.execute_sql(f"CREATE TABLE IF NOT EXISTS t {options} AS SELECT 2 AS other")
+    assert len(rows(t_env, "SELECT n FROM t")) == 1
+
+
+INSERTS = [
+    ("INSERT OVERWRITE t SELECT 1, 2", "INSERT OVERWRITE in streaming mode", "batch mode"),
+    ("INSERT INTO t PARTITION (j = 1) SELECT 1", "'j' is no partition key of", "its keys are k"),
+    ("INSERT INTO t PARTITION (n = 1) SELECT 1", "'n' is no partition key of", "its keys are k"),
+    (
+        "INSERT INTO t PARTITION (k = 1) SELECT 1, 2",
+        "the query gives 2 columns, and the partition takes 1",
+        "wanted is n",
+    ),
+    ("INSERT INTO t PARTITION (k = 1) (n, k) SELECT 1, 2", "column 'k' is in PARTITION", "once"),
+    ("INSERT INTO u PARTITION (k = 1) SELECT 1", "is not partitioned", "leave PARTITION out"),
+    ("CREATE TABLE v (n INT) AS SELECT 1", "CREATE TABLE AS with columns", "INSERT INTO"),
+    ("CREATE TEMPORARY TABLE v AS SELECT 1", "CREATE TABLE AS with TEMPORARY", "INSERT INTO"),
+]
+
+
+@pytest.mark.parametrize(("text", "told", "remedy"), INSERTS)
+def test_a_wrong_insert_is_told_before_anything_starts(t_env, text, told, remedy, tmp_path):
+    create(t_env, tmp_path / "t", "n INT, k INT", "k")
+    create(t_env, tmp_path / "u", "n INT, k INT", "")
+    with pytest.raises(SqlError, match=told) as raised:
+        t_env.execute_sql(text)
+    assert remedy in str(raised.value)

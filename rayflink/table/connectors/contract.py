@@ -72,6 +72,14 @@ class TableSink(ABC):
     wants_before = True
     """Whether updates must tell what was there before; not where rows have a key."""
 
+    def overwriting(self, partition: Mapping[str, Any]) -> TableSink | None:
+        """The same, which puts its rows in the place of what is there when all of them have come; None: it cannot.
+
+        Args:
+            partition: values of the first partition keys, as pyarrow's scalars, where INSERT gives them.
+        """
+        return None
+
     @abstractmethod
     def attach(self, stream: DataStream, name: str) -> Any:
         """End a stream of Arrow batches here; returns the step."""

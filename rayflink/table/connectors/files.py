@@ -12,9 +12,15 @@ from rayflink.common.option_types import DURATION, MEMORY, ValueType
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.buckets import BucketAssigner
+from rayflink.connectors.discard import DiscardingSink
+from rayflink.connectors.file_replacing import HiddenFilesOperator, ReplaceFiles
 from rayflink.connectors.file_sink import FileSink, FileSinkSettings, OutputFileConfig
 from rayflink.connectors.file_source import FileFormat, FileSource
 from rayflink.connectors.rolling import RollingPolicy
+from rayflink.datastream.streams import DataStream
+from rayflink.graph import transformations as graph
+from rayflink.graph.partitioners import Global
+from rayflink.operators.factory import Factory
 
 from ..errors import SqlError, nearest
 from ..logical import Schema
@@ -23,12 +29,11 @@ from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .formats import FORMATS, arrow_schema, named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
-from .partition_buckets import PartitionBuckets
+from .partition_buckets import PartitionBuckets, partition_folder
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
-    from rayflink.datastream.streams import DataStream
 
 MOST_OPEN = 64
 """Partitions to which a subtask writes at the same time."""
@@ -119,14 +124,35 @@ class FilesSink(TableSink):
     Args:
         writer: of a file.
         settings: names, folders and when files end.
+        partitions: how the folder is divided; None: it is not.
+        overwrites: what was in the folders of new files goes when all are written.
+        emptied: a folder of which that is so even where no new files come.
     """
 
     path: str
     writer: BulkWriterFactory
     settings: FileSinkSettings
+    partitions: Partitions | None = None
+    overwrites: bool = False
+    emptied: str | None = None
+
+    def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
+        keys = () if self.partitions is None else self.partitions.keys
+        whole = all(one.name in partition for one in keys)
+        folder = self.path
+        if self.partitions is not None and whole:
+            folder = os.path.join(self.path, partition_folder(self.partitions, partition))
+        return replace(self, overwrites=True, emptied=folder if whole else None)
 
     def attach(self, stream: DataStream, name: str) -> Any:
-        return stream.sink_to(FileSink(self.path, self.writer, self.settings)).name(name)
+        sink = FileSink(self.path, self.writer, self.settings)
+        if not self.overwrites:
+            return stream.sink_to(sink).name(name)
+        written = stream._one_input(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
+        dealt = DataStream(stream._env, graph.Partition(written._transformation, Global()))
+        folders = () if self.emptied is None else (os.path.abspath(self.emptied),)
+        replaced = dealt._one_input(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
+        return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 
 def _as(kind: ValueType[Any]) -> Any:
@@ -195,7 +221,7 @@ class Filesystem(Connector):
         if partitions is not None:
             buckets = PartitionBuckets(partitions, [one.name for one in kept])
         writer = FORMATS[form].writes(kept, options)
-        return FilesSink(path, writer, self._settings(table, f".{form}", buckets))
+        return FilesSink(path, writer, self._settings(table, f".{form}", buckets), partitions)
 
     def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
         def chosen(name: str, otherwise: int) -> int:

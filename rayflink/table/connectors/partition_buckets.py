@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch
@@ -62,6 +62,18 @@ class PartitionBuckets(BucketAssigner):
         default = self._partitions.default_name
         made = [f"{escaped(name)}={escaped(text) if text else default}" for text in texts]
         return pyarrow.array(made, pyarrow.string()).take(coded.indices)
+
+
+def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
+    """The path of a partition.
+
+    Args:
+        values: pyarrow's scalars, by key.
+    """
+    import pyarrow
+
+    row = pyarrow.RecordBatch.from_pydict({one.name: pyarrow.repeat(values[one.name], 1) for one in partitions.keys})
+    return str(PartitionBuckets(partitions, ())._folders(row)[0])
 
 
 def partition_texts(values: pyarrow.Array, kind: DataType) -> list[str | None]:

@@ -1,0 +1,64 @@
+"""Files that take the place of others when a job has written all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from ..common.batches import Batch, Element, RowBatch, rows_of
+from ..operators.base import Operator
+from ..operators.sinks import SinkOperator
+from ..operators.user_code import UserCode
+from .file_blocks import find_files
+from .part_files import LostFile, PendingFile, discard, make_folder, show_file, sync_folder
+
+
+class HiddenFilesOperator(SinkOperator):
+    """Writes as a file sink does, but gives the names of its hidden files to who shows them."""
+
+    def finish(self) -> Iterable[Element]:
+        self._flush(end_of_input=True)
+        self._finished = True
+        written, self._current = self._current, []
+        return (RowBatch(list(written)),) if written else ()
+
+
+class ReplaceFiles(Operator):
+    """Shows hidden files at the end of all input, then deletes what was there before in their folders.
+
+    One that is run again, after a failure in between, ends at the same files. Files whose names begin with `.` or `_`
+    stay; hidden files of a job that failed are among them.
+
+    Args:
+        folders: in which files are replaced even where no new ones come.
+    """
+
+    def __init__(self, folders: Sequence[str] = ()) -> None:
+        self._folders = set(folders)
+        self._pending: list[PendingFile] = []
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        self._pending += rows_of(batch)
+        return ()
+
+    def finish(self) -> Iterable[Element]:
+        with UserCode(self.ctx, "finish"):
+            new = {pending.visible for pending in self._pending}
+            folders = self._folders | {os.path.dirname(path) for path in new}
+            before = {path for folder in folders if os.path.isdir(folder) for path in find_files([folder])} - new
+            for pending in self._pending:
+                _shown(pending)
+            for folder in folders:
+                make_folder(folder)
+                sync_folder(folder)  # the new before the old go
+            for path in before:
+                discard(path)
+        return ()
+
+
+def _shown(pending: PendingFile) -> None:
+    try:
+        show_file(pending)
+    except FileNotFoundError as error:
+        if not os.path.exists(pending.visible):
+            raise LostFile(pending, error) from error
