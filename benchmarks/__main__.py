@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import machine, report
+from . import machine, nexmark, report
 from .bids import QUERIES, bid_file
 from .contestants import (
     FLINK_CHECKPOINTS,
@@ -20,6 +20,7 @@ from .contestants import (
     checkpoint_cost,
     flink_large_state,
     flink_state_large,
+    nexmark_ways,
     ours,
     sql,
 )
@@ -41,6 +42,7 @@ _ABOUT = {
     "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "sql": "SQL over a CSV file of bids: a tumbling window by auction (w2), a filter and a projection (w3)",
+    "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
@@ -89,7 +91,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--interval", type=_positive, default=1_000, help="of checkpoint_cost: ms between checkpoints")
     parser.add_argument("--state-mb", type=_positive, help=f"of {', '.join(_SIZED)}: size of the state")
     parser.add_argument("--rounds", type=_positive, help="of recovery, rescale_pause: of each run, after one start")
-    parser.add_argument("--rows", type=_positive, default=20_000_000, help="of sql: bids, and four times as many")
+    parser.add_argument(
+        "--rows", type=_positive, default=20_000_000, help="of sql: bids; of nexmark: events; and four times as many"
+    )
+    parser.add_argument("--queries", type=_queries, default=list(nexmark.QUERIES), help="of nexmark: comma-separated")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -105,6 +110,14 @@ def _peers(text: str) -> list[str]:
     names = [name for name in text.split(",") if name]
     if unknown := set(names) - set(W1_PEERS):
         raise argparse.ArgumentTypeError(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(W1_PEERS)}")
+    return names
+
+
+def _queries(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := set(names) - set(nexmark.QUERIES):
+        there = ", ".join(nexmark.QUERIES)
+        raise argparse.ArgumentTypeError(f"no query {', '.join(sorted(unknown))}; there are {there}")
     return names
 
 
@@ -153,6 +166,14 @@ def _sql(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _nexmark(asked: argparse.Namespace) -> list[Record]:
+    events = asked.rows // 10 if asked.small else asked.rows
+    data = cache_directory() / "data"
+    _say("preparing the events, which are kept")
+    ways = nexmark_ways(asked.queries, (max(events // 10, 1), events, 4 * events), data, asked.peers)
+    return measure([(way, None, data) for way in ways], asked.runs, cache_directory(), _say)
+
+
 def _large_state(asked: argparse.Namespace) -> list[Record]:
     params = _params(asked)
     ways = [ours(asked.name, params), *(flink_large_state(asked.name, params) if "flink" in asked.peers else [])]
@@ -171,6 +192,7 @@ def _params(asked: argparse.Namespace) -> dict[str, Any]:
 _MEASURED = {
     "w1": _w1,
     "sql": _sql,
+    "nexmark": _nexmark,
     "checkpoint_cost": _checkpoint_cost,
     "state_large": _state_large,
     **dict.fromkeys(_SIZED, _large_state),
@@ -179,6 +201,7 @@ _MEASURED = {
 _SHOWN = {
     "w1": report.rates_table,
     "sql": report.slopes_table,
+    "nexmark": report.jobs_table,
     "checkpoint_cost": report.cost_table,
     **dict.fromkeys(("state_large", *_SIZED), report.side_by_side),
 }

@@ -9,12 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from . import bids, state_large
+from . import bids, nexmark, state_large
 from .environments import Environment, Unavailable
 from .large_job import PROMPT
 
@@ -210,6 +210,50 @@ def sql(query: str, rows: int, flink: bool) -> list[Contestant]:
     if flink:
         arguments = (bids.TABLES, bids.QUERIES[query], str(rows))
         ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {told}", "SqlJob", arguments))
+    return ways
+
+
+@dataclass(frozen=True)
+class FlinkSession:
+    """Queries of Nexmark in one JVM, one after the other.
+
+    Args:
+        queries: their names.
+        sets: folders of events under the data, and how many they have; the first one to warm up.
+    """
+
+    name: str
+    about: str
+    queries: tuple[str, ...]
+    sets: Mapping[str, int]
+    divisor: int = 1
+
+    def command(self, cache: Path, data: Path | None) -> list[str]:
+        assert data is not None
+        parts = [nexmark.TABLES.replace(";", "\n;;") + "\n;;\n"]
+        parts += [f"== {one}\n" + "".join(f"{each}\n;;\n" for each in nexmark.statements(one)) for one in self.queries]
+        script = cache / "nexmark.sql"
+        script.write_text("".join(parts))
+        sets = [text for name, events in self.sets.items() for text in (str(data / name), str(events))]
+        return [*_flink_java("SqlSession", cache), "SqlSession", str(script), *sets]
+
+
+def nexmark_ways(queries: Sequence[str], sizes: Sequence[int], data: Path, peers: Sequence[str]) -> list[Contestant]:
+    """Ours, and Flink's SQL with one file for each kind of event, and with two, of which each subtask reads one.
+
+    Args:
+        sizes: events of a set of data to warm up, then of two that are measured.
+        data: where the sets are made.
+    """
+
+    def sets(parts: int) -> dict[str, int]:
+        return {nexmark.event_files(data, events, parts).name: events for events in sizes}
+
+    given: dict[str, object] = {"queries": list(queries), "sets": sets(1)}
+    ways: list[Contestant] = [PythonModule("ours", "rayflink", "benchmarks.ours_nexmark", params=given)]
+    if "flink" in peers:
+        ways.append(FlinkSession("flink", "Flink 2.3, one reader", tuple(queries), sets(1)))
+        ways.append(FlinkSession("flink-2", "Flink 2.3, two files: two readers", tuple(queries), sets(2)))
     return ways
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from statistics import median
 from typing import Any
 
@@ -120,6 +121,39 @@ def slopes_table(records: Sequence[Record]) -> str:
         rows.append((query, small.contestant.about, seconds, slope.show(), ratio.show()))
     head = ("query", "smaller size", "seconds of the job", "slope, M rows/s", "ours / it")
     return table(head, rows)
+
+
+def jobs_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a query and contestant, of processes that ran queries over a smaller and a larger set.
+
+    Seconds are those of the larger set, the slope is the time by which it takes longer, CPU is its own; both an event.
+    How many times less the first contestant takes is told round by round, and has a geometric mean over the queries.
+    """
+    ran = [record for record in records if record.results]
+    head = ("query", "contestant", "seconds", "slope, ns", "CPU, ns", "faster: seconds", "faster: slope", "less CPU")
+    rows: list[tuple[str, ...]] = []
+    factors: dict[str, list[list[float]]] = {record.contestant.name: [] for record in ran}
+    for query in dict.fromkeys(job["query"] for record in ran for job in record.results[0]["jobs"]):
+        base = [_job_numbers(result, query) for result in ran[0].results]
+        for record in ran:
+            own = [_job_numbers(result, query) for result in record.results]
+            shown = [Spread.of([one[at] for one in own]).show(digits) for at, digits in enumerate((2, 0, 0))]
+            pairs = list(zip(base, own, strict=False))
+            times = [Spread.of([its[at] / mine[at] for mine, its in pairs]) for at in range(3)]
+            factors[record.contestant.name].append([one.median for one in times])
+            rows.append((query, record.contestant.about, *shown, *(one.show() for one in times)))
+    for record in ran:
+        each = zip(*factors[record.contestant.name], strict=True)
+        means = [f"{prod(column) ** (1 / len(column)):.2f}" for column in each]
+        rows.append(("geometric mean", record.contestant.about, "", "", "", *means))
+    return table(head, rows)
+
+
+def _job_numbers(result: Mapping[str, Any], query: str) -> tuple[float, float, float]:
+    """Seconds of the larger set; what an event more takes, in ns; CPU of an event, in ns."""
+    few, more = sorted((job for job in result["jobs"] if job["query"] == query), key=lambda job: int(job["events"]))
+    slope = max(more["seconds"] - few["seconds"], 1e-3) / (more["events"] - few["events"])
+    return more["seconds"], slope * 1e9, more["cpu_seconds"] / more["events"] * 1e9
 
 
 def numbers_table(records: Sequence[Record]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
 from rayflink.common.option_types import DURATION
+from rayflink.connectors.drawn_numbers import drawn
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import Factory
@@ -59,30 +60,29 @@ class GeneratedField:
         wanted = self.type.to_arrow()
         if self.sequence is not None:
             return pyarrow.array(numbers + self.sequence[0], pyarrow.int64()).cast(wanted)
-        drawn = _drawn(numbers, zlib.crc32(self.name.encode()))
-        made = self._made(drawn, now_ms)
+        made = self._made(drawn(numbers, zlib.crc32(self.name.encode())), now_ms)
         rate = float(self.settings.get("null-rate", "0"))
         if rate:
-            absent = _drawn(numbers, zlib.crc32(self.name.encode()) + 1) < numpy.uint64(int(rate * (2**64 - 1)))
+            absent = drawn(numbers, zlib.crc32(self.name.encode()) + 1) < numpy.uint64(int(rate * (2**64 - 1)))
             made = pyarrow.compute.if_else(pyarrow.array(absent), pyarrow.scalar(None, made.type), made)
         return made if made.type == wanted else made.cast(wanted)
 
-    def _made(self, drawn: NDArray[np.uint64], now_ms: int) -> pyarrow.Array:
+    def _made(self, given: NDArray[np.uint64], now_ms: int) -> pyarrow.Array:
         import numpy
         import pyarrow
 
         root = self.type.root
         if root is Root.BOOLEAN:
-            return pyarrow.array((drawn & numpy.uint64(1)).astype(bool))
+            return pyarrow.array((given & numpy.uint64(1)).astype(bool))
         if self.type.is_text:
-            return _texts(drawn, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
+            return _texts(given, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
         if root in _BOUNDS:
             low = int(self.settings.get("min", str(-(2 ** _BOUNDS[root]))))
             high = int(self.settings.get("max", str(2 ** _BOUNDS[root] - 1)))
             width = high - low + 1
-            offset = drawn if width >= 2**64 else drawn % numpy.uint64(width)
+            offset = given if width >= 2**64 else given % numpy.uint64(width)
             return pyarrow.array((offset + numpy.uint64(low % 2**64)).astype(numpy.int64))
-        part = drawn.astype(numpy.float64) / 2.0**64
+        part = given.astype(numpy.float64) / 2.0**64
         if root in (Root.FLOAT, Root.DOUBLE):
             low_, high_ = float(self.settings.get("min", "0")), float(self.settings.get("max", "1"))
             return pyarrow.array(low_ + part * (high_ - low_))
@@ -90,7 +90,7 @@ class GeneratedField:
             most = 10 ** min(self.type.precision, 18)
             low = int(float(self.settings.get("min", "0")) * 10**self.type.scale)
             high = int(float(self.settings["max"]) * 10**self.type.scale) if "max" in self.settings else most - 1
-            whole = (drawn % numpy.uint64(high - low + 1)).astype(numpy.int64) + low
+            whole = (given % numpy.uint64(high - low + 1)).astype(numpy.int64) + low
             words = numpy.stack([whole, whole >> 63], axis=1)  # 128 bits, the low ones first
             buffers = [None, pyarrow.py_buffer(numpy.ascontiguousarray(words))]
             return pyarrow.Array.from_buffers(self.type.to_arrow(), len(whole), buffers)
@@ -99,27 +99,14 @@ class GeneratedField:
         return stamps.cast(pyarrow.timestamp("ms", "UTC")) if root is Root.TIMESTAMP_LTZ else stamps
 
 
-def _drawn(numbers: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
-    """A random number for each. Source: the finaliser of SplitMix64."""
-    import numpy
-
-    with numpy.errstate(over="ignore"):
-        mixed = numbers.astype(numpy.uint64) + numpy.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
-        mixed = (mixed + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        drawn: NDArray[np.uint64] = mixed ^ (mixed >> numpy.uint64(31))
-        return drawn
-
-
-def _texts(drawn: NDArray[np.uint64], length: int) -> pyarrow.Array:
+def _texts(given: NDArray[np.uint64], length: int) -> pyarrow.Array:
     """Hexadecimal digits."""
     import numpy
     import pyarrow
 
-    rows = len(drawn)
+    rows = len(given)
     blocks = -(-length // 16)
-    parts = numpy.stack([_drawn(drawn.astype(numpy.int64), block) for block in range(blocks)], axis=1)
+    parts = numpy.stack([drawn(given.astype(numpy.int64), block) for block in range(blocks)], axis=1)
     nibbles = numpy.stack([(parts.view(numpy.uint8) >> 4), (parts.view(numpy.uint8) & 15)], axis=2)
     digits = numpy.frombuffer(b"0123456789abcdef", numpy.uint8)[nibbles.reshape(rows, -1)[:, :length]]
     offsets = numpy.arange(rows + 1, dtype=numpy.int32) * length

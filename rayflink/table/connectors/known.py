@@ -8,8 +8,11 @@ from .contract import Connector
 from .datagen import Datagen
 from .ends import Blackhole, Print
 from .files import Filesystem
+from .nexmark import NexmarkConnector
 
-_KNOWN: dict[str, Connector] = {one.name: one for one in (Filesystem(), Datagen(), Print(), Blackhole())}
+_KNOWN: dict[str, Connector] = {
+    one.name: one for one in (Filesystem(), Datagen(), NexmarkConnector(), Print(), Blackhole())
+}
 
 
 def connector(path: Path, table: TableDefinition) -> Connector:

@@ -1,0 +1,67 @@
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Locale;
+import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableEnvironment;
+
+/**
+ * Queries of SQL over several sets of data, one after the other in one JVM: SCRIPT, then of each set its folder
+ * and how many events it has.
+ *
+ * <p>SCRIPT holds statements, each ended by a line ";;". Those before the first line "== NAME" are for all; those behind it
+ * are the query's, the last one its INSERT. The first set warms the JVM up; of the others seconds and CPU seconds are told.
+ */
+public final class SqlSession {
+    public static void main(String[] args) throws Exception {
+        double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
+        String[] sections = Files.readString(Path.of(args[0])).split("(?m)^== ");
+        var os = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        var told = new ArrayList<String>();
+        for (int set = 1; set < args.length; set += 2) {
+            for (int at = 1; at < sections.length; at++) {
+                int line = sections[at].indexOf('\n');
+                String[] own = sections[at].substring(line + 1).split("(?m)^;;$");
+                var env = environment();
+                run(env, sections[0].split("(?m)^;;$"), args[set]);
+                for (int number = 0; number < own.length - 2; number++) {
+                    env.executeSql(own[number].strip());
+                }
+                double begun = System.nanoTime() / 1e9, cpu = os.getProcessCpuTime() / 1e9;
+                env.executeSql(own[own.length - 2].strip()).await();
+                double seconds = System.nanoTime() / 1e9 - begun;
+                double busy = os.getProcessCpuTime() / 1e9 - cpu;
+                String name = sections[at].substring(0, line).strip();
+                if (set > 1) {
+                    told.add(String.format(Locale.ROOT,
+                            "{\"query\": \"%s\", \"events\": %s, \"seconds\": %.3f, \"cpu_seconds\": %.3f}",
+                            name, args[set + 1], seconds, busy));
+                }
+                System.err.printf(Locale.ROOT, "%s of %s: %.2f s, %.2f CPU%n", name, args[set], seconds, busy);
+            }
+        }
+        double total = System.currentTimeMillis() / 1e3 - spawned;
+        System.out.printf(Locale.ROOT, "%n{\"seconds_total\": %.3f, \"jobs\": [%s]}%n", total, String.join(", ", told));
+    }
+
+    private static TableEnvironment environment() {
+        var env = TableEnvironment.create(EnvironmentSettings.inStreamingMode());
+        var config = env.getConfig();
+        config.set("parallelism.default", "2");
+        config.set("table.local-time-zone", "UTC");
+        config.set("table.exec.mini-batch.enabled", "true");
+        config.set("table.exec.mini-batch.allow-latency", "1 s");
+        config.set("table.exec.mini-batch.size", "5000");
+        return env;
+    }
+
+    private static void run(TableEnvironment env, String[] statements, String path) {
+        for (String statement : statements) {
+            if (!statement.isBlank()) {
+                env.executeSql(statement.strip().replace("{path}", path));
+            }
+        }
+    }
+}

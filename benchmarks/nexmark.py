@@ -1,0 +1,164 @@
+"""Nexmark as files and SQL: persons, auctions and bids as CSV, and the published queries over them.
+
+Each kind of event has files of its own, so that a query reads what it asks for and no engine spends its time on parting
+kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark
+
+_CHUNK = 1 << 20
+_RULES = Nexmark()
+_TURN = 1_000
+"""Events after which the next file has its turn, where a kind has several."""
+
+TABLES = """CREATE TABLE person (id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING,
+  state STRING, `dateTime` TIMESTAMP(3), extra STRING, WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
+  WITH ('connector' = 'filesystem', 'path' = '{path}/person', 'format' = 'csv');
+CREATE TABLE auction (id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT,
+  `dateTime` TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING,
+  WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
+  WITH ('connector' = 'filesystem', 'path' = '{path}/auction', 'format' = 'csv');
+CREATE TABLE bid (auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3),
+  extra STRING, WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
+  WITH ('connector' = 'filesystem', 'path' = '{path}/bid', 'format' = 'csv')"""
+SINKS = {
+    "q0": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING",
+    "q1": "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3), `dateTime` TIMESTAMP(3), extra STRING",
+    "q2": "auction BIGINT, price BIGINT",
+    "q5": "auction BIGINT, num BIGINT",
+    "q7": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING",
+    "q8": "id BIGINT, name STRING, stime TIMESTAMP(3)",
+    "q11": "bidder BIGINT, bid_count BIGINT, starttime TIMESTAMP(3), endtime TIMESTAMP(3)",
+    "q12": "bidder BIGINT, bid_count BIGINT, starttime TIMESTAMP(3), endtime TIMESTAMP(3)",
+    "q14": "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3), bidTimeType STRING, `dateTime` TIMESTAMP(3), "
+    "extra STRING, c_counts BIGINT",
+    "q21": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, channel_id STRING",
+    "q22": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, dir1 STRING, dir2 STRING, dir3 STRING",
+}
+"""Columns of the table into which each query writes."""
+QUERIES = {
+    "q0": "SELECT auction, bidder, price, `dateTime`, extra FROM bid",
+    "q1": "SELECT auction, bidder, 0.908 * price AS price, `dateTime`, extra FROM bid",
+    "q2": "SELECT auction, price FROM bid WHERE MOD(auction, 123) = 0",
+    "q5": """SELECT AuctionBids.auction, AuctionBids.num
+FROM (
+  SELECT auction, COUNT(*) AS num, window_start AS starttime, window_end AS endtime
+  FROM TABLE(HOP(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
+  GROUP BY auction, window_start, window_end
+) AS AuctionBids
+JOIN (
+  SELECT MAX(CountBids.num) AS maxn, CountBids.starttime, CountBids.endtime
+  FROM (
+    SELECT COUNT(*) AS num, window_start AS starttime, window_end AS endtime
+    FROM TABLE(HOP(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
+    GROUP BY auction, window_start, window_end
+  ) AS CountBids
+  GROUP BY CountBids.starttime, CountBids.endtime
+) AS MaxBids
+ON AuctionBids.starttime = MaxBids.starttime AND AuctionBids.endtime = MaxBids.endtime AND
+  AuctionBids.num >= MaxBids.maxn""",
+    "q7": """SELECT B.auction, B.price, B.bidder, B.`dateTime`, B.extra
+FROM bid B
+JOIN (
+  SELECT MAX(price) AS maxprice, window_end AS `dateTime`
+  FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '10' SECOND))
+  GROUP BY window_start, window_end
+) B1
+ON B.price = B1.maxprice
+WHERE B.`dateTime` BETWEEN B1.`dateTime` - INTERVAL '10' SECOND AND B1.`dateTime`""",
+    "q8": """SELECT P.id, P.name, P.starttime
+FROM (
+  SELECT id, name, window_start AS starttime, window_end AS endtime
+  FROM TABLE(TUMBLE(TABLE person, DESCRIPTOR(`dateTime`), INTERVAL '10' SECOND))
+  GROUP BY id, name, window_start, window_end
+) P
+JOIN (
+  SELECT seller, window_start AS starttime, window_end AS endtime
+  FROM TABLE(TUMBLE(TABLE auction, DESCRIPTOR(`dateTime`), INTERVAL '10' SECOND))
+  GROUP BY seller, window_start, window_end
+) A
+ON P.id = A.seller AND P.starttime = A.starttime AND P.endtime = A.endtime""",
+    "q11": """SELECT B.bidder, COUNT(*) AS bid_count,
+  SESSION_START(B.`dateTime`, INTERVAL '10' SECOND) AS starttime,
+  SESSION_END(B.`dateTime`, INTERVAL '10' SECOND) AS endtime
+FROM bid B
+GROUP BY B.bidder, SESSION(B.`dateTime`, INTERVAL '10' SECOND)""",
+    "q12": """SELECT bidder, COUNT(*) AS bid_count, window_start AS starttime, window_end AS endtime
+FROM TABLE(TUMBLE(TABLE B, DESCRIPTOR(p_time), INTERVAL '10' SECOND))
+GROUP BY bidder, window_start, window_end""",
+    "q14": """SELECT auction, bidder, 0.908 * price AS price,
+  CASE
+    WHEN HOUR(`dateTime`) >= 8 AND HOUR(`dateTime`) <= 18 THEN 'dayTime'
+    WHEN HOUR(`dateTime`) <= 6 OR HOUR(`dateTime`) >= 20 THEN 'nightTime'
+    ELSE 'otherTime'
+  END AS bidTimeType,
+  `dateTime`, extra,
+  CAST(CHAR_LENGTH(extra) - CHAR_LENGTH(REPLACE(extra, 'c', '')) AS BIGINT) AS c_counts
+FROM bid
+WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
+    "q21": """SELECT auction, bidder, price, channel,
+  CASE
+    WHEN LOWER(channel) = 'apple' THEN '0'
+    WHEN LOWER(channel) = 'google' THEN '1'
+    WHEN LOWER(channel) = 'facebook' THEN '2'
+    WHEN LOWER(channel) = 'baidu' THEN '3'
+    ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2)
+  END AS channel_id
+FROM bid
+WHERE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) IS NOT NULL OR
+  LOWER(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
+    "q22": """SELECT auction, bidder, price, channel,
+  SPLIT_INDEX(url, '/', 3) AS dir1, SPLIT_INDEX(url, '/', 4) AS dir2, SPLIT_INDEX(url, '/', 5) AS dir3
+FROM bid""",
+}
+VIEWS = {"q12": "CREATE VIEW B AS SELECT *, PROCTIME() AS p_time FROM bid"}
+"""What a query reads besides tables."""
+
+
+def statements(query: str) -> list[str]:
+    """Those that come before the query's own, without the tables of events; then `INSERT INTO`."""
+    sink = f"CREATE TABLE nexmark_{query} ({SINKS[query]}) WITH ('connector' = 'blackhole')"
+    views = [VIEWS[query]] if query in VIEWS else []
+    return [sink, *views, f"INSERT INTO nexmark_{query} {QUERIES[query]}"]
+
+
+def event_files(directory: Path, events: int, parts: int = 1, rules: Nexmark = _RULES) -> Path:
+    """The folder with the first `events` events, made unless it is there: CSV in `person`, `auction` and `bid`.
+
+    Args:
+        parts: files for each kind, which have events in turns; a source that gives a file to one reader needs several.
+    """
+    folder = directory / f"nexmark-{events}-{rules.events_per_second}-seed-{rules.seed}-parts-{parts}"
+    if folder.exists():
+        return folder
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for name, kind, made in (
+        ("person", PERSON, rules.persons),
+        ("auction", AUCTION, rules.auctions),
+        ("bid", BID, rules.bids),
+    ):
+        (partial / name).mkdir(parents=True)
+        files = [(partial / name / f"part-{part}.csv").open("wb") for part in range(parts)]
+        for start in range(0, events, _CHUNK):
+            numbers = rules.numbers(kind, start, min(start + _CHUNK, events))
+            turns = numbers // _TURN % parts
+            for part, file in enumerate(files):
+                columns = made(numbers[turns == part] if parts > 1 else numbers)
+                csv.write_csv(pa.table(columns), file, csv.WriteOptions(include_header=False, quoting_style="none"))
+        for file in files:
+            file.close()
+    partial.replace(folder)
+    return folder
+
+
+__all__ = ["QUERIES", "SINKS", "TABLES", "VIEWS", "event_files", "statements"]
