@@ -219,37 +219,53 @@ class FlinkSession:
 
     Args:
         queries: their names.
-        sets: folders of events under the data, and how many they have; the first one to warm up.
+        sets: folders of events under the data, and how many they have; the first one to warm up and to keep results.
     """
 
     name: str
     about: str
     queries: tuple[str, ...]
-    sets: Mapping[str, int]
+    sets: Sequence[tuple[str, int]]
     divisor: int = 1
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
         assert data is not None
-        parts = [nexmark.TABLES.replace(";", "\n;;") + "\n;;\n"]
-        parts += [f"== {one}\n" + "".join(f"{each}\n;;\n" for each in nexmark.statements(one)) for one in self.queries]
-        script = cache / "nexmark.sql"
+        scripts = [self._script(cache, kept_in) for kept_in in (kept_rows_folder(cache, self.name), None)]
+        arguments: list[str] = []
+        for number, (name, events) in enumerate(self.sets):
+            arguments += [str(scripts[min(number, 1)]), str(data / name), str(events)]
+        return [*_flink_java("SqlSession", cache), "SqlSession", *arguments]
+
+    def _script(self, cache: Path, kept_in: Path | None) -> Path:
+        """Tables, then each query, as the program wants them."""
+        parts = [f"{one}\n;;\n" for one in nexmark.TABLES.split(";")]
+        for query in self.queries:
+            parts += [f"== {query}\n", *(f"{one}\n;;\n" for one in nexmark.statements(query, kept_in))]
+        script = cache / f"{self.name}-{'measured' if kept_in is None else 'kept'}.sql"
         script.write_text("".join(parts))
-        sets = [text for name, events in self.sets.items() for text in (str(data / name), str(events))]
-        return [*_flink_java("SqlSession", cache), "SqlSession", str(script), *sets]
+        return script
 
 
-def nexmark_ways(queries: Sequence[str], sizes: Sequence[int], data: Path, peers: Sequence[str]) -> list[Contestant]:
+def kept_rows_folder(cache: Path, contestant: str) -> Path:
+    """Where a contestant keeps the rows of each query of Nexmark."""
+    return cache / "nexmark-rows" / contestant
+
+
+def nexmark_ways(queries: Sequence[str], sizes: Sequence[int], cache: Path, peers: Sequence[str]) -> list[Contestant]:
     """Ours, and Flink's SQL with one file for each kind of event, and with two, of which each subtask reads one.
 
     Args:
         sizes: events of a set of data to warm up, then of two that are measured.
-        data: where the sets are made.
+        cache: where the sets are made, in `data`.
     """
+    warming, *measured = sizes
 
-    def sets(parts: int) -> dict[str, int]:
-        return {nexmark.event_files(data, events, parts).name: events for events in sizes}
+    def sets(parts: int) -> list[tuple[str, int]]:
+        given = [(warming, 1), *((events, parts) for events in measured)]
+        return [(nexmark.event_files(cache / "data", *one).name, one[0]) for one in given]
 
-    given: dict[str, object] = {"queries": list(queries), "sets": sets(1)}
+    kept = str(kept_rows_folder(cache, "ours"))
+    given: dict[str, object] = {"queries": list(queries), "sets": sets(1), "kept_in": kept}
     ways: list[Contestant] = [PythonModule("ours", "rayflink", "benchmarks.ours_nexmark", params=given)]
     if "flink" in peers:
         ways.append(FlinkSession("flink", "Flink 2.3, one reader", tuple(queries), sets(1)))

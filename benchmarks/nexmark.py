@@ -7,7 +7,10 @@ kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from csv import reader
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +20,8 @@ from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark
 
 _CHUNK = 1 << 20
 _RULES = Nexmark()
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+(?:E\+?\d+)?|E\+?\d+)$")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?)$")
 _TURN = 1_000
 """Events after which the next file has its turn, where a kind has several."""
 
@@ -122,13 +127,39 @@ FROM bid""",
 }
 VIEWS = {"q12": "CREATE VIEW B AS SELECT *, PROCTIME() AS p_time FROM bid"}
 """What a query reads besides tables."""
+UNLIKE = frozenset({"q12"})
+"""Queries whose rows depend on when they are run."""
 
 
-def statements(query: str) -> list[str]:
-    """Those that come before the query's own, without the tables of events; then `INSERT INTO`."""
-    sink = f"CREATE TABLE nexmark_{query} ({SINKS[query]}) WITH ('connector' = 'blackhole')"
+def statements(query: str, kept_in: Path | None = None) -> list[str]:
+    """Those that come before the query's own, without the tables of events; then `INSERT INTO`.
+
+    Args:
+        kept_in: a folder for the rows, as CSV; None: they are forgotten.
+    """
+    options = "'connector' = 'blackhole'"
+    if kept_in is not None:
+        options = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{kept_in / query}'"
+    sink = f"CREATE TABLE nexmark_{query} ({SINKS[query]}) WITH ({options})"
     views = [VIEWS[query]] if query in VIEWS else []
     return [sink, *views, f"INSERT INTO nexmark_{query} {QUERIES[query]}"]
+
+
+def kept_rows(folder: Path) -> list[tuple[str, ...]]:
+    """The rows of a query that were kept as CSV, sorted; numbers and times without the zeros at their end."""
+    found: list[tuple[str, ...]] = []
+    for path in folder.rglob("*"):
+        if path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
+            with path.open(newline="", encoding="utf-8") as file:
+                found += (tuple(map(_plain, row)) for row in reader(file))
+    return sorted(found)
+
+
+def _plain(value: str) -> str:
+    if _DECIMAL.match(value):
+        return f"{Decimal(value).normalize():f}"
+    time = _TIME.match(value)
+    return time[1].rstrip("0").rstrip(".") if time and time[2] else value
 
 
 def event_files(directory: Path, events: int, parts: int = 1, rules: Nexmark = _RULES) -> Path:
@@ -161,4 +192,4 @@ def event_files(directory: Path, events: int, parts: int = 1, rules: Nexmark = _
     return folder
 
 
-__all__ = ["QUERIES", "SINKS", "TABLES", "VIEWS", "event_files", "statements"]
+__all__ = ["QUERIES", "SINKS", "TABLES", "UNLIKE", "VIEWS", "event_files", "kept_rows", "statements"]

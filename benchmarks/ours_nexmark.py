@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 
 def run(
-    data_path: str, queries: Sequence[str], sets: Mapping[str, int], parallelism: int = 2, target: str = "ray"
+    data_path: str,
+    queries: Sequence[str],
+    sets: Sequence[tuple[str, int]],
+    kept_in: str,
+    parallelism: int = 2,
+    target: str = "ray",
 ) -> dict[str, Any]:
-    """Each query over each set of data; Ray is up, and the first set is there to warm up.
+    """Each query over each set of data; Ray is up, and the first set is there to warm up and to keep results.
 
     Args:
         data_path: the folder of the sets.
         sets: names of their folders, and how many events they have.
+        kept_in: the folder for the rows of the first set.
     """
     began = time.time()
     if target == "ray":
@@ -25,15 +31,15 @@ def run(
 
         connect(parallelism, "rayflink")
     told = []
-    for number, (name, events) in enumerate(sets.items()):
+    for number, (name, events) in enumerate(sets):
         for query in queries:
-            job = job_of(query, Path(data_path) / name, parallelism, target)
+            job = job_of(query, Path(data_path) / name, None if number else Path(kept_in), parallelism, target)
             if number:
                 told.append({"query": query, "events": events, **job})
     return {"seconds_total": time.time() - began, "jobs": told}
 
 
-def job_of(query: str, folder: Path, parallelism: int, target: str) -> dict[str, Any]:
+def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, target: str) -> dict[str, Any]:
     """Seconds of one query from `execute_sql` to its end, and CPU seconds of this process and those it has started."""
     from benchmarks.nexmark import TABLES, statements
     from rayflink.table import EnvironmentSettings, TableEnvironment
@@ -45,7 +51,7 @@ def job_of(query: str, folder: Path, parallelism: int, target: str) -> dict[str,
     config.set_string("table.local-time-zone", "UTC")
     for statement in TABLES.replace("{path}", str(folder)).split(";"):
         t_env.execute_sql(statement)
-    *before, insert = statements(query)
+    *before, insert = statements(query, kept_in)
     for statement in before:
         t_env.execute_sql(statement)
     with CpuWatch() as cpu:

@@ -44,6 +44,7 @@ def measure(
     runs: int,
     cache: Path,
     say: Callable[[str], None],
+    limit_seconds: float = _RUN_LIMIT_SECONDS,
 ) -> list[Record]:
     """Run each contestant with its words and file once a round for `runs` rounds; one that fails sits out the rest."""
     records, commands = [], []
@@ -60,7 +61,7 @@ def measure(
             if record.missing is None:
                 say(f"run {number} of {runs}: {record.contestant.name}")
                 try:
-                    record.results.append(_checked(run(command), record.words))
+                    record.results.append(_checked(run(command, limit_seconds), record.words))
                 except RunFailed as failure:
                     record.missing = f"run {number}: {failure}"
     return records

@@ -8,24 +8,24 @@ import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
 
 /**
- * Queries of SQL over several sets of data, one after the other in one JVM: SCRIPT, then of each set its folder
- * and how many events it has.
+ * Queries of SQL over several sets of data, one after the other in one JVM: of each set a SCRIPT, its folder and how many
+ * events it has.
  *
- * <p>SCRIPT holds statements, each ended by a line ";;". Those before the first line "== NAME" are for all; those behind it
+ * <p>A script holds statements, each ended by a line ";;". Those before the first line "== NAME" are for all; those behind it
  * are the query's, the last one its INSERT. The first set warms the JVM up; of the others seconds and CPU seconds are told.
  */
 public final class SqlSession {
     public static void main(String[] args) throws Exception {
         double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
-        String[] sections = Files.readString(Path.of(args[0])).split("(?m)^== ");
         var os = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         var told = new ArrayList<String>();
-        for (int set = 1; set < args.length; set += 2) {
+        for (int set = 0; set < args.length; set += 3) {
+            String[] sections = Files.readString(Path.of(args[set])).split("(?m)^== ");
             for (int at = 1; at < sections.length; at++) {
                 int line = sections[at].indexOf('\n');
                 String[] own = sections[at].substring(line + 1).split("(?m)^;;$");
                 var env = environment();
-                run(env, sections[0].split("(?m)^;;$"), args[set]);
+                run(env, sections[0].split("(?m)^;;$"), args[set + 1]);
                 for (int number = 0; number < own.length - 2; number++) {
                     env.executeSql(own[number].strip());
                 }
@@ -34,12 +34,12 @@ public final class SqlSession {
                 double seconds = System.nanoTime() / 1e9 - begun;
                 double busy = os.getProcessCpuTime() / 1e9 - cpu;
                 String name = sections[at].substring(0, line).strip();
-                if (set > 1) {
+                if (set > 0) {
                     told.add(String.format(Locale.ROOT,
                             "{\"query\": \"%s\", \"events\": %s, \"seconds\": %.3f, \"cpu_seconds\": %.3f}",
-                            name, args[set + 1], seconds, busy));
+                            name, args[set + 2], seconds, busy));
                 }
-                System.err.printf(Locale.ROOT, "%s of %s: %.2f s, %.2f CPU%n", name, args[set], seconds, busy);
+                System.err.printf(Locale.ROOT, "%s of %s: %.2f s, %.2f CPU%n", name, args[set + 1], seconds, busy);
             }
         }
         double total = System.currentTimeMillis() / 1e3 - spawned;
