@@ -32,10 +32,14 @@ _HOT = 100
 """Each so many persons and auctions one is hot."""
 _CHANNELS = 10_000
 _HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
-_STATES = "AZ,CA,ID,OR,WA,WY".split(",")
-_CITIES = "Phoenix,Los Angeles,San Francisco,Boise,Portland,Bend,Redmond,Seattle,Kent,Cheyenne".split(",")
 _FIRST_NAMES = "Peter,Paul,Luke,John,Saul,Vicky,Kate,Julie,Sarah,Deiter,Walter".split(",")
 _LAST_NAMES = "Shultz,Abrams,Spencer,White,Bartels,Walton,Smith,Jones,Noris".split(",")
+_TEXTS = {
+    "names": [f"{first} {last}" for first in _FIRST_NAMES for last in _LAST_NAMES],
+    "digits": [f"{one:04}" for one in range(10_000)],
+    "cities": "Phoenix,Los Angeles,San Francisco,Boise,Portland,Bend,Redmond,Seattle,Kent,Cheyenne".split(","),
+    "states": "AZ,CA,ID,OR,WA,WY".split(","),
+}
 _POOL = 1 << 14
 _TEXT_BYTES = 1 << 20
 _SAME_LENGTH = 32
@@ -105,16 +109,15 @@ class Nexmark:
         from pyarrow import compute
 
         draw = _Draw(numbers, self.seed, "person")
-        names = [f"{first} {last}" for first in _FIRST_NAMES for last in _LAST_NAMES]
-        groups = [draw.of(pyarrow.array([f"{one:04}" for one in range(10_000)]), f"card{at}") for at in range(4)]
+        groups = [draw.of(_texts("digits"), f"card{at}") for at in range(4)]
         user, host = draw.of(_pool("email", 3, 7, " ", True), "user"), draw.of(_pool("email", 3, 5, " ", True), "host")
         columns = {
             "id": pyarrow.array(self._last_person(numbers) + _FIRST_ID),
-            "name": draw.of(pyarrow.array(names), "name"),
+            "name": draw.of(_texts("names"), "name"),
             "emailAddress": compute.binary_join_element_wise(user, "@", host, ".com", ""),
             "creditCard": compute.binary_join_element_wise(*groups, " "),
-            "city": draw.of(pyarrow.array(_CITIES), "city"),
-            "state": draw.of(pyarrow.array(_STATES), "state"),
+            "city": draw.of(_texts("cities"), "city"),
+            "state": draw.of(_texts("states"), "state"),
             "dateTime": _stamps(self.times(numbers)),
         }
         return {**columns, "extra": self._extra(PERSON, draw, columns, 8)}
@@ -266,6 +269,11 @@ def _stamps(times: Numbers) -> pyarrow.Array:
     import pyarrow
 
     return pyarrow.array(times).cast(pyarrow.timestamp("ms"))
+
+
+@lru_cache
+def _texts(name: str) -> pyarrow.Array:
+    return _column(_TEXTS[name])
 
 
 @lru_cache(maxsize=8)

@@ -8,11 +8,13 @@ from benchmarks.contestants import PythonModule
 from benchmarks.report import (
     Spread,
     as_json,
+    jobs_table,
     numbers_table,
     rate,
     rates_table,
     ratios,
     side_by_side,
+    slopes_table,
     table,
     whole_rate,
 )
@@ -85,6 +87,46 @@ def test_numbers_stand_side_by_side_with_the_ratios_of_each_round() -> None:
         ["zero", "-", "0.00", "(0.00", "to", "0.00)", "-"],
     ]
     assert "Peer" not in side_by_side([ours, Record(peer.contestant, None, [], "absent")])
+
+
+def _cells(told: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in told.splitlines()[2:]]
+
+
+def test_a_slope_is_the_rows_more_over_the_seconds_more_of_two_sizes() -> None:
+    def sized(name: str, rows: int, seconds: list[float], missing: str | None = None) -> Record:
+        contestant = PythonModule(name, f"{name.title()}, w2, {rows} rows", "nowhere")
+        return Record(contestant, None, [{"rows": rows, "seconds_job": taken} for taken in seconds], missing)
+
+    ours = [sized("ours", 1_000_000, [2.0, 3.0]), sized("ours", 5_000_000, [3.0, 5.0])]
+    flink = [sized("flink", 1_000_000, [3.0, 3.0]), sized("flink", 5_000_000, [7.0, 11.0])]
+    gone = [sized("other", 1_000_000, [1.0]), sized("other", 5_000_000, [], "absent")]
+    told = _cells(slopes_table([ours[0], flink[0], gone[0], ours[1], flink[1], gone[1]]))
+    assert told == [
+        ["w2", "Ours, w2, 1000000 rows", "2.50 (2.00 to 3.00)", "3.00 (2.00 to 4.00)", "1.00 (1.00 to 1.00)"],
+        ["w2", "Flink, w2, 1000000 rows", "3.00 (3.00 to 3.00)", "0.75 (0.50 to 1.00)", "4.00 (4.00 to 4.00)"],
+    ]
+
+
+def test_jobs_of_a_session_are_compared_by_query_and_in_their_geometric_mean() -> None:
+    def ran(name: str, factors: dict[str, float]) -> Record:
+        jobs = [
+            {"query": query, "events": events, "seconds": factor * (1 + events / 1e6), "cpu_seconds": events / 1e6}
+            for events in (1_000_000, 3_000_000)
+            for query, factor in factors.items()
+        ]
+        return Record(PythonModule(name, name.title(), "nowhere"), None, [{"jobs": jobs}])
+
+    told = _cells(jobs_table([ran("ours", {"q0": 1, "q1": 1}), ran("flink", {"q0": 2, "q1": 8})]))
+    once, both = "1.00 (1.00 to 1.00)", "1000 (1000 to 1000)"
+    assert told[1] == [
+        "q0", "Flink", "8.00 (8.00 to 8.00)", "2000 (2000 to 2000)", both, "2.00 (2.00 to 2.00)", "2.00 (2.00 to 2.00)",
+        once,
+    ]  # fmt: skip
+    assert [line[:2] + line[5:] for line in told[-2:]] == [
+        ["geometric mean", "Ours", "1.00", "1.00", "1.00"],
+        ["geometric mean", "Flink", "4.00", "4.00", "1.00"],
+    ]
 
 
 def test_a_table_is_aligned_markdown() -> None:
