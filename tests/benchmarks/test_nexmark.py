@@ -32,13 +32,15 @@ ORACLE = {
       SELECT bidder, datetime, coalesce(datetime - lag(datetime) OVER own > INTERVAL 10 SECOND, true)::INT AS opens
       FROM bid WINDOW own AS (PARTITION BY bidder ORDER BY datetime)
     ), numbered AS (SELECT *, sum(opens) OVER (PARTITION BY bidder ORDER BY datetime) AS session FROM marked)
-    SELECT bidder, count(*), min(datetime), max(datetime) + INTERVAL 10 SECOND FROM numbered GROUP BY bidder, session""",
+    SELECT bidder, count(*), min(datetime), max(datetime) + INTERVAL 10 SECOND FROM numbered
+    GROUP BY bidder, session""",
     "q14": """SELECT auction, bidder, 0.908 * price,
       CASE WHEN hour(datetime) BETWEEN 8 AND 18 THEN 'dayTime' WHEN hour(datetime) <= 6 OR hour(datetime) >= 20
       THEN 'nightTime' ELSE 'otherTime' END, datetime, extra, len(extra) - len(replace(extra, 'c', ''))
       FROM bid WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
     "q21": """WITH found AS (SELECT *, CASE lower(channel) WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook'
-      THEN '2' WHEN 'baidu' THEN '3' ELSE nullif(regexp_extract(url, '[&]channel_id=([^&]*)', 1), '') END AS id FROM bid)
+      THEN '2' WHEN 'baidu' THEN '3' ELSE nullif(regexp_extract(url, '[&]channel_id=([^&]*)', 1), '') END AS id
+      FROM bid)
       SELECT auction, bidder, price, channel, id FROM found WHERE id IS NOT NULL""",
     "q22": """SELECT auction, bidder, price, channel, split_part(url, '/', 4), split_part(url, '/', 5),
       split_part(url, '/', 6) FROM bid""",
