@@ -94,7 +94,8 @@ class Nexmark:
         import numpy
 
         every = numpy.arange(start, stop, dtype=numpy.int64)
-        return every[self.kinds(every) == kind]
+        found: Numbers = every[self.kinds(every) == kind]
+        return found
 
     def times(self, numbers: Numbers) -> Numbers:
         """Epoch milliseconds."""
