@@ -162,6 +162,10 @@ class Relation:
         """What it computes for each row."""
         return ()
 
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        """The same with what it computes for each row changed to what gives the same."""
+        return self
+
     @property
     def is_repeatable(self) -> bool:
         """Whether its rows are the same each time, but for what clocks show: then two uses may be computed once."""
@@ -264,6 +268,9 @@ class Project(_OnOne, _OfEachRow):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return self.exprs
 
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        return replace(self, exprs=tuple(map(change, self.exprs)))
+
     def told_columns(self) -> list[str]:
         """Its columns, as plans show them."""
         pairs = zip(self.exprs, self.schema, strict=True)
@@ -282,6 +289,9 @@ class Filter(_OnOne, _OfEachRow):
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return (self.condition,)
+
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        return replace(self, condition=change(self.condition))
 
     def wants_before(self, is_wanted: bool) -> bool:
         return True  # a row that no longer passes has to be taken back

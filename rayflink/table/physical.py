@@ -106,6 +106,8 @@ class PhysicalPlanner:
     ) -> None:
         self._env, self._session, self._settings = env, session, settings or PlannerSettings()
         self._made: dict[Relation, DataStream] = {}
+        self._timed: dict[tuple[Relation, Expr, Expr], DataStream] = {}
+        """Tables with their watermarks, by these."""
 
     def stream(self, plan: Relation) -> DataStream:
         """A stream of Arrow batches with the columns of the plan.
@@ -142,7 +144,12 @@ class PhysicalPlanner:
         if not isinstance(below, Scan):
             raise SqlError("a watermark on what is no table", "declare it where the table is created")
         own = isinstance(expression, Literal)  # SOURCE_WATERMARK()
-        stream = self._scan(below, None if own else watermark_strategy(expression, time, self._session))
+        key = (below, expression, time)
+        stream = self._timed.get(key)
+        if stream is None:
+            stream = self._scan(below, None if own else watermark_strategy(expression, time, self._session))
+            if self._settings.reuses(below):
+                self._timed[key] = stream
         return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
 
     def _values(self, plan: Relation) -> DataStream:

@@ -31,7 +31,7 @@ from .logical import Schema as Attributes
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
 from .physical import PhysicalPlanner, PlannerSettings
-from .rules import optimized
+from .rules import optimized, share_scans
 from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
 from .table import Table
@@ -408,7 +408,10 @@ class TableEnvironment:
         Raises:
             SqlError: a step does not take the changes that another gives.
         """
-        found = [optimized(plan) for plan in plans]
+        found = [optimized(plan, self._session(), self._is_batch) for plan in plans]
+        settings = self._planner_settings()
+        if settings.reuse_plans and settings.reuse_sources:
+            found = share_scans(found)
         ChangelogModes(found)
         return found
 

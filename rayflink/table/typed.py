@@ -107,11 +107,6 @@ class Call(Expr):
         return self.function.told(self)
 
 
-def is_deterministic(expr: Expr) -> bool:
-    """Whether it gives the same for the same row, at any time."""
-    return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
-
-
 Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
 """The arguments -> the type of the result, or what would be wanted instead of them."""
 
@@ -199,6 +194,11 @@ class Function:
     def may_raise(self, call: Call) -> bool:
         """Whether the call is an error for some values of its arguments."""
         return self.raises if isinstance(self.raises, bool) else self.raises(call)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is none of the user's own."""
+        return _FUNCTIONS.get(self.name) is self
 
     def told(self, call: Call) -> str:
         """A call as plans show it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..logical import Filter, Relation
 from ..typed import Call, Expr, Literal, named
 from ..types import DataTypes
 from .project_into_scan import columns_of
@@ -33,6 +34,12 @@ def always(parts: Sequence[Expr]) -> Expr:
     return all_of(parts) or Literal(DataTypes.BOOLEAN(False), True)
 
 
+def filtered(relation: Relation, parts: Sequence[Expr]) -> Relation:
+    """The rows for which all are true."""
+    condition = all_of(parts)
+    return relation if condition is None else Filter(relation.schema, relation, condition)
+
+
 def reads_only(expr: Expr, columns: Iterable[int]) -> bool:
     """Whether it reads no other columns, and some."""
     found = set(columns_of(expr))
@@ -44,4 +51,4 @@ def is_movable(expr: Expr) -> bool:
     return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
 
 
-__all__ = ["all_of", "always", "is_movable", "parts_of", "reads_only"]
+__all__ = ["all_of", "always", "filtered", "is_movable", "parts_of", "reads_only"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..logical import AggregateCall, Filter, Project, Relation, WindowAggregate, WindowKind, WindowTable
+from ..logical import Filter, Project, Relation, WindowAggregate, WindowKind, WindowTable
 from ..typed import Column, Expr
-from .project_into_scan import columns_of
+from .project_into_scan import columns_of, moved_call, used_by
 
 
 def window_into_aggregate(plan: Relation) -> Relation:
@@ -35,7 +35,7 @@ def _pulled(one: Relation) -> Relation:
             lower.filter(step)
         elif isinstance(step, Project):
             lower.project(step)
-    used = [at for call in one.calls for at in _used(call)]
+    used = [at for call in one.calls for at in used_by(call)]
     if any(at not in lower.places for at in (*one.grouping, *used)):
         return one
     grouping = tuple(lower.places[at] for at in one.grouping)
@@ -43,7 +43,7 @@ def _pulled(one: Relation) -> Relation:
     if is_session and set(lower.partition) != set(grouping):  # sessions are told apart by other columns than the groups
         return one
     windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
-    calls = tuple(_moved(call, lower.places) for call in one.calls)
+    calls = tuple(moved_call(call, lower.places) for call in one.calls)
     return replace(one, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
 
 
@@ -99,12 +99,3 @@ class _Lower:
 
 def _place_of(column: int, exprs: list[Expr]) -> int:
     return next((n for n, expr in enumerate(exprs) if isinstance(expr, Column) and expr.index == column), -1)
-
-
-def _used(call: AggregateCall) -> tuple[int, ...]:
-    return call.arguments if call.filter is None else (*call.arguments, call.filter)
-
-
-def _moved(call: AggregateCall, places: dict[int, int]) -> AggregateCall:
-    filtered = None if call.filter is None else places[call.filter]
-    return replace(call, arguments=tuple(places[at] for at in call.arguments), filter=filtered)

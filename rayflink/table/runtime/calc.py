@@ -30,6 +30,8 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
     if condition is not None:
         mask = found.column(condition)
         kept = mask.true_count
+        if not kept and exprs:  # a constant that is an error is none without a row
+            return pyarrow.RecordBatch.from_pylist([], schema=schema)
         if kept < batch.num_rows:
             batch = batch.filter(mask)
             found = Evaluation(batch.columns, kept, session)

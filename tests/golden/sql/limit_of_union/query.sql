@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT one FROM (SELECT 1 AS one, id FROM orders UNION ALL SELECT 1, amount FROM orders) LIMIT 20

@@ -1,0 +1,2 @@
+SELECT 'of a product' AS what, n FROM (SELECT product, COUNT(*) AS n, window_start FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY product, window_start, window_end)
+UNION ALL SELECT CAST(window_start AS STRING), n FROM (SELECT COUNT(*) AS n, product, window_start FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY product, window_start, window_end)
