@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..logical import Filter, Project, Relation, Sort, Union, WindowAggregate, WindowTable
+from ..logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowTable
 from ..typed import Column, Expr
-from .conditions import filtered, is_movable, parts_of
+from .conditions import filtered, is_movable, parts_of, reads_only
 from .merge_steps import inlined, is_cheap
 from .project_into_scan import columns_of
 
 
 def filter_down(plan: Relation) -> Relation:
-    """Through projections, unions, windows, aggregates of whole groups, and orders without a limit.
+    """Through projections, unions, windows, collections, aggregates of whole groups, and orders without a limit.
 
     Not below what makes watermarks: these are made of all rows of a table.
     """
@@ -41,7 +41,9 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
     if isinstance(relation, WindowTable):
         return all(at < len(relation.input.schema) for at in columns_of(condition))
     if isinstance(relation, WindowAggregate):
-        return all(at < len(relation.grouping) for at in columns_of(condition)) and bool(columns_of(condition))
+        return reads_only(condition, range(len(relation.grouping)))
+    if isinstance(relation, Unnest):
+        return reads_only(condition, range(len(relation.kept)))
     if isinstance(relation, Sort):
         return relation.limit is None and not relation.offset
     return isinstance(relation, Union)
@@ -51,7 +53,11 @@ def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> li
     """The conditions over the columns of an input."""
     if isinstance(relation, Project):
         return [inlined(one, relation.exprs) for one in conditions]
-    places = relation.grouping if isinstance(relation, WindowAggregate) else range(len(relation.schema))
+    places: Sequence[int] = range(len(relation.schema))
+    if isinstance(relation, WindowAggregate):
+        places = relation.grouping
+    elif isinstance(relation, Unnest):
+        places = relation.kept
 
     def moved(one: Expr) -> Expr:
         return below.column(places[one.index]) if isinstance(one, Column) else one
