@@ -539,6 +539,23 @@ REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, 
 REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,
                        "A table that parts of a program read is read once; only with reuse-sub-plan-enabled.")
 
+STATE_TTL = _option(_S, "table.exec.state.ttl", DURATION, _ms(0),
+                    "How long state is kept that is not used; 0: for ever. Windows forget theirs at their ends, so it "
+                    "counts for them only as the lateness of late fire where allow-lateness is not set.",
+                    test=_NO_NEGATIVE_TIME)
+EARLY_FIRE_ENABLED = _option(_S, "table.exec.emit.early-fire.enabled", BOOLEAN, False,
+                             "Group windows show results before their end; these are updated later.")
+EARLY_FIRE_DELAY = _option(_S, "table.exec.emit.early-fire.delay", DURATION, None,
+                           "A window shows results so long after its first row, and again by this interval where they "
+                           "have changed; 0: by each row.", test=_NO_NEGATIVE_TIME)
+LATE_FIRE_ENABLED = _option(_S, "table.exec.emit.late-fire.enabled", BOOLEAN, False,
+                            "Group windows show results again when rows come behind their end.")
+LATE_FIRE_DELAY = _option(_S, "table.exec.emit.late-fire.delay", DURATION, None,
+                          "The same as early-fire.delay, behind a window's end.", test=_NO_NEGATIVE_TIME)
+ALLOW_LATENESS = _option(_S, "table.exec.emit.allow-lateness", DURATION, None,
+                         "How long behind their end group windows take rows, with late fire. Default: "
+                         "table.exec.state.ttl.", test=_NO_NEGATIVE_TIME)
+
 
 def all_options() -> list[ConfigOption[Any]]:
     """Every registered option, in the order of the table."""

@@ -378,6 +378,28 @@ class AggregateCall:
 
 
 @dataclass(frozen=True)
+class Emission:
+    """When a group window shows its results besides at its end; lengths in milliseconds.
+
+    Args:
+        early_ms: before its end, so long after its first row and again by this interval; 0: by each row; None: not.
+        late_ms: the same of rows that come behind its end.
+        lateness_ms: how long behind its end it takes rows.
+    """
+
+    early_ms: int | None = None
+    late_ms: int | None = None
+    lateness_ms: int = 0
+
+    def __str__(self) -> str:
+        parts = []
+        for name, delay in (("early", self.early_ms), ("late", self.late_ms)):
+            if delay is not None:
+                parts.append(f"{name} delay {delay} millisecond" if delay else f"{name} no delay")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class WindowAggregate(_OnOne):
     """Aggregates by columns and window.
 
@@ -386,12 +408,17 @@ class WindowAggregate(_OnOne):
     Args:
         windowing: puts rows into windows; None: they are in windows already, whose bounds `bounds` tells.
         bounds: numbers of the columns window_start and window_end.
+        emission: results are shown before the windows' ends, or again behind them; None: once, at the end.
     """
 
     grouping: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
     windowing: Windowing | None
     bounds: tuple[int, int] | None = None
+    emission: Emission | None = None
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.INSERT if self.emission is None else Change.INSERT | Change.UPDATE
 
     def dealt_by(self, at: int) -> tuple[int, ...] | None:
         return self.grouping
@@ -399,6 +426,8 @@ class WindowAggregate(_OnOne):
     @property
     def has_local_phase(self) -> bool:
         """Whether rows may be aggregated before they are dealt, too."""
+        if self.emission is not None:
+            return False
         if self.windowing is not None:
             return self.windowing.is_event_time and self.windowing.kind is not WindowKind.SESSION
         assert self.bounds is not None
@@ -415,7 +444,8 @@ class WindowAggregate(_OnOne):
         calls = [f"{call.told(names)} AS {one.name}" for call, one in zip(self.calls, self.schema[len(self.grouping) :],
                                                                        strict=False)]  # fmt: skip
         shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
-        return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}])"
+        emitted = f", emit=[{self.emission}]" if self.emission is not None else ""
+        return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}]{emitted})"
 
 
 @dataclass(frozen=True)

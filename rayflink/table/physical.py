@@ -40,6 +40,7 @@ from .rules.merge_steps import inlined
 from .runtime.aggregates import Aggregate, AggregateKind
 from .runtime.bounded_rank import RowNumbers
 from .runtime.calc import CalcOperator
+from .runtime.emitting_window import EmittingWindowAggregate
 from .runtime.event_time import watermark_strategy
 from .runtime.global_window import GlobalWindowAggregate
 from .runtime.global_window import WindowAggregate as WholeWindowAggregate
@@ -199,7 +200,10 @@ class PhysicalPlanner:
         if not plan.has_local_phase or not self._settings.two_phase:
             names = [plan.input.names[at] for at in plan.grouping]
             dealt = self._dealt(stream, names)
-            return self._one(dealt, "WindowAggregate", Factory(_whole(spec), aggregation), names).set_description(about)
+            factory = Factory(_whole(spec), aggregation)
+            if plan.emission is not None:
+                factory = Factory(EmittingWindowAggregate, aggregation, plan.emission)
+            return self._one(dealt, "WindowAggregate", factory, names).set_description(about)
         local = stream._one_input("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
         names = list(aggregation.key_names)
         dealt = self._dealt(local.set_description(about), names)

@@ -22,12 +22,14 @@ from .connectors.contract import Connected, TableSink
 from .connectors.held import HeldTable
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
+from .emission import EmitOptions
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .inserts import Insertion, constants, partition_values, with_partition
 from .logical import Attribute, Relation, Sink
 from .logical import Schema as Attributes
+from .materialized import materialized
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
 from .physical import PhysicalPlanner, PlannerSettings
@@ -286,7 +288,8 @@ class TableEnvironment:
 
     def _bound(self, tree: said.Tree, text: str) -> Relation:
         try:
-            return QueryBinder(self._lookup, self._functions, self._is_batch).bind(tree)
+            emit = EmitOptions.of(self._env.get_configuration())
+            return QueryBinder(self._lookup, self._functions, self._is_batch, emit).bind(tree)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 
@@ -355,10 +358,10 @@ class TableEnvironment:
             if endless is not None:
                 remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
                 raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
-            rows = list(stream.execute_and_collect(self._name("collect")))
+            rows = materialized(stream.execute_and_collect(self._name("collect")))
         if not rows:
             return schema.empty_table()
-        return pyarrow.Table.from_batches([rows_to_arrow([tuple(row._values) for row in rows], schema)])
+        return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)])
 
     def _insert(self, insertions: Sequence[Insertion], text: str = "") -> TableResult:
         """Run queries as one job that writes their rows."""

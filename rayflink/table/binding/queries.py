@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from ..emission import EmitOptions
 from ..errors import SqlError
-from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values
+from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values, WindowAggregate
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
 from ..typed import Column, Expr, Function, Literal, Place
@@ -40,12 +41,14 @@ class QueryBinder:
         lookup: finds tables and views.
         functions: the user's functions by their names in capitals.
         is_batch: the query is over whole tables, which may be sorted.
+        emit: when windows show results besides at their end.
         with_queries: those of WITH, by name.
     """
 
     lookup: Lookup
     functions: Mapping[str, Function] = field(default_factory=dict)
     is_batch: bool = False
+    emit: EmitOptions = EmitOptions()
     with_queries: Mapping[str, Relation] = field(default_factory=dict)
 
     def bind(self, tree: Tree) -> Relation:
@@ -185,7 +188,7 @@ class QueryBinder:
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """The rows of one grouping set."""
         group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped)
-        found, having = group.relation, tree.args.get("having")
+        found, having = self._emitting(group.relation), tree.args.get("having")
         if having is not None:
             found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
         group.number(*numbered(found, chosen.numberings, group.bind, self.is_batch))
@@ -214,6 +217,15 @@ class QueryBinder:
             condition = binder.condition(chosen.condition, "the condition of QUALIFY")
             relation = Filter(relation.schema, relation, condition, place=place_of(chosen.condition))
         return self._project(relation, chosen.selected, binder.bind)
+
+    def _emitting(self, relation: Relation) -> Relation:
+        """A window that shows results as often as the options say."""
+        if self.is_batch or not isinstance(relation, WindowAggregate):
+            return relation
+        if relation.windowing is None:
+            self.emit.check_table_function(relation.place)
+            return relation
+        return replace(relation, emission=self.emit.of_window(relation.windowing, relation.place))
 
     def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
         """What is selected: trees, or the columns of `*`."""

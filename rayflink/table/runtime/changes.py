@@ -1,0 +1,59 @@
+"""Results that replace others: -U and +U where a row differs from what was shown of it, +I where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.row_kinds import with_kinds
+from rayflink.common.types import RowKind
+
+from ..functions.nested_equality import equal_or_both_null
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def changed(fresh: Sequence[pa.Array], shown: Sequence[pa.Array], has_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows are not shown as they are: bool[n].
+
+    Args:
+        fresh: columns of results.
+        shown: what was shown of them.
+        has_shown: of which rows anything was.
+    """
+    same = has_shown.copy()
+    for new, old in zip(fresh, shown, strict=True):
+        same &= equal_or_both_null(new, old).to_numpy(zero_copy_only=False)
+    found: NDArray[np.bool_] = ~same
+    return found
+
+
+def changelog(rows: pa.RecordBatch, before: pa.RecordBatch, has_before: NDArray[np.bool_]) -> pa.RecordBatch:
+    """Rows that replace others as changes: each +I, or -U and +U one after the other.
+
+    >>> new, old = pa.record_batch({"n": [1, 5]}), pa.record_batch({"n": [0, 4]})
+    >>> changelog(new, old, np.array([False, True])).to_pydict()
+    {'n': [1, 4, 5], '$row_kind': [0, 1, 2]}
+
+    Args:
+        rows: what holds now.
+        before: what held until now, in the same places.
+        has_before: whether anything did: bool[n].
+    """
+    count = rows.num_rows
+    own, earlier = np.arange(count), np.flatnonzero(has_before)
+    places = np.concatenate([2 * own + 1, 2 * earlier])
+    order = np.argsort(places, kind="stable")
+    after = np.where(has_before, RowKind.UPDATE_AFTER.value, RowKind.INSERT.value)
+    kinds = np.concatenate([after, np.full(len(earlier), RowKind.UPDATE_BEFORE.value)])[order].astype(np.int8)
+    taken: Any = pa.array(np.concatenate([own, count + earlier])[order])
+    both = pa.Table.from_batches([rows, before]).combine_chunks().to_batches()
+    whole = both[0] if both else rows
+    return with_kinds(whole.take(taken), kinds)
+
+
+__all__ = ["changed", "changelog"]
