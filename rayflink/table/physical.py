@@ -16,7 +16,7 @@ from . import physical_ranks
 from .connectors.files import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
-from .joins import Join, KeyedJoin, WindowJoin
+from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
 from .logical import (
     Filter,
     Project,
@@ -360,6 +360,7 @@ class PhysicalPlanner:
         Join: _refused_join,
         KeyedJoin: _join,
         WindowJoin: _join,
+        IntervalJoin: _join,
         Sort: _sort,
         Rank: _rank,
         WindowRank: _window_rank,

@@ -6,9 +6,11 @@ from rayflink.operators.factory import Factory
 
 from .connectors.files import arrow_schema
 from .errors import SqlError
-from .joins import Join, KeyedJoin, WindowJoin
-from .logical import TimePart
+from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
+from .logical import Relation, TimePart
 from .rules.join_keys import equalities
+from .runtime.interval_bounds import IntervalBounds, SideTime
+from .runtime.interval_join import IntervalJoinOperator
 from .runtime.join_rows import JoinSide, JoinSpec
 from .runtime.window_join import WindowJoinOperator
 from .typed import Column, Session
@@ -21,18 +23,34 @@ _REMEDY = (
 
 def join_factory(plan: KeyedJoin, session: Session) -> Factory:
     """Makes the operator of a join."""
-    bounds = None
-    zone = "UTC"
-    if isinstance(plan, WindowJoin):
-        bounds = plan.left_bounds, plan.right_bounds
-        zone = session.zone if plan.windowing.by_local_time else zone
     left, right = (
-        JoinSide(arrow_schema(side.schema), keys, tuple(dict.fromkeys(plan.dealt_by(at) or ())))
+        JoinSide(arrow_schema(side.schema), keys, plan.dealt_by(at) or ())
         for at, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
     )
     result = arrow_schema(plan.schema)
     spec = JoinSpec(plan.kind, left, right, plan.keys.nulls_match, plan.condition, result, session)
-    return Factory(WindowJoinOperator, spec, bounds, zone)
+    if isinstance(plan, IntervalJoin):
+        interval = plan.interval
+        own, other = _time(interval.left, plan.left, session), _time(interval.right, plan.right, session)
+        bounds = IntervalBounds(own, other, interval.lower_ms, interval.upper_ms)
+        return Factory(IntervalJoinOperator, spec, bounds, interval.is_event_time)
+    if isinstance(plan, WindowJoin):
+        zone = session.zone if plan.windowing.by_local_time else "UTC"
+        return Factory(WindowJoinOperator, spec, (plan.left_bounds, plan.right_bounds), zone)
+    return Factory(WindowJoinOperator, spec, None, "UTC")
+
+
+def _time(at: int, side: Relation, session: Session) -> SideTime:
+    """What is known of times to come of a column, see `interval_bounds`."""
+    one = side.schema[at]
+    if one.part is TimePart.PROCTIME:
+        return SideTime(None)
+    if one.part not in (TimePart.WINDOW_START, TimePart.WINDOW_END):
+        return SideTime(at)
+    windowing = one.windowing
+    assert windowing is not None
+    shift = 1 if one.part is TimePart.WINDOW_END else 1 - windowing.size_ms
+    return SideTime(at, shift, session.zone if windowing.by_local_time else "UTC")
 
 
 def refused(plan: Join) -> SqlError:

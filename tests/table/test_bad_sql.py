@@ -8,6 +8,10 @@ from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from tests.table.golden_queries import FOLDER, GoldenQuery
 
 TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)))"
+SESSIONS = (
+    "(SELECT COUNT(*) AS n, customer, window_start, window_end FROM TABLE(SESSION(TABLE orders PARTITION BY customer, "
+    "DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY customer, window_start, window_end)"
+)
 CLOCKED = "(SELECT * FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOUR)))"
 WINDOWS = "TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
 BAD = [
@@ -72,6 +76,10 @@ BAD = [
     ("SELECT id FROM orders WHERE id = 1 OR id IN (SELECT id FROM orders)", 39, "IN with a query", "join"),
     ("SELECT id FROM orders WHERE (id, amount) IN (SELECT id FROM orders)", 30, "2 values with 1 columns", "as many"),
     ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id", 32, "a join without windows", "window_start"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id AND a.ts > b.ts", 32, "a join without windows", "BETWEEN"),
+    ("SELECT a.id FROM timed a JOIN timed b ON a.id = b.id AND a.at > b.at", 31, "a join without windows", "BETWEEN"),
+    ("SELECT a.id FROM timed a, orders b WHERE a.id = b.id AND a.at BETWEEN CAST(b.ts AS TIMESTAMP_LTZ(3)) - "
+     "INTERVAL '1' HOUR AND CAST(b.ts AS TIMESTAMP_LTZ(3))", 27, "a join without windows", "bound the times"),
     ("SELECT id FROM orders a JOIN orders b ON a.id = b.id", 8, "column 'id' is in a and b", "a.id"),
     ("SELECT a.id FROM orders a JOIN orders b ON a.id = c.id", 51, "there is no table or column 'c'", "are a, b"),
     ("SELECT a.id FROM orders a JOIN orders b USING (idd)", 0, "there is no column 'idd' (did you mean id?)", ""),
@@ -79,8 +87,8 @@ BAD = [
     ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is no SQL", "EXISTS"),
     ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
      "FOR SYSTEM_TIME AS OF is not", "interval"),
-    (f"SELECT L.id FROM {TUMBLED} L JOIN {TUMBLED} R ON L.window_end = R.window_end", 0,
-     "a join of windows by window_end alone", "let a.window_start = b.window_start"),
+    (f"SELECT L.n FROM {SESSIONS} L JOIN {SESSIONS} R ON L.window_start = R.window_start", 0,
+     "a join of windows by window_start alone", "let a.window_end = b.window_end"),
     (f"SELECT L.id FROM {TUMBLED} L JOIN (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      "INTERVAL '1' MINUTE))) R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
      "a join of windows of TUMBLE(size=[1 h]) and TUMBLE(size=[1 min])", "the same lengths"),

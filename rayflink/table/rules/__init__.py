@@ -13,6 +13,7 @@ from .filter_into_rank import filter_into_rank
 from .filter_into_scan import filter_into_scan
 from .fold_constants import fold_constants
 from .forget_watermarks import forget_watermarks
+from .interval_join import interval_join
 from .join_of_whole_tables import join_of_whole_tables
 from .limit_into_scan import limit_into_scan
 from .merge_steps import merge_steps
@@ -38,6 +39,7 @@ LOWERING = (
     rank_into_window_rank,
     project_through_union,
     window_join,
+    interval_join,
     join_of_whole_tables,
     merge_steps,
     window_into_aggregate,

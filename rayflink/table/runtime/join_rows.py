@@ -117,8 +117,8 @@ class JoinRows:
         return pairs if mask.all() else (pairs[0][mask], pairs[1][mask])
 
     def of_pairs(self, left: Columns, right: Columns, pairs: tuple[Rows, Rows]) -> ArrowBatch:
-        """The rows of pairs."""
-        own, other = (pa.array(rows) for rows in pairs)
+        """The rows of pairs; -1 stands for a partner that is missing."""
+        own, other = (pa.array(rows, mask=rows < 0) for rows in pairs)
         columns = [one.take(own) for one in left] + [one.take(other) for one in right]
         return self._batch(columns)
 
