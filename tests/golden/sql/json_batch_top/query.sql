@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT id, country, price FROM sales ORDER BY price DESC, id LIMIT 3

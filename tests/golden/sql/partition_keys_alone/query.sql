@@ -1,0 +1,1 @@
+SELECT country, `year` FROM sales

@@ -1,0 +1,1 @@
+SELECT id, file FROM sales WHERE file = 'b.json'

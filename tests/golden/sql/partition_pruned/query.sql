@@ -1,0 +1,1 @@
+SELECT id, price FROM sales WHERE country = 'fr' AND `year` > 2023 AND id > 5
