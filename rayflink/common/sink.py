@@ -105,6 +105,9 @@ class SinkWriter(ABC):
     def on_time(self, now_ms: int) -> None:  # noqa: B027
         """The time that `next_time_ms` gave has come."""
 
+    def on_watermark(self, watermark_ms: int) -> None:  # noqa: B027
+        """No later record is expected at or before this time, in epoch milliseconds."""
+
     def snapshot_state(self) -> Any:
         """State to find again in `WriterContext.restored`, or None; can be pickled."""
         return None

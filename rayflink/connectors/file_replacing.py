@@ -11,6 +11,7 @@ from ..operators.sinks import SinkOperator
 from ..operators.user_code import UserCode
 from .file_blocks import find_files
 from .part_files import LostFile, PendingFile, discard, make_folder, show_file, sync_folder
+from .success_files import SuccessMark
 
 
 class HiddenFilesOperator(SinkOperator):
@@ -36,9 +37,11 @@ class ReplaceFiles(Operator):
     def __init__(self, folders: Sequence[str] = ()) -> None:
         self._folders = set(folders)
         self._pending: list[PendingFile] = []
+        self._marks: list[SuccessMark] = []
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        self._pending += rows_of(batch)
+        for one in rows_of(batch):
+            (self._marks if isinstance(one, SuccessMark) else self._pending).append(one)
         return ()
 
     def finish(self) -> Iterable[Element]:
@@ -53,6 +56,8 @@ class ReplaceFiles(Operator):
                 sync_folder(folder)  # the new before the old go
             for path in before:
                 discard(path)
+            for mark in self._marks:
+                mark.make()
         return ()
 
 

@@ -17,6 +17,7 @@ from .buckets import BucketAssigner
 from .file_writing import FileWriter
 from .part_files import Renamer
 from .rolling import OnCheckpointRollingPolicy, RollingPolicy
+from .success_files import MarkingFileWriter, MarkingRenamer, SuccessFiles
 
 BUCKET_CHECK_MS = 60_000
 MOST_OPEN = 1 << 30
@@ -86,6 +87,7 @@ class FileSinkSettings:
         names_bear_job: files of two jobs, and of two sinks of one job, have different names; without, a later job
             replaces those of an earlier.
         most_open: files that one subtask writes to at the same time; one more ends another.
+        marks: tells when a folder is complete; None: nothing does.
     """
 
     buckets: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
@@ -94,6 +96,7 @@ class FileSinkSettings:
     check_ms: int = BUCKET_CHECK_MS
     names_bear_job: bool = True
     most_open: int = MOST_OPEN
+    marks: SuccessFiles | None = None
 
 
 class FileSink(Sink):
@@ -164,10 +167,11 @@ class FileSink(Sink):
         beginning = f"{chosen.names.get_part_prefix()}-"
         if chosen.names_bear_job:
             beginning += f"{int(ctx.job_id[:8], 16) ^ int(ctx.operator_id[:8], 16):08x}-"
-        return FileWriter(ctx, self._folder, self._form, chosen, beginning)
+        writer = FileWriter if chosen.marks is None else MarkingFileWriter
+        return writer(ctx, self._folder, self._form, chosen, beginning)
 
     def create_committer(self) -> Committer:
-        return Renamer()
+        return Renamer() if self._settings.marks is None else MarkingRenamer()
 
     class BaseBuilder:
         """Settles buckets, names and when files end.

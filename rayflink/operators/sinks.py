@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from ..common.batches import Batch, Element
+from ..common.batches import Batch, Element, Watermark
 from ..common.configuration import reading
 from ..common.functions import as_sink
 from ..common.metrics import MetricGroup
@@ -116,6 +116,11 @@ class SinkOperator(Operator):
         with _Writing(self.ctx, "write"):
             self._open_writer().write(batch)
         return ()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        with UserCode(self.ctx, "on_watermark"):
+            self._open_writer().on_watermark(watermark.timestamp)
+        return super().process_watermark(watermark)
 
     def next_processing_time(self) -> int | None:
         return None if self._writer is None else self._writer.next_time_ms()

@@ -31,7 +31,8 @@ def program(folder: Path, form: str, width: int, path: str = "", overwrites: boo
     folder.mkdir(exist_ok=True)
     t_env.execute_sql(
         f"CREATE TABLE t (id BIGINT, customer STRING, product STRING) PARTITIONED BY (customer) WITH "
-        f"('connector' = 'filesystem', 'path' = '{folder}', 'format' = '{form}')"
+        f"('connector' = 'filesystem', 'path' = '{folder}', 'format' = '{form}',"
+        f"'sink.partition-commit.policy.kind' = 'success-file', 'sink.partition-commit.delay' = '3 ms')"
     )
     if not overwrites:
         catalogs = t_env._catalogs
@@ -68,6 +69,7 @@ def test_partitions_are_written_once_under_kills(form, tmp_path):
         assert story.status is JobStatus.FINISHED, story.told(story.failure)
         assert rows(t_env) == wanted, story.told("other rows")
         assert not hidden(tmp_path / f"killed{seed}")
+        assert all((part / "_SUCCESS").exists() for part in (tmp_path / f"killed{seed}").iterdir())
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.option_types import DURATION, MEMORY, ValueType
+from rayflink.common.functions import KeyBy
+from rayflink.common.option_types import DURATION, MEMORY
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.buckets import BucketAssigner
@@ -19,7 +20,7 @@ from rayflink.connectors.file_source import FileFormat, FileSource
 from rayflink.connectors.rolling import RollingPolicy
 from rayflink.datastream.streams import DataStream
 from rayflink.graph import transformations as graph
-from rayflink.graph.partitioners import Global
+from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
 from ..errors import SqlError, nearest
@@ -27,9 +28,13 @@ from ..logical import Schema
 from ..typed import Column, Expr
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
+from .ends import truth
 from .formats import FORMATS, arrow_schema, named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
+from .option_values import typed
 from .partition_buckets import PartitionBuckets, partition_folder
+from .partition_commits import OPTIONS as COMMIT_OPTIONS
+from .partition_commits import success_files
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
 
 if TYPE_CHECKING:
@@ -127,6 +132,7 @@ class FilesSink(TableSink):
         partitions: how the folder is divided; None: it is not.
         overwrites: what was in the folders of new files goes when all are written.
         emptied: a folder of which that is so even where no new files come.
+        is_dealt: rows of one partition go to one subtask; so they do where somebody has to know when it is complete.
     """
 
     path: str
@@ -135,6 +141,7 @@ class FilesSink(TableSink):
     partitions: Partitions | None = None
     overwrites: bool = False
     emptied: str | None = None
+    is_dealt: bool = False
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
         keys = () if self.partitions is None else self.partitions.keys
@@ -146,6 +153,8 @@ class FilesSink(TableSink):
 
     def attach(self, stream: DataStream, name: str) -> Any:
         sink = FileSink(self.path, self.writer, self.settings)
+        if self.partitions is not None and (self.is_dealt or self.settings.marks is not None):
+            stream = dealt_by(stream, [one.name for one in self.partitions.keys])
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
         written = stream._one_input(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
@@ -155,14 +164,12 @@ class FilesSink(TableSink):
         return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 
-def _as(kind: ValueType[Any]) -> Any:
-    def parse(text: str) -> Any:
-        try:
-            return kind.read(text)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"a {kind.name}, such as {kind.example}") from error
+def dealt_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
+    """Rows of equal keys to the same subtask."""
+    from ..physical import Columns
 
-    return parse
+    strategy = KeyGroup(KeyBy(Columns(keys), graph.call_site(), None))
+    return DataStream(stream._env, graph.Partition(stream._transformation, strategy))
 
 
 def _pattern(text: str) -> str:
@@ -181,12 +188,14 @@ class Filesystem(Connector):
         "path": Option(str, required=True, about="a folder, or a file"),
         "format": Option(str, required=True, about="csv, json, parquet or arrow"),
         "partition.default-name": Option(str, DEFAULT_NAME),
-        "source.monitor-interval": Option(_as(DURATION)),
+        "source.monitor-interval": Option(typed(DURATION)),
         "source.path.regex-pattern": Option(_pattern),
-        "sink.rolling-policy.file-size": Option(_as(MEMORY)),
-        "sink.rolling-policy.rollover-interval": Option(_as(DURATION)),
-        "sink.rolling-policy.inactivity-interval": Option(_as(DURATION)),
-        "sink.rolling-policy.check-interval": Option(_as(DURATION)),
+        "sink.rolling-policy.file-size": Option(typed(MEMORY)),
+        "sink.rolling-policy.rollover-interval": Option(typed(DURATION)),
+        "sink.rolling-policy.inactivity-interval": Option(typed(DURATION)),
+        "sink.rolling-policy.check-interval": Option(typed(DURATION)),
+        "sink.shuffle-by-partition.enable": Option(truth, False),
+        **COMMIT_OPTIONS,
     }
     metadata_keys = frozenset(METADATA)
     prefixes = tuple(f"{name}." for name in FORMATS)
@@ -221,7 +230,8 @@ class Filesystem(Connector):
         if partitions is not None:
             buckets = PartitionBuckets(partitions, [one.name for one in kept])
         writer = FORMATS[form].writes(kept, options)
-        return FilesSink(path, writer, self._settings(table, f".{form}", buckets), partitions)
+        dealt = table.options["sink.shuffle-by-partition.enable"]
+        return FilesSink(path, writer, self._settings(table, f".{form}", buckets), partitions, is_dealt=dealt)
 
     def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
         def chosen(name: str, otherwise: int) -> int:
@@ -236,7 +246,7 @@ class Filesystem(Connector):
         )
         check_ms = chosen("check-interval", 60_000)
         names = OutputFileConfig.builder().with_part_suffix(suffix).build()
-        return FileSinkSettings(buckets, policy, names, check_ms, most_open=MOST_OPEN)
+        return FileSinkSettings(buckets, policy, names, check_ms, most_open=MOST_OPEN, marks=success_files(table))
 
     def _partitions(self, path: str, table: Connected) -> Partitions | None:
         """How the table is divided.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.serialization import BulkWriterFactory
@@ -21,6 +21,7 @@ from .csv_columns import CsvColumns
 from .csv_skipping import SkippingCsvFormat
 from .ends import truth
 from .json_format import JsonFormat
+from .option_values import one_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -61,15 +62,6 @@ class Format(ABC):
         Raises:
             SqlError: they do not.
         """
-
-
-def _one_of(*known: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in known:
-            raise ValueError(" or ".join(known))
-        return text
-
-    return parse
 
 
 def _character(text: str) -> str:
@@ -119,8 +111,8 @@ class Json(Format):
     options: Mapping[str, Option] = {
         "fail-on-missing-field": Option(truth, False),
         "ignore-parse-errors": Option(truth, False),
-        "timestamp-format.standard": Option(_one_of("SQL", "ISO-8601"), "SQL"),
-        "map-null-key.mode": Option(_one_of("FAIL", "DROP", "LITERAL"), "FAIL"),
+        "timestamp-format.standard": Option(one_of("SQL", "ISO-8601"), "SQL"),
+        "map-null-key.mode": Option(one_of("FAIL", "DROP", "LITERAL"), "FAIL"),
         "map-null-key.literal": Option(str, "null"),
         "encode.decimal-as-plain-number": Option(truth, False),
         "encode.ignore-null-fields": Option(truth, False),

@@ -1,0 +1,31 @@
+"""How texts become values of options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rayflink.common.option_types import ValueType
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    """One of some texts."""
+
+    def parse(text: str) -> str:
+        if text not in known:
+            raise ValueError(" or ".join(known))
+        return text
+
+    return parse
+
+
+def typed(kind: ValueType[Any]) -> Callable[[str], Any]:
+    """A value as options of jobs have it."""
+
+    def parse(text: str) -> Any:
+        try:
+            return kind.read(text)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"a {kind.name}, such as {kind.example}") from error
+
+    return parse
