@@ -156,7 +156,6 @@ class ColumnWriter(BulkWriter):
             batches, self._batches, self._rows = self._batches, [], 0
             self.write_block(pyarrow.Table.from_batches(batches, self._schema).combine_chunks())
 
-
     def finish(self) -> None:
         self.flush()
         self._writer.close()

@@ -126,9 +126,7 @@ def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else (value,)
 
 
-def text_file_sink(
-    folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES
-) -> FileSink:
+def text_file_sink(folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES) -> FileSink:
     """A sink of lines, the text of each record, in `part-<subtask>-<n>.txt`; a later job replaces files of its names.
 
     Raises:

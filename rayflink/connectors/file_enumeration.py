@@ -140,5 +140,3 @@ def _has_bytes(path: str) -> bool:
         return os.path.getsize(path) > 0
     except FileNotFoundError:  # taken away between the listing and this look: it was never found
         return False
-
-

@@ -71,8 +71,10 @@ class IteratorSource(Source):
         if not isinstance(iterable, SourceFunction) and not callable(iterable):
             kind = type(iterable).__name__
             problem = f"add_source: a SourceFunction or a callable that returns an iterable is wanted, got {kind}"
-            remedy = "give the generator function itself, without calling it" if inspect.isgenerator(iterable) else (
-                "give a generator function; from_collection takes a list"
+            remedy = (
+                "give the generator function itself, without calling it"
+                if inspect.isgenerator(iterable)
+                else ("give a generator function; from_collection takes a list")
             )
             raise InvalidFunction(problem, remedy, call_site())
         if not isinstance(iterable, SourceFunction):

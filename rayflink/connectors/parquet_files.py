@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
@@ -42,6 +43,17 @@ class ParquetFormat(BulkFormat):
             raise ValueError(f"batch_size must be >= 1, got {batch_size}")
         schema = None if row_type is None else to_arrow_schema(row_type)
         self._shape, self._batch_size = ColumnShape(schema, rows, is_case_sensitive), batch_size
+        self._groups: Callable[[Any], bool] | None = None
+
+    def of_groups(self, wanted: Callable[[Any], bool]) -> ParquetFormat:
+        """The same, that passes over some row groups.
+
+        Args:
+            wanted: whether a row group, as pyarrow's metadata describe it, is read.
+        """
+        found = copy(self)
+        found._groups = wanted
+        return found
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         from pyarrow import parquet
@@ -51,6 +63,8 @@ class ParquetFormat(BulkFormat):
             file = parquet.ParquetFile(raw)
             names = self._shape.names_in(file.schema_arrow.names, split.path)
         groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
+        if self._groups is not None:
+            groups = [at for at in groups if self._groups(file.metadata.row_group(at))]
         emitted = partial(self._shape.emitted, names=names, path=split.path)
         return ColumnCursor(split, groups, partial(self._group, file, names, split.path), emitted, raw.close)
 

@@ -47,6 +47,7 @@ from .user_functions import UserDefinedFunction
 if TYPE_CHECKING:
     import pyarrow
 
+
 class TableEnvironment:
     """Holds tables by name and runs queries on them.
 

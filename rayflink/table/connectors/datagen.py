@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
@@ -155,6 +155,9 @@ class DatagenSource(TableSource):
     def is_bounded(self) -> bool:  # type: ignore[override]
         """Whether the rows end."""
         return self.count is not None
+
+    def limited(self, rows: int) -> TableSource | None:
+        return replace(self, count=rows if self.count is None else min(rows, self.count))
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         settings = {field: dict(given) for field, given in self.fields}

@@ -17,7 +17,10 @@ from rayflink.connectors.discard import DiscardingSink
 from rayflink.connectors.file_replacing import HiddenFilesOperator, ReplaceFiles
 from rayflink.connectors.file_sink import FileSink, FileSinkSettings, OutputFileConfig
 from rayflink.connectors.file_source import FileFormat, FileSource
+from rayflink.connectors.first_rows import FirstRows
+from rayflink.connectors.parquet_files import ParquetFormat
 from rayflink.connectors.rolling import RollingPolicy
+from rayflink.connectors.row_groups import RowGroupFilter, Wanted
 from rayflink.datastream.streams import DataStream
 from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
@@ -36,6 +39,7 @@ from .partition_buckets import PartitionBuckets, partition_folder
 from .partition_commits import OPTIONS as COMMIT_OPTIONS
 from .partition_commits import success_files
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
+from .row_conditions import wanted
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -57,6 +61,8 @@ class FilesSource(TableSource):
         pattern: what whole paths are to match; None: any.
         monitor_ms: pause between looks for new files; None: those there at the start.
         conditions: over the partition keys alone: other partitions are not read.
+        wanted: what parts of a file are passed over by, as far as its statistics tell.
+        most: rows of a split that are enough; None: all are read.
     """
 
     path: str
@@ -69,6 +75,8 @@ class FilesSource(TableSource):
     pattern: str | None = None
     monitor_ms: int | None = None
     conditions: tuple[Expr, ...] = ()
+    wanted: tuple[Wanted, ...] = ()
+    most: int | None = None
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
@@ -79,32 +87,46 @@ class FilesSource(TableSource):
         return replace(self, names=tuple(names))
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
-        if self.partitions is None:
-            return None
-        keys = {one.name: at for at, one in enumerate(self.partitions.keys)}
+        keys = {} if self.partitions is None else {one.name: at for at, one in enumerate(self.partitions.keys)}
         taken = [one for one in conditions if _is_over(one, keys)]
-        if not taken:
-            return None
         moved = [one.mapped(lambda part: _at(part, keys)) for one in taken]
         left = [one for one in conditions if one not in taken]
-        return replace(self, conditions=(*self.conditions, *moved)), left
+        asked = [found for one in left if (found := wanted(one)) and FORMATS[self.format].has_statistics]
+        if not taken and not asked:
+            return None
+        found = replace(self, conditions=(*self.conditions, *moved), wanted=(*self.wanted, *asked))
+        return found, left  # statistics are of many rows
+
+    def limited(self, rows: int) -> TableSource | None:
+        return replace(self, most=rows)
 
     def pushed(self) -> tuple[str, ...]:
         whole = list(self.names) == [one.name for one in self.schema]
-        parts = () if not self.conditions else (f"partitions=[{', '.join(map(str, self.conditions))}]",)
-        return parts if whole else (*parts, f"project=[{', '.join(self.names)}]")
+        shown = {
+            "partitions": map(str, self.conditions),
+            "filter": map(str, self.wanted),
+            "project": () if whole else self.names,
+            "limit": () if self.most is None else (str(self.most),),
+        }
+        told = {what: ", ".join(parts) for what, parts in shown.items()}
+        return tuple(f"{what}=[{text}]" for what, text in told.items() if text)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         files = TableFiles(self.partitions, self.conditions, self.pattern)
         return env.from_source(FileSource(self._form(), [self.path], self.monitor_ms, files), strategy, name)
 
     def _form(self) -> FileFormat:
+        return self._whole_form() if self.most is None else FirstRows(self._whole_form(), self.most)
+
+    def _whole_form(self) -> FileFormat:
         keys = () if self.partitions is None else tuple(one.name for one in self.partitions.keys)
         beside = {*keys, *(name for name, _ in self.metadata)}
         stored = tuple(one for one in self.schema if one.name not in beside)
-        wanted = [name for name in self.names if name not in beside]
-        form = FORMATS[self.format].reads(stored, wanted or [stored[0].name], dict(self.options))
-        if len(wanted) == len(self.names):
+        read = [name for name in self.names if name not in beside]
+        form = FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
+        if self.wanted and isinstance(form, ParquetFormat):
+            form = form.of_groups(RowGroupFilter(self.wanted))
+        if len(read) == len(self.names):
             return form
         told = tuple((name, key) for name, key in self.metadata if name in self.names)
         return LocatedFormat(form, tuple(named(self.schema, name) for name in self.names), self.partitions, told)

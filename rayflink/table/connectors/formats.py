@@ -39,6 +39,8 @@ class Format(ABC):
 
     options: Mapping[str, Option] = {}
     """By name, without the format's."""
+    has_statistics = False
+    """Whether files tell the least and greatest values of their parts."""
 
     @abstractmethod
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
@@ -165,6 +167,8 @@ def _refuse_maps(schema: Schema) -> None:
 
 class Parquet(Format):
     """Parquet files."""
+
+    has_statistics = True
 
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
         return ParquetFormat(arrow_schema(tuple(named(schema, name) for name in names)))

@@ -76,6 +76,9 @@ class HeldTable(TableSource):
     def projected(self, names: Sequence[str]) -> TableSource:
         return HeldTable(self._table, names)
 
+    def limited(self, rows: int) -> TableSource | None:
+        return HeldTable(self._table.slice(0, rows), self._names)
+
     def pushed(self) -> tuple[str, ...]:
         whole = list(self._names) == self._table.column_names
         return () if whole else (f"project=[{', '.join(self._names)}]",)

@@ -1,0 +1,78 @@
+"""Row groups of Parquet files that hold no wanted row, as their statistics tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_STATED = frozenset({"NONE", "INT", "STRING", "DATE", "TIMESTAMP"})
+"""Parquet's types whose least and greatest values are those of Python."""
+_MAY_HOLD: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "=": lambda low, high, value: low <= value <= high,
+    "<": lambda low, high, value: low < value,
+    "<=": lambda low, high, value: low <= value,
+    ">": lambda low, high, value: high > value,
+    ">=": lambda low, high, value: high >= value,
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A condition on a column.
+
+    Args:
+        sign: =, <, <=, > or >= a value, IN several, IS NULL, or IS NOT NULL.
+        values: one; of IN several; of the last two none.
+    """
+
+    column: str
+    sign: str
+    values: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        told = [f"'{value}'" if isinstance(value, str) else str(value) for value in self.values]
+        return (
+            f"{self.column} IN ({', '.join(told)})" if self.sign == "IN" else " ".join([self.column, self.sign, *told])
+        )
+
+    def may_be_in(self, statistics: Any) -> bool:
+        """Whether a row group may hold a wanted row; True where that is not known.
+
+        Args:
+            statistics: of its column, as pyarrow tells them; None: there are none.
+        """
+        if statistics is None:
+            return True
+        if self.sign == "IS NULL":
+            return not statistics.has_null_count or statistics.null_count > 0
+        if statistics.has_null_count and not statistics.num_values:
+            return False
+        if self.sign == "IS NOT NULL" or not statistics.has_min_max or statistics.logical_type.type not in _STATED:
+            return True
+        sign = "=" if self.sign == "IN" else self.sign
+        try:
+            low, high = statistics.min, statistics.max
+            known = bool(low == low and high == high)  # not NaN
+            return not known or any(_MAY_HOLD[sign](low, high, value) for value in self.values)
+        except (TypeError, ValueError, ImportError):  # the file has another type than the table
+            return True
+
+
+@dataclass(frozen=True)
+class RowGroupFilter:
+    """Conditions that all hold for a wanted row."""
+
+    conditions: tuple[Wanted, ...] = ()
+
+    def __call__(self, group: Any) -> bool:
+        """Whether a row group, as pyarrow describes it, may hold a wanted row."""
+        if not self.conditions:
+            return True
+        columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+        return all(
+            one.column not in columns or one.may_be_in(columns[one.column].statistics) for one in self.conditions
+        )
+
+
+__all__ = ["RowGroupFilter", "Wanted"]

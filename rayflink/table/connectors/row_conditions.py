@@ -1,0 +1,50 @@
+"""Conditions of a query as what a file's statistics can answer."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+from rayflink.connectors.row_groups import Wanted
+
+from ..typed import Call, Column, Expr, Literal
+from ..types import DataType, Root
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
+
+
+def wanted(condition: Expr) -> Wanted | None:
+    """A comparison of a column with constants; None: it is something else, or its types are not compared as Python does."""
+    if not isinstance(condition, Call):
+        return None
+    name, args = condition.function.name, list(condition.args)
+    if name in _MIRRORED and isinstance(args[0], Literal):
+        args, name = args[::-1], _MIRRORED[name]
+    column = args[0]
+    if not isinstance(column, Column):
+        return None
+    if name in ("IS NULL", "IS NOT NULL"):
+        return Wanted(column.name, name)
+    if name not in _MIRRORED and name != "IN":
+        return None
+    values = [_value(column.type, one) for one in args[1:]]
+    return None if None in values else Wanted(column.name, name, tuple(values))
+
+
+def _value(kind: DataType, expr: Expr) -> Any:
+    """A constant as a value of a column's type; None: it is none."""
+    value = expr.value if isinstance(expr, Literal) else None
+    if kind.is_text:
+        return value if isinstance(value, str) else None
+    if kind.is_integer:
+        return value if type(value) in (int, Decimal) else None
+    if kind.root is Root.DOUBLE:
+        return float(value) if type(value) in (int, float, Decimal) else None
+    if kind.root is Root.DATE:
+        return value if type(value) is datetime.date else None
+    is_time = kind.root is Root.TIMESTAMP and expr.type.root is Root.TIMESTAMP and type(value) is datetime.datetime
+    return value if is_time else None
+
+
+__all__ = ["wanted"]
