@@ -32,9 +32,8 @@ class Wanted:
 
     def __str__(self) -> str:
         told = [f"'{value}'" if isinstance(value, str) else str(value) for value in self.values]
-        return (
-            f"{self.column} IN ({', '.join(told)})" if self.sign == "IN" else " ".join([self.column, self.sign, *told])
-        )
+        shown = f"({', '.join(told)})" if self.sign == "IN" else "".join(told)
+        return f"{self.column} {self.sign} {shown}".rstrip()
 
     def may_be_in(self, statistics: Any) -> bool:
         """Whether a row group may hold a wanted row; True where that is not known.

@@ -94,8 +94,8 @@ class FilesSource(TableSource):
         asked = [found for one in left if (found := wanted(one)) and FORMATS[self.format].has_statistics]
         if not taken and not asked:
             return None
-        found = replace(self, conditions=(*self.conditions, *moved), wanted=(*self.wanted, *asked))
-        return found, left  # statistics are of many rows
+        made = replace(self, conditions=(*self.conditions, *moved), wanted=(*self.wanted, *asked))
+        return made, left  # statistics are of many rows
 
     def limited(self, rows: int) -> TableSource | None:
         return replace(self, most=rows)

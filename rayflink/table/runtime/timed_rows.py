@@ -72,9 +72,7 @@ class Piece:
         met: whether each was joined.
     """
 
-    def __init__(
-        self, columns: Columns, times: Times, arrived: Rows, met: NDArray[np.bool_], width: int
-    ) -> None:
+    def __init__(self, columns: Columns, times: Times, arrived: Rows, met: NDArray[np.bool_], width: int) -> None:
         self.columns, self.times, self.arrived, self.met, self._width = columns, times, arrived, met, width
         self.size = size_of(columns) + ROW_BYTES * len(times)
         self.is_filed = False

@@ -66,10 +66,11 @@ def groups_read(monkeypatch) -> list[int]:
 @pytest.mark.parametrize(
     ("condition", "read"),
     [
-        ("n = 250", 1), ("n < 250 AND n >= 150", 2), ("250 > n", 3), ("n IN (5, 950)", 2), ("n = 5000", 0), ("n > 98.5 + 800", 2),
+        ("n = 250", 1), ("n < 250 AND n >= 150", 2), ("250 > n", 3), ("n IN (5, 950)", 2), ("n = 5000", 0),
+        ("n > 98.5 + 800", 2),
         ("w >= 'w0890'", 2), ("w = 'w0050'", 1), ("day = DATE '2020-01-05'", 1), ("few IS NOT NULL", 1),
         ("few = 310", 1), ("few IS NULL", 10), ("ts < TIMESTAMP '2020-01-02 00:00:00'", 1), ("nothing IS NULL", 10),
-        ("nothing = 1", 0), ("nothing IS NOT NULL", 0), ("x > 120", 2),
+        ("nothing = 1", 0), ("nothing IS NOT NULL", 0), ("x > 112", 2),
         ("n = 250 OR n = 850", 10), ("n + 0 = 250", 10), ("m = 25", 10), ("f = 0.1", 10), ("b", 10),
     ],
 )  # fmt: skip
@@ -84,7 +85,7 @@ def test_row_groups_without_a_wanted_row_are_passed_over(t_env, groups_read, con
 def test_the_plan_shows_what_a_source_takes(t_env):
     told = t_env.explain_sql("SELECT w FROM t WHERE n > 5 AND MOD(n, 2) = 1 AND few IS NULL")
     assert "filter=[n > 5, few IS NULL], project=[n, w, few]]]" in told
-    assert "where=[((n > 5) AND (MOD(n, 2) = 1)) AND IS NULL(few)]" in told
+    assert "where=[((n > 5) AND ((n % 2) = 1)) AND IS NULL(few)]" in told
 
 
 def test_no_filter_goes_where_watermarks_are_made(t_env, tmp_path):
