@@ -47,6 +47,11 @@ def grouped(columns: Sequence[pa.Array], rows: int) -> Groups:
     for column in columns[1:]:
         more, distinct = encoded(column)
         width = len(distinct)
+        if width == 1 or len(places[0]) == 1:  # the one or the other tells all groups apart
+            places = list(np.broadcast_arrays(*places, np.arange(width)))
+            codes = more if width > 1 else codes
+            parts.append(distinct)
+            continue
         pairs = codes.astype(np.int64)
         pairs *= width
         pairs += more
