@@ -68,6 +68,12 @@ BAD = [
     ("SELECT id, ROW_NUMBER() OVER (ORDER BY MAP[id, id]) FROM orders", 40, "values of type MAP", "have no order"),
     ("SELECT id, ROW_NUMBER() OVER (ORDER BY pric) FROM orders", 40, "there is no column 'pric'", "price"),
     ("SELECT id FROM orders WHERE ROW_NUMBER() OVER (ORDER BY id) < 3", 29, "OVER is not supported here", ""),
+    (f"SELECT id FROM {CLOCKED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) = 1", 0,
+     "ROW_NUMBER() in windows of processing time", "WATERMARK"),
+    ("SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start ORDER BY id) AS rn FROM "
+     f"{WINDOWS} QUALIFY rn < 2", 12, "ROW_NUMBER() over a stream without a window", "window_end"),
+    ("SELECT GROUPING(id), ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) AS rn FROM "
+     f"{WINDOWS} GROUP BY window_start, window_end, ROLLUP (id) QUALIFY rn < 2", 22, "beside grouping sets", "around"),
     ("SELECT id FROM orders QUALIFY id < 3", 31, "QUALIFY without OVER", "WHERE"),
     ("SELECT id FROM orders WHERE COUNT(*) > 1", 29, "an aggregate in WHERE", "HAVING"),
     ("SELECT id FROM orders UNION SELECT id FROM orders", 8, "UNION without ALL", "UNION ALL"),
@@ -146,3 +152,9 @@ def test_what_only_writes_is_not_read():
     t_env.execute_sql("CREATE TABLE out (a INT) WITH ('connector' = 'print')")
     with pytest.raises(SqlError, match="can only be written"):
         t_env.execute_sql("SELECT a FROM out")
+
+
+def test_an_order_of_values_without_one_is_told():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    with pytest.raises(SqlError, match="values of type MAP<INT NOT NULL, INT NOT NULL> NOT NULL have no order"):
+        t_env.execute_sql("SELECT MAP[a, 1] AS m FROM (VALUES (1)) AS t(a) ORDER BY m")

@@ -11,11 +11,10 @@ from ..errors import SqlError
 from ..logical import Attribute, Project, Relation
 from ..parsing.statements import Tree
 from ..ranks import Rank
-from ..typed import Column, Expr
-from ..types import DataTypes, Root
+from ..typed import Column, Expr, Place
+from ..types import DataType, DataTypes, Root
 from .expressions import place_of
 
-_UNORDERED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
 _USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
 
 
@@ -70,14 +69,22 @@ def _ranked(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_who
     divided = len(exprs) - len(order.expressions)
     keys = []
     for one, at in zip(order.expressions, columns[divided:], strict=True):
-        kind = relation.schema[at].type
-        if kind.root in _UNORDERED:
-            remedy = "order by a part of it, or by another column"
-            raise SqlError(f"values of type {kind} have no order", remedy, "", place_of(one) or place)
+        ensure_order(relation.schema[at].type, place_of(one) or place)
         keys.append((at, bool(one.args.get("desc")), bool(one.args.get("nulls_first"))))
     number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
     partition = tuple(dict.fromkeys(columns[:divided]))
     return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
+
+
+def ensure_order(kind: DataType, place: Place | None) -> None:
+    """Check that values of a type can be ordered.
+
+    Raises:
+        SqlError: they cannot.
+    """
+    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+        remedy = "order by a part of it, or by another column"
+        raise SqlError(f"values of type {kind} have no order", remedy, "", place)
 
 
 def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
@@ -113,4 +120,4 @@ def without_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[s
     return condition.transform(change)
 
 
-__all__ = ["numbered", "numberings_in", "parts_of", "without_aliases"]
+__all__ = ["ensure_order", "numbered", "numberings_in", "parts_of", "without_aliases"]

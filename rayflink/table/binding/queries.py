@@ -17,7 +17,7 @@ from ..typed import Column, Expr, Function, Literal, Place
 from . import joins, laterals, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
-from .numbering import numbered, numberings_in, without_aliases
+from .numbering import ensure_order, numbered, numberings_in, without_aliases
 from .scope import Scope
 
 Lookup = Callable[[Path, Any], Relation]
@@ -263,7 +263,9 @@ class QueryBinder:
         keys: list[tuple[int, bool, bool]] = []
         for one in order.expressions if order is not None else ():
             down = bool(one.args.get("desc"))
-            keys.append((self._order_key(one.this, relation), down, bool(one.args.get("nulls_first"))))
+            at = self._order_key(one.this, relation)
+            ensure_order(relation.schema[at].type, place_of(one))
+            keys.append((at, down, bool(one.args.get("nulls_first"))))
         count = None if limit is None else self._whole(limit.expression)
         return Sort(
             relation.schema, relation, tuple(keys), 0 if offset is None else self._whole(offset.expression), count
