@@ -1,8 +1,8 @@
-"""PyFlink's own DataStream examples as programs of rayflink, and what PyFlink printed for them.
+"""PyFlink's own examples as programs of rayflink, and what PyFlink printed for them.
 
 The programs come from PyFlink's wheel; their text is changed in one word, the package's name. What they print by
-themselves, besides rows, is read from their text. `golden/pyflink_examples` holds the rows that PyFlink 2.3 printed,
-without lines of logging.
+themselves, besides rows, is read from their text. `golden/pyflink_examples` holds the rows that PyFlink 2.3 printed
+for those of the DataStream API, `golden/pyflink_table_examples` for those of the Table API, without lines of logging.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tests.pyflink_wheels import unzipped_wheel
 from tests.source_files import ROOT
 
 GOLDEN = Path(__file__).parent / "golden" / "pyflink_examples"
+TABLE_GOLDEN = Path(__file__).parent / "golden" / "pyflink_table_examples"
 FOLDER = "pyflink/examples/datastream"
+TABLE_FOLDER = "pyflink/examples/table"
 RECORDED = (
     "basic_operations",
     "event_time_timer",
@@ -33,6 +35,23 @@ RECORDED = (
     "word_count",
 )
 """Those that end by themselves and need nothing but PyFlink."""
+TABLE_RECORDED = (
+    "mixing_use_of_datastream_and_table",
+    "multi_sink",
+    "pandas/conversion_from_dataframe",
+    "process_json_data",
+    "process_json_data_with_udf",
+    "windowing/session_window",
+    "windowing/sliding_window",
+    "windowing/tumble_window",
+)
+"""The same of the Table API."""
+TABLE_TO_COME = {
+    "pandas/pandas_udaf": "aggregate functions of one's own",
+    "windowing/over_window": "aggregates over rows around each row",
+    "word_count": "GROUP BY without a window",
+}
+"""Those that need what is not there yet, with what that is."""
 PARALLELISM = 2
 """That of programs which set none: PyFlink's default is the number of cores, and the rows were recorded with two."""
 
@@ -54,17 +73,18 @@ class Rows:
         return cls(tuple(sorted(match[1] for match in bare if match)), True)
 
 
-def recorded(name: str) -> Rows:
+def recorded(name: str, golden: Path = GOLDEN) -> Rows:
     """What PyFlink printed for an example."""
-    return Rows.of((GOLDEN / f"{name.replace('/', '_')}.out").read_text(encoding="utf-8").splitlines())
+    return Rows.of((golden / f"{name.replace('/', '_')}.out").read_text(encoding="utf-8").splitlines())
 
 
-def example_text(name: str, version: str = "2.3.0") -> str:
+def example_text(name: str, version: str = "2.3.0", within: str = FOLDER) -> str:
     """The text of an example in a version of PyFlink; skips the test where it cannot be downloaded."""
-    return (unzipped_wheel(version) / FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    return (unzipped_wheel(version) / within / f"{name}.py").read_text(encoding="utf-8")
 
 
-def run_example(name: str, folder: Path, *arguments: str, target: str = "local", before: str = "") -> list[str]:
+def run_example(name: str, folder: Path, *arguments: str, target: str = "local", before: str = "",
+                within: str = FOLDER) -> list[str]:  # fmt: skip
     """Run an example by rayflink in a process of its own; gives the lines that are no remarks of the program's.
 
     Args:
@@ -73,11 +93,12 @@ def run_example(name: str, folder: Path, *arguments: str, target: str = "local",
         arguments: of its command line.
         target: option `execution.target`; "ray" joins the Ray that is running.
         before: lines of Python that run before those of the example.
+        within: the folder of PyFlink's wheel that has it.
     """
     program = folder / "example.py"
-    text = before + re.sub(r"\bpyflink\b", "rayflink", example_text(name))
+    text = before + re.sub(r"\bpyflink\b", "rayflink", example_text(name, within=within))
     program.write_text(text, encoding="utf-8")
-    options = f"execution.target={target} parallelism.default={PARALLELISM}".replace(" ", "\n")
+    options = f"execution.target={target}\nparallelism.default={PARALLELISM}\ntable.local-time-zone=UTC"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAYFLINK_OPTIONS": options}
     command = [sys.executable, str(program), *arguments]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=90)

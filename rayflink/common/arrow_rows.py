@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arrow_losses import refuse_losses
 from .row_kinds import KINDS, kinds_of, without_kinds
+from .time import Instant
 from .types import Row
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def rows_to_arrow(
         raise ValueError(f"records have {len(columns)} fields, but {len(names)} columns are wanted: {names}")
     types = [None] * len(names) if schema is None else schema.types
     if schema is not None:
+        columns = [_without_instants(column, kind) for column, kind in zip(columns, types, strict=True)]
         for name, column, kind in zip(names, columns, types, strict=True):
             refuse_losses(column, kind, name)
     arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
@@ -98,6 +100,22 @@ def rows_to_arrow(
         if array.null_count and not field.nullable:
             raise ValueError(f"{field.name}: found None, wanted {field.type} that is not null")
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
+    """The values, with each `Instant` as the number that Arrow takes for a time of this type."""
+    import pyarrow
+
+    if not pyarrow.types.is_timestamp(kind) or not any(isinstance(one, Instant) for one in column):
+        return column
+    per_second = _PER_SECOND[kind.unit]
+    nanoseconds = 1_000_000_000 // per_second
+    return [
+        one.seconds * per_second + one.nanos // nanoseconds if isinstance(one, Instant) else one for one in column
+    ]
+
+
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def _names_of(record: Any) -> Sequence[str] | None:

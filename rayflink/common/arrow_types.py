@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, InstantTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from .errors import InvalidTypesError, shorten
 from .type_base import TypeInformation
@@ -64,6 +64,8 @@ def to_arrow_type(kind: TypeInformation) -> pyarrow.DataType:
         return pyarrow.date32()
     if isinstance(kind, TimeTypeInfo):
         return pyarrow.time64("us")
+    if isinstance(kind, InstantTypeInfo):
+        return pyarrow.timestamp("ns", "UTC")
     if isinstance(kind, TimestampTypeInfo):
         return pyarrow.timestamp("us")
     if isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:

@@ -53,6 +53,11 @@ class CompletableFuture(Generic[T]):
         self._try(0)
         return self._is_complete
 
+    def done_within(self, timeout_s: float) -> bool:
+        """The same; waits for it so long at most."""
+        self._try(timeout_s)
+        return self._is_complete
+
     def result(self) -> T:
         """The answer; waits for it.
 

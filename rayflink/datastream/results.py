@@ -1,4 +1,4 @@
-"""A bounded stream's whole result as a table of somebody else's: Spark's or Ray Data's."""
+"""A bounded stream's whole result as one table: Arrow's, Spark's or Ray Data's."""
 
 from __future__ import annotations
 
@@ -34,6 +34,23 @@ def to_ray_dataset(stream: DataStream, schema: Any, job_name: str | None) -> Any
     return stream.get_execution_environment()._launch().ray_dataset(frame)
 
 
+def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None = None) -> pyarrow.Table:
+    """Run the program; all records of a stream that ends as columns, those of a subtask behind one another.
+
+    Args:
+        schema: of the columns.
+        job_name: of the job; None: the option `pipeline.name`.
+    """
+    import pyarrow
+
+    frame = _frame(stream, "to_arrow", schema, job_name, False)
+    try:
+        blocks = [frame.block(part, number) for part in frame.parts for number in range(part.blocks)]
+    finally:
+        frame.store.leave()
+    return pyarrow.Table.from_batches(blocks, schema)
+
+
 def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_name: str | None, on_ray: bool) -> Frame:
     """Run the program, with the stream's records put into a store."""
     env, line, transformation = stream.get_execution_environment(), graph.call_site(), stream._transformation
@@ -66,4 +83,4 @@ def _declared(transformation: graph.Transformation) -> pyarrow.Schema | None:
         return None  # the values say what they are
 
 
-__all__ = ["to_ray_dataset", "to_spark"]
+__all__ = ["columns_of", "to_ray_dataset", "to_spark"]

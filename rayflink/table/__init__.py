@@ -10,15 +10,28 @@ if TYPE_CHECKING:
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
+    from rayflink.table.expression import Expression as Expression
+    from rayflink.table.grouped_tables import GroupedTable as GroupedTable
+    from rayflink.table.grouped_tables import GroupWindowedTable as GroupWindowedTable
+    from rayflink.table.grouped_tables import OverWindowedTable as OverWindowedTable
+    from rayflink.table.grouped_tables import WindowGroupedTable as WindowGroupedTable
+    from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
+    from rayflink.table.result_kind import ResultKind as ResultKind
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
+    from rayflink.table.statement_set import StatementSet as StatementSet
     from rayflink.table.table import Table as Table
+    from rayflink.table.table_config import TableConfig as TableConfig
     from rayflink.table.table_environment import StreamTableEnvironment as StreamTableEnvironment
     from rayflink.table.table_environment import TableEnvironment as TableEnvironment
+    from rayflink.table.table_pipeline import TablePipeline as TablePipeline
     from rayflink.table.table_result import TableResult as TableResult
+    from rayflink.table.table_schema import TableSchema as TableSchema
     from rayflink.table.types import DataType as DataType
     from rayflink.table.types import DataTypes as DataTypes
+    from rayflink.table.types import Row as Row
+    from rayflink.table.types import RowKind as RowKind
     from rayflink.table.user_functions import FunctionContext as FunctionContext
     from rayflink.table.user_functions import ScalarFunction as ScalarFunction
     from rayflink.table.user_functions import TableFunction as TableFunction
@@ -29,11 +42,19 @@ else:
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",
+            "rayflink.table.expression": "Expression",
+            "rayflink.table.grouped_tables": "GroupWindowedTable GroupedTable OverWindowedTable WindowGroupedTable",
+            "rayflink.table.resolved_schema": "ResolvedSchema",
+            "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
+            "rayflink.table.statement_set": "StatementSet",
             "rayflink.table.table": "Table",
+            "rayflink.table.table_config": "TableConfig",
             "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",
+            "rayflink.table.table_pipeline": "TablePipeline",
             "rayflink.table.table_result": "TableResult",
-            "rayflink.table.types": "DataType DataTypes",
+            "rayflink.table.table_schema": "TableSchema",
+            "rayflink.table.types": "DataType DataTypes Row RowKind",
             "rayflink.table.user_functions": "FunctionContext ScalarFunction TableFunction",
         },
     )

@@ -23,11 +23,14 @@ class SqlError(RayflinkError):
         remedy: what to write instead.
         text: the statement.
         place: which part of it.
+        call_site: which line of the program, where it is no text but calls.
     """
 
-    def __init__(self, problem: str, remedy: str, text: str = "", place: Place | None = None) -> None:
-        super().__init__(problem, remedy, text, place)
-        self.problem, self.remedy, self.text, self.place = problem, remedy, text, place
+    def __init__(
+        self, problem: str, remedy: str, text: str = "", place: Place | None = None, call_site: str = ""
+    ) -> None:
+        super().__init__(problem, remedy, text, place, call_site)
+        self.problem, self.remedy, self.text, self.place, self.call_site = problem, remedy, text, place, call_site
 
     @property
     def line(self) -> int:
@@ -43,9 +46,14 @@ class SqlError(RayflinkError):
         """The same, in a text."""
         return SqlError(self.problem, self.remedy, text, self.place or place)
 
+    def of_program(self, call_site: str) -> SqlError:
+        """The same, with the line of the program that is wrong."""
+        return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site or call_site)
+
     def __str__(self) -> str:
         if self.place is None or not self.text:
-            return f"{self.problem}; {self.remedy}"
+            where = f"\n  at {self.call_site}" if self.call_site else ""
+            return f"{self.problem}; {self.remedy}{where}"
         return f"line {self.line}, column {self.column}: {self.problem}; {self.remedy}\n{self._underlined()}"
 
     def _underlined(self) -> str:

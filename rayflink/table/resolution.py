@@ -7,6 +7,8 @@ from typing import Any
 
 from .binding.expressions import ExpressionBinder
 from .binding.scope import Scope
+from .connectors.contract import Connected
+from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition
 from .errors import SqlError, nearest
 from .logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
@@ -128,6 +130,24 @@ def _bound(written: str, over: Relation) -> Expr:
         return ExpressionBinder(Scope.of("", over.schema)).bind(parse_expression(written))
     except SqlError as error:
         raise error.at(written) from error
+
+
+def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
+    """What a connector learns of a table that is read or written.
+
+    Raises:
+        SqlError: it has a metadata column that the connector does not know.
+    """
+    options, formats = connector(path, table).parsed(".".join(path), table.options)
+    wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
+    schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
+    metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
+    found = connector(path, table)
+    if metadata and not found.metadata_keys.issuperset(metadata.values()):
+        known = ", ".join(sorted(found.metadata_keys)) or "none"
+        problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
+        raise SqlError(problem, f"it knows {known}")
+    return Connected(".".join(path), schema, options, formats, table.partition_keys, metadata)
 
 
 def checked_columns(names: list[str], known: list[str], place: Place | None, text: str) -> None:

@@ -1,10 +1,12 @@
-"""Values of tables as Flink prints them."""
+"""Values of tables as texts: as Flink's client prints them, and as its `print` connector does."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -14,6 +16,91 @@ from rayflink.common.types import Row, RowKind
 from .types import DataType, Root
 
 SHORT_KINDS = {RowKind.INSERT: "+I", RowKind.UPDATE_BEFORE: "-U", RowKind.UPDATE_AFTER: "+U", RowKind.DELETE: "-D"}
+Text = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class ValueTexts:
+    """Texts of values: times by ISO 8601, with as many digits of a second as their types have; instants in UTC."""
+
+    null: str = "null"
+
+    def of(self, kind: DataType) -> Text:
+        """What gives the text of a value of a type."""
+        shown = self._of(kind)
+        return lambda value: self.null if value is None else shown(value)
+
+    def _of(self, kind: DataType) -> Text:
+        if kind.root is Root.ARRAY:
+            return _array(self.of(kind.items[0]))
+        if kind.root in (Root.MAP, Root.MULTISET):
+            return _map(self.of(kind.items[0]), self.of(kind.items[1]) if kind.root is Root.MAP else str)
+        if kind.root is Root.ROW:
+            return self._row([self.of(field.type) for field in kind.fields], [field.name for field in kind.fields])
+        if kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.TIME):
+            return self._timed(kind)
+        return {Root.BOOLEAN: self._truth, Root.BINARY: self._bytes, Root.VARBINARY: self._bytes}.get(
+            kind.root, _TEXTS.get(kind.root, str)
+        )
+
+    def _truth(self, value: Any) -> str:
+        return "true" if value else "false"
+
+    def _bytes(self, value: Any) -> str:
+        return str(list(value))
+
+    def _row(self, texts: Sequence[Text], names: Sequence[str]) -> Text:
+        return lambda value: f"+I[{', '.join(_fields(value, texts, names))}]"
+
+    def _timed(self, kind: DataType) -> Text:
+        ending = "Z" if kind.root is Root.TIMESTAMP_LTZ else ""
+        if kind.root is Root.TIME:
+            return lambda value: _clock(value, kind.precision)
+        return lambda value: f"{value.date().isoformat()}T{_clock(value.time(), kind.precision)}{ending}"
+
+
+@dataclass(frozen=True)
+class SqlTexts(ValueTexts):
+    """The texts of a CAST to STRING, and bytes in hexadecimal digits: Flink's client prints these.
+
+    Args:
+        zone: in which instants are shown.
+    """
+
+    null: str = "NULL"
+    zone: str = "UTC"
+
+    def _truth(self, value: Any) -> str:
+        return "TRUE" if value else "FALSE"
+
+    def _bytes(self, value: Any) -> str:
+        return f"x'{value.hex()}'"
+
+    def _row(self, texts: Sequence[Text], names: Sequence[str]) -> Text:
+        return lambda value: f"({', '.join(_fields(value, texts, names))})"
+
+    def _timed(self, kind: DataType) -> Text:
+        if kind.root is Root.TIME:
+            return lambda value: _clock(value, kind.precision)
+        zone = ZoneInfo(self.zone) if kind.root is Root.TIMESTAMP_LTZ else None
+
+        def text(value: Any) -> str:
+            shown = value if zone is None or value.tzinfo is None else value.astimezone(zone)
+            return f"{shown.date().isoformat()} {_clock(shown.time(), kind.precision)}"
+
+        return text
+
+
+@dataclass(frozen=True)
+class JavaTexts(ValueTexts):
+    """The texts of Java's LocalDateTime, LocalTime and Instant: zeros at their ends are left out."""
+
+    def _timed(self, kind: DataType) -> Text:
+        if kind.root is Root.TIME:
+            return lambda value: _short_clock(value, True)
+        if kind.root is Root.TIMESTAMP_LTZ:
+            return lambda value: f"{value.date().isoformat()}T{_short_clock(value.time(), False)}Z"
+        return lambda value: f"{value.date().isoformat()}T{_short_clock(value.time(), True)}"
 
 
 class RowText:
@@ -25,69 +112,49 @@ class RowText:
 
     Args:
         types: of the fields.
+        texts: of the values.
     """
 
-    def __init__(self, types: Sequence[DataType]) -> None:
-        self._types = tuple(types)
-        self._texts = [text_of(kind) for kind in self._types]
+    def __init__(self, types: Sequence[DataType], texts: ValueTexts | None = None) -> None:
+        self._types, self._values = tuple(types), texts or ValueTexts()
+        self._texts = [self._values.of(kind) for kind in self._types]
 
     def __call__(self, row: Row) -> str:
         values = ", ".join(text(value) for text, value in zip(self._texts, row._values, strict=True))
         return f"{SHORT_KINDS[row.get_row_kind()]}[{values}]"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowText, (self._types,)
+        return RowText, (self._types, self._values)
 
 
-def text_of(kind: DataType) -> Callable[[Any], str]:
-    """What gives the text of a value of a type."""
-    inner = _TEXTS.get(kind.root)
-    if kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.TIME):
-        inner = _timed(kind)
-    elif kind.root is Root.ARRAY:
-        inner = _array(text_of(kind.items[0]))
-    elif kind.root in (Root.MAP, Root.MULTISET):
-        inner = _map(kind)
-    elif kind.root is Root.ROW:
-        inner = _row([text_of(field.type) for field in kind.fields], [field.name for field in kind.fields])
-    shown = inner or str
-    return lambda value: "null" if value is None else shown(value)
-
-
-_TEXTS: dict[Root, Callable[[Any], str]] = {
-    Root.BOOLEAN: lambda value: "true" if value else "false",
-    Root.BINARY: lambda value: str(list(value)),
-    Root.VARBINARY: lambda value: str(list(value)),
+_TEXTS: dict[Root, Text] = {
     Root.DECIMAL: lambda value: format(value, "f"),
     Root.DOUBLE: lambda value: floating_text(np.float64(value)),
     Root.FLOAT: lambda value: floating_text(np.float32(value)),
 }
 
 
-def _timed(kind: DataType) -> Callable[[Any], str]:
-    """ISO 8601 with as many digits of a second as the type has; instants in UTC, with a Z."""
-    digits = kind.precision
-
-    def text(value: Any) -> str:
-        moment = value.time() if isinstance(value, datetime.datetime) else value
-        clock = moment.strftime("%H:%M:%S") if kind.root is not Root.TIME else value.strftime("%H:%M:%S")
-        fraction = f".{moment.microsecond:06d}"[: 1 + digits] if digits else ""
-        if kind.root is Root.TIME:
-            return clock + fraction
-        ending = "Z" if kind.root is Root.TIMESTAMP_LTZ else ""
-        return f"{value.date().isoformat()}T{clock}{fraction}{ending}"
-
-    return text
+def _clock(value: datetime.time, digits: int) -> str:
+    fraction = f".{value.microsecond:06d}"[: 1 + digits] if digits else ""
+    return value.strftime("%H:%M:%S") + fraction
 
 
-def _array(item: Callable[[Any], str]) -> Callable[[Any], str]:
+def _short_clock(value: datetime.time, without_seconds: bool) -> str:
+    """The time with 0, 3 or 6 digits of a second, as many as are needed.
+
+    Args:
+        without_seconds: no seconds where they are zero.
+    """
+    if value.microsecond:
+        return _clock(value, 3 if value.microsecond % 1000 == 0 else 6)
+    return value.strftime("%H:%M" if without_seconds and not value.second else "%H:%M:%S")
+
+
+def _array(item: Text) -> Text:
     return lambda value: "[" + ", ".join(map(item, value)) + "]"
 
 
-def _map(kind: DataType) -> Callable[[Any], str]:
-    key = text_of(kind.items[0])
-    value_text = text_of(kind.items[1]) if kind.root is Root.MAP else str
-
+def _map(key: Text, value_text: Text) -> Text:
     def text(value: Any) -> str:
         pairs = value.items() if isinstance(value, dict) else value
         return "{" + ", ".join(f"{key(one)}={value_text(other)}" for one, other in pairs) + "}"
@@ -95,9 +162,6 @@ def _map(kind: DataType) -> Callable[[Any], str]:
     return text
 
 
-def _row(texts: list[Callable[[Any], str]], names: list[str]) -> Callable[[Any], str]:
-    def text(value: Any) -> str:
-        values = [value[name] for name in names] if isinstance(value, dict) else list(value)
-        return "+I[" + ", ".join(one(item) for one, item in zip(texts, values, strict=True)) + "]"
-
-    return text
+def _fields(value: Any, texts: Sequence[Text], names: Sequence[str]) -> list[str]:
+    values = [value[name] for name in names] if isinstance(value, dict) else list(value)
+    return [one(item) for one, item in zip(texts, values, strict=True)]

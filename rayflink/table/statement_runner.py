@@ -16,7 +16,7 @@ from .definitions import TableDefinition, ViewDefinition
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .inserts import Insertion
-from .logical import Attribute, Relation, TimePart
+from .logical import Attribute, Relation, Sink, TimePart
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
 from .table_result import TableResult, done
@@ -56,7 +56,7 @@ class StatementRunner:
             SqlError: it is another statement, or cannot be run.
         """
         try:
-            return self._env._explained(self._plans(statement), details)
+            return self._env._runner.explained(self._plans(statement), details)
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
@@ -65,7 +65,7 @@ class StatementRunner:
             return [self._bound(statement.tree)]
         if isinstance(statement, (said.Insert, said.StatementSetOf)):
             inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
-            return [self._env._sink(self._insertion(one)) for one in inserts]
+            return [self.sink(one) for one in inserts]
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text)
 
     def _bound(self, tree: said.Tree) -> Relation:
@@ -74,17 +74,25 @@ class StatementRunner:
     # queries
 
     def _query(self, statement: said.Query) -> TableResult:
-        return self._env._drawn(self._bound(statement.tree))
+        return self._env._runner.drawn(self._bound(statement.tree))
 
     def _insert(self, statement: said.Insert) -> TableResult:
-        return self._env._insert([self._insertion(statement)], self._text)
+        return self._env._runner.insert([self.sink(statement)])
 
-    def _insertion(self, statement: said.Insert) -> Insertion:
+    def sink(self, statement: said.Statement) -> Sink:
+        """The plan of an INSERT.
+
+        Raises:
+            SqlError: it is another statement, or cannot be run.
+        """
+        if not isinstance(statement, said.Insert):
+            raise SqlError("this is no INSERT", "give INSERT INTO a_table SELECT ...", self._text)
         plan = self._bound(statement.query)
-        return Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
+        insertion = Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
+        return self._env._sink(insertion)
 
     def _inserts(self, statement: said.StatementSetOf) -> TableResult:
-        return self._env._insert([self._insertion(one) for one in statement.inserts], self._text)
+        return self._env._runner.insert([self.sink(one) for one in statement.inserts])
 
     def _explain(self, statement: said.Explain) -> TableResult:
         text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])

@@ -1,25 +1,49 @@
-"""A table: the plan of a query, not yet run."""
+"""A table: the plan of a query, not yet run, and what it is changed to."""
 
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .errors import SqlError
+from sqlglot import exp
+
+from .dsl import selecting
+from .dsl.written import made, tree_of
+from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
-from .inserts import Insertion
-from .logical import Relation, plan_text
+from .expression import Expression
+from .logical import Relation, Sort
+from .parsing.program_nodes import BoundTable
+from .parsing.statements import Tree
 from .table_result import TableResult
+from .table_schema import TableSchema
 
 if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from .grouped_tables import GroupedTable, GroupWindowedTable, OverWindowedTable
+    from .resolved_schema import ResolvedSchema
+    from .schema import TableDescriptor
     from .table_environment import TableEnvironment
+    from .table_pipeline import TablePipeline
+    from .window import GroupWindow, OverWindow
 
 
 class Table:
-    """Rows that a query gives when it is run; made by a `TableEnvironment`.
+    """Rows that a query gives when it is run; made by a `TableEnvironment`. Each method gives another table.
+
+    A column is an attribute, too: `orders.price` is `col("price")`.
+
+    >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+    >>> from rayflink.table.expressions import col
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> _ = t_env.get_config().set("execution.target", "local")
+    >>> orders = t_env.from_elements([(1, "tea", 2.5), (2, "cake", 4.0)], ["id", "product", "price"])
+    >>> cheap = orders.where(col("price") < 3).select(col("product").upper_case.alias("name"))
+    >>> list(cheap.execute().collect())
+    [<Row('TEA')>]
 
     Args:
         env: in which it is run.
@@ -28,26 +52,235 @@ class Table:
 
     def __init__(self, env: TableEnvironment, plan: Relation) -> None:
         self._env, self._plan = env, plan
+        self._name = ""
 
-    def execute(self) -> TableResult:
-        """Run the query; its rows come while it runs."""
-        return self._env._drawn(self._plan)
+    def __str__(self) -> str:
+        """A name for it in queries: `f"SELECT * FROM {table}"`."""
+        if not self._name:
+            self._name = self._env._named(self)
+        return self._name
 
-    def execute_insert(self, table_path: str, overwrite: bool = False) -> TableResult:
-        """Run the query and write its rows to a table of the catalog.
+    def __getattr__(self, name: str) -> Expression[Any]:
+        plan = self.__dict__.get("_plan")
+        if plan is None or name not in plan.names:
+            known = [] if plan is None else plan.names
+            problem = f"the table has no column {name!r}{nearest(name, known)}, and Table no such method"
+            raise AttributeError(f"{problem}; its columns are {', '.join(known)}")
+        return made(selecting.column_tree(name))
+
+    # columns
+
+    def select(self, *fields: Expression[Any] | str) -> Table:
+        """Columns computed of these.
+
+        Raises:
+            SqlError: a name is not known, or types do not fit.
+        """
+        trees = selecting.expanded(self._bound_names(), fields)
+        return self._made(self._tree(selecting.named(trees)))
+
+    def alias(self, field: str, *fields: str) -> Table:
+        """The same under other names; the last columns keep theirs where too few are given.
+
+        Raises:
+            SqlError: there are more names than columns.
+        """
+        names = [field, *fields]
+        if len(names) > len(self._plan.names):
+            problem = f"{len(names)} names for {len(self._plan.names)} columns"
+            raise self._told(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+        given = [*names, *self._plan.names[len(names) :]]
+        return self._made(self._tree(selecting.renamed(self._plan.names, given)))
+
+    def add_columns(self, *fields: Expression[Any]) -> Table:
+        """Further columns behind those that are there.
+
+        Raises:
+            SqlError: one has the name of another.
+        """
+        return self._with(fields, replaces=False)
+
+    def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
+        """Further columns; one of the name of another stands in its place."""
+        return self._with(fields, replaces=True)
+
+    def _with(self, fields: tuple[Expression[Any], ...], replaces: bool) -> Table:
+        trees = selecting.named(selecting.expanded(self._bound_names(), fields), len(self._plan.names))
+        kept: dict[str, Tree] = {name: selecting.column_tree(name) for name in self._plan.names}
+        for tree in trees:
+            name = tree.alias_or_name
+            if name in kept and not replaces:
+                remedy = "give it another name with alias(), or use add_or_replace_columns"
+                raise self._told(SqlError(f"there is a column {name!r} already", remedy))
+            kept[name] = tree
+        return self._made(self._tree(list(kept.values())))
+
+    def rename_columns(self, *fields: Expression[Any]) -> Table:
+        """Columns under other names, each given as `col("old").alias("new")`."""
+        names = list(self._plan.names)
+        for tree in map(tree_of, fields):
+            if not isinstance(tree, exp.Alias) or not isinstance(tree.this, exp.Column):
+                raise self._told(SqlError("rename_columns wants columns with names", "write col('old').alias('new')"))
+            names[self._number(tree.this.name)] = tree.alias
+        return self._made(self._tree(selecting.renamed(self._plan.names, names)))
+
+    def drop_columns(self, *fields: Expression[Any]) -> Table:
+        """The same without some columns."""
+        dropped = set()
+        for tree in selecting.expanded(self._bound_names(), fields):
+            if not isinstance(tree, exp.Column):
+                raise self._told(SqlError("drop_columns wants columns", "write col('name')"))
+            dropped.add(self._number(tree.name))
+        kept = [selecting.column_tree(name) for at, name in enumerate(self._plan.names) if at not in dropped]
+        return self._made(self._tree(kept))
+
+    def _number(self, name: str) -> int:
+        if name not in self._plan.names:
+            problem = f"there is no column {name!r}{nearest(name, self._plan.names)}"
+            raise self._told(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+        return self._plan.names.index(name)
+
+    def map(self, func: Any) -> Table:
+        """What a scalar function gives for each row: the fields of its ROW as columns.
 
         Args:
-            overwrite: in the place of what is there.
+            func: what `udf` made, which is called with the row; or an expression.
         """
-        return self._env._insert([Insertion(tuple(table_path.split(".")), self._plan, overwrites=overwrite)])
+        from .row_functions import of_row
 
-    def explain(self, *extra_details: ExplainDetail) -> str:
-        """The plan as it was written and as it is run.
+        tree = tree_of(func) if isinstance(func, Expression) else of_row(func, self._plan.names)
+        found = self._made(self._tree([exp.Alias(this=tree, alias=exp.to_identifier("f0", quoted=True))]))
+        fields = found._plan.schema[0].type.fields
+        if not fields:
+            return found
+        row = made(selecting.column_tree("f0"))
+        return found.select(*(row.get(one.name).alias(one.name) for one in fields))
 
-        Args:
-            extra_details: what to tell besides.
+    # rows
+
+    def filter(self, predicate: Expression[bool]) -> Table:
+        """The rows for which a condition is true.
+
+        Raises:
+            SqlError: it is no condition.
         """
-        return self._env._explained([self._plan], extra_details)
+        return self._made(self._tree(where=exp.Where(this=tree_of(predicate))))
+
+    where = filter
+
+    def distinct(self) -> Table:
+        """Each row once; rows of a window."""
+        return self._made(self._tree(distinct=exp.Distinct()))
+
+    def order_by(self, *fields: Expression[Any]) -> Table:
+        """The rows in order; in batch mode."""
+        keys = [tree_of(one) for one in fields]
+        keys = [
+            one if isinstance(one, exp.Ordered) else exp.Ordered(this=one, desc=False, nulls_first=True) for one in keys
+        ]
+        return self._made(self._tree(order=exp.Order(expressions=keys)))
+
+    def offset(self, offset: int) -> Table:
+        """Without the first rows; in batch mode."""
+        if isinstance(self._plan, Sort) and self._plan.limit is None and not self._plan.offset:
+            return Table(self._env, replace(self._plan, offset=offset))
+        return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
+
+    def fetch(self, fetch: int) -> Table:
+        """The first rows, so many at most; in batch mode."""
+        if isinstance(self._plan, Sort) and self._plan.limit is None:
+            return Table(self._env, replace(self._plan, limit=fetch))
+        return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))
+
+    def limit(self, fetch: int, offset: int = 0) -> Table:
+        """So many rows behind the first; in batch mode."""
+        return (self.offset(offset) if offset else self).fetch(fetch)
+
+    # with other tables
+
+    def union_all(self, right: Table) -> Table:
+        """The rows of both."""
+        return self._combined(exp.Union, right, False)
+
+    def union(self, right: Table) -> Table:
+        """The rows of both, each once."""
+        return self._combined(exp.Union, right, True)
+
+    def intersect(self, right: Table) -> Table:
+        """The rows that are in both, each once."""
+        return self._combined(exp.Intersect, right, True)
+
+    def intersect_all(self, right: Table) -> Table:
+        """The rows that are in both, as often as in both."""
+        return self._combined(exp.Intersect, right, False)
+
+    def minus(self, right: Table) -> Table:
+        """The rows that are not in the other one, each once."""
+        return self._combined(exp.Except, right, True)
+
+    def minus_all(self, right: Table) -> Table:
+        """The rows without those of the other one, each taken as often as it is there."""
+        return self._combined(exp.Except, right, False)
+
+    def _combined(self, kind: Any, right: Table, distinct: bool) -> Table:
+        return self._made(kind(this=self._tree(), expression=self._other(right)._tree(), distinct=distinct))
+
+    def join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        """The pairs of rows for which a condition is true; names of columns are those of one table alone."""
+        return self._joined("", right, join_predicate)
+
+    def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        """The same, and rows of this table that have no partner."""
+        return self._joined("LEFT", right, join_predicate)
+
+    def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The same, and rows of the other table that have no partner."""
+        return self._joined("RIGHT", right, join_predicate)
+
+    def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The same, and rows of both tables that have no partner."""
+        return self._joined("FULL", right, join_predicate)
+
+    def _joined(self, side: str, right: Table, predicate: Expression[bool] | None) -> Table:
+        both = [name for name in self._plan.names if name in self._other(right)._plan.names]
+        if both:
+            remedy = "give one of them another name with alias() or rename_columns()"
+            raise self._told(SqlError(f"both tables have a column {both[0]!r}", remedy))
+        on = exp.Boolean(this=True) if predicate is None else tree_of(predicate)
+        join = exp.Join(this=BoundTable(this=right._plan), on=on, side=side or None)
+        return self._made(self._tree(joins=[join]))
+
+    # groups and windows
+
+    def group_by(self, *fields: Expression[Any]) -> GroupedTable:
+        """Rows of equal values together, for `select` with aggregates."""
+        from .grouped_tables import GroupedTable
+
+        return GroupedTable(self, fields)
+
+    def window(self, window: GroupWindow) -> GroupWindowedTable:
+        """Rows put into windows, for `group_by` with the window's name."""
+        from .grouped_tables import GroupWindowedTable
+
+        return GroupWindowedTable(self, window)
+
+    def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
+        """Rows with those around them, for `select` with aggregates over a window's name."""
+        from .grouped_tables import OverWindowedTable
+
+        return OverWindowedTable(self, over_windows)
+
+    # what it is
+
+    def get_schema(self) -> TableSchema:
+        """Names and types of the columns."""
+        return TableSchema(self._plan.names, [one.type for one in self._plan.schema])
+
+    def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns."""
+        from .resolved_schema import ResolvedSchema
+
+        return ResolvedSchema.physical(self._plan.names, [one.type for one in self._plan.schema])
 
     def print_schema(self) -> None:
         """Write names and types of the columns to the terminal."""
@@ -55,13 +288,41 @@ class Table:
         print(",\n".join(f"  `{one.name}` {one}" for one in self._plan.schema))
         print(")")
 
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as it was written and as it is run."""
+        return self._env._runner.explained([self._plan], extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Write the plan to the terminal."""
+        print(self.explain(*extra_details))
+
+    # running
+
+    def execute(self) -> TableResult:
+        """Run the query; its rows come while it runs."""
+        return self._env._runner.drawn(self._plan)
+
+    def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
+        """The query with the table that it writes, not yet run.
+
+        Args:
+            overwrite: in the place of what is there.
+        """
+        from .table_pipeline import TablePipeline
+
+        return TablePipeline(self._env, self._env._sink_for(table_path_or_descriptor, self._plan, overwrite))
+
+    def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
+        """Run the query and write its rows to a table of the catalog, or one that a descriptor says."""
+        return self.insert_into(table_path_or_descriptor, overwrite).execute()
+
     def to_arrow(self) -> pyarrow.Table:
         """Run the query to its end; all rows as a pyarrow Table.
 
         Raises:
             SqlError: the query has no end.
         """
-        return self._env._whole(self._plan)
+        return self._env._runner.whole(self._plan)
 
     def to_pandas(self) -> Any:
         """Run the query to its end; all rows as a pandas DataFrame.
@@ -83,5 +344,39 @@ class Table:
         assert isinstance(found, polars.DataFrame)
         return found
 
-    def __str__(self) -> str:
-        return plan_text(self._plan)
+    # trees
+
+    def _tree(self, selected: list[Tree] | None = None, **clauses: Any) -> Tree:
+        """A SELECT from this table."""
+        table = exp.From(this=BoundTable(this=self._plan))
+        return exp.Select(expressions=selected or [exp.Star()], from_=table, **clauses)
+
+    def _made(self, tree: Tree) -> Table:
+        """The table that a query is.
+
+        Raises:
+            SqlError: the query means nothing; says which line of the program it is.
+        """
+        try:
+            return Table(self._env, self._env._bound(tree, ""))
+        except SqlError as error:
+            raise self._told(error) from error
+
+    def _told(self, error: SqlError) -> SqlError:
+        from rayflink.graph.transformations import call_site
+
+        return error.of_program(call_site())
+
+    def _bound_names(self) -> list[str]:
+        return self._plan.names
+
+    def _other(self, right: Table) -> Table:
+        if not isinstance(right, Table):
+            raise self._told(SqlError(f"{right!r} is no table", "give a Table of the same TableEnvironment"))
+        if right._env is not self._env:
+            remedy = "make both in one TableEnvironment"
+            raise self._told(SqlError("the tables are of two TableEnvironments", remedy))
+        return right
+
+
+__all__ = ["Table"]

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common import options
+from sqlglot import exp
+
 from rayflink.common.configuration import Configuration
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams import DataStream
-from rayflink.graph.boundedness import endless_source
 
 from . import resolution
-from .binding.expressions import cast
-from .binding.queries import QueryBinder, project, renamed
+from .binding.queries import QueryBinder, renamed
 from .catalog import Catalogs
-from .changelog import ChangelogModes
-from .connectors.contract import Connected, TableSink
 from .connectors.held import HeldTable
 from .connectors.known import connector
-from .definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
+from .definitions import Path, TableDefinition, ViewDefinition
+from .dsl.written import tree_of
 from .emission import EmitOptions
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
-from .inserts import Insertion, constants, partition_values, with_partition
+from .expression import Expression
+from .expressions import col
+from .inserts import Insertion
 from .logical import Attribute, Relation, Sink
-from .logical import Schema as Attributes
-from .materialized import materialized
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
-from .physical import PhysicalPlanner, PlannerSettings
-from .rules import optimized, share_scans
+from .query_runner import QueryRunner
 from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
+from .statement_set import StatementSet
 from .table import Table
+from .table_config import TableConfig
 from .table_result import TableResult
-from .type_rules import widens
-from .typed import Column, Expr, Function, Place, Session
+from .typed import Function, Place
 from .types import DataType, DataTypes
 from .udf import TableFunction, UserFunction, udf, udtf
 from .user_functions import UserDefinedFunction
@@ -56,7 +55,7 @@ class TableEnvironment:
     >>> orders = t_env.from_elements([(1, "tea"), (2, "cake")], ["id", "what"])
     >>> t_env.create_temporary_view("orders", orders)
     >>> list(t_env.execute_sql("SELECT what, id * 10 AS tens FROM orders WHERE id > 1").collect())
-    [Row('cake', 20)]
+    [<Row('cake', 20)>]
 
     Args:
         env: whose programs the queries become.
@@ -69,6 +68,8 @@ class TableEnvironment:
         self._functions: dict[str, Function] = {}
         self._given = dict(env.get_configuration().to_dict())
         """The options at the beginning, to which RESET goes back."""
+        self._runner = QueryRunner(env, not settings.is_streaming_mode())
+        self._unnamed = 0
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
@@ -82,15 +83,23 @@ class TableEnvironment:
         env = StreamExecutionEnvironment(environment_settings.get_configuration())
         return TableEnvironment(env, environment_settings)
 
-    def get_config(self) -> Configuration:
+    def get_config(self) -> TableConfig:
         """The options; what is set holds for queries that are run afterwards."""
-        return self._env.get_configuration()
+        return TableConfig(self._env.get_configuration())
 
     # tables
 
     def from_path(self, path: str) -> Table:
         """A table or view of the catalog."""
-        return Table(self, self._lookup(tuple(path.split(".")), None))
+        return Table(self, self._lookup(_parts(path), None))
+
+    def from_descriptor(self, descriptor: TableDescriptor) -> Table:
+        """A table that a descriptor says, without a name.
+
+        Raises:
+            SqlError: it does not say what it is.
+        """
+        return Table(self, self._relation(*self._anonymous(descriptor)))
 
     def sql_query(self, query: str) -> Table:
         """The table that a SELECT or VALUES gives.
@@ -119,16 +128,19 @@ class TableEnvironment:
         """
         return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt), extra_details)
 
-    def from_elements(self, elements: Iterable[Any], schema: Any = None) -> Table:
+    def from_elements(self, elements: Iterable[Any], schema: Any = None, verify_schema: bool = True) -> Table:
         """A table of rows in memory.
 
         Args:
-            elements: tuples, Rows or dicts.
+            elements: tuples, Rows or dicts, of values or of expressions.
             schema: names of the columns, or a `DataTypes.ROW`; None: names f0, f1, ... or those of the rows.
+            verify_schema: taken for PyFlink's sake: values are checked in any case.
         """
         from rayflink.common.arrow_rows import rows_to_arrow
 
         rows = list(elements)
+        if any(isinstance(one, Expression) for row in rows for one in _listed(row)):
+            return self._of_expressions(rows, schema)
         if isinstance(schema, DataType):
             import pyarrow
 
@@ -139,6 +151,15 @@ class TableEnvironment:
         names = None if schema is None else list(schema)
         return self.from_arrow(pyarrow.Table.from_batches([rows_to_arrow(rows, names=names)]))
 
+    def _of_expressions(self, rows: list[Any], schema: Any) -> Table:
+        """The rows of VALUES."""
+        trees = [exp.Tuple(expressions=[tree_of(one) for one in _listed(row)]) for row in rows]
+        found = Table(self, self._bound(exp.Values(expressions=trees), ""))
+        if isinstance(schema, DataType):
+            columns = zip(found._plan.names, schema.fields, strict=True)
+            return found.select(*(col(name).cast(field.type).alias(field.name) for name, field in columns))
+        return found.alias(*(schema or [f"f{at}" for at in range(len(found._plan.names))]))
+
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """A table of columns in memory."""
         from .arrow_columns import normalized, type_of
@@ -147,16 +168,24 @@ class TableEnvironment:
         fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
         return self._held(found, fields)
 
-    def from_pandas(self, pdf: Any, schema: Any = None) -> Table:
+    def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of a pandas DataFrame.
 
         Args:
-            schema: names of the columns; None: those of the DataFrame.
+            schema: names of the columns, their types, or a `DataTypes.ROW`; None: as the DataFrame has them.
+            splits_num: taken for PyFlink's sake.
         """
         import pyarrow
 
         found = pyarrow.Table.from_pandas(pdf, preserve_index=False)
-        return self.from_arrow(found if schema is None else found.rename_columns(list(schema)))
+        if schema is None:
+            return self.from_arrow(found)
+        if not isinstance(schema, DataType) and not isinstance(schema[0], DataType):
+            return self.from_arrow(found.rename_columns(list(schema)))
+        types = [(f"f{at}", one) for at, one in enumerate(schema)] if not isinstance(schema, DataType) else None
+        fields = DataTypes.ROW(types).fields if types is not None else schema.fields
+        wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in fields])
+        return self._held(found.rename_columns(wanted.names).cast(wanted), fields)
 
     def from_polars(self, frame: Any) -> Table:
         """A table of a polars DataFrame."""
@@ -170,48 +199,96 @@ class TableEnvironment:
 
     # the catalog
 
-    def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
+    def create_temporary_table(
+        self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
+    ) -> None:
         """Define a table for this environment.
 
+        Args:
+            ignoreIfExists: where there is one of that name, leave it.
+
         Raises:
             SqlError: there is one of that name, or it does not say what it is.
         """
-        self._define(path, descriptor, True)
+        self._define(path, descriptor, True, bool(ignoreIfExists))
 
-    def create_table(self, path: str, descriptor: TableDescriptor) -> None:
+    def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         """Define a table.
 
+        Args:
+            ignoreIfExists: where there is one of that name, leave it.
+
         Raises:
             SqlError: there is one of that name, or it does not say what it is.
         """
-        self._define(path, descriptor, False)
+        self._define(path, descriptor, False, bool(ignoreIfExists))
 
-    def _define(self, path: str, descriptor: TableDescriptor, temporary: bool) -> None:
-        parts = tuple(path.split("."))
-        full = self._catalogs.path(parts)
-        connector(full, descriptor.definition).parsed(".".join(full), descriptor.definition.options)
-        resolution.relation(full, descriptor.definition, None)
-        self._catalogs.create(parts, descriptor.definition, temporary)
+    def _define(self, path: str, descriptor: TableDescriptor, temporary: bool, unless: bool) -> None:
+        full = self._checked(self._catalogs.path(_parts(path)), descriptor)
+        self._catalogs.create(full, descriptor.definition, temporary, unless)
 
-    def create_temporary_view(self, view_path: str, table: Table) -> None:
+    def _checked(self, path: Path, descriptor: TableDescriptor) -> Path:
+        connector(path, descriptor.definition).parsed(".".join(path), descriptor.definition.options)
+        resolution.relation(path, descriptor.definition, None)
+        return path
+
+    def _anonymous(self, descriptor: TableDescriptor) -> tuple[Path, TableDefinition]:
+        path = (self._catalogs.catalog, self._catalogs.database, f"Anonymous_{os.urandom(4).hex()}")
+        return self._checked(path, descriptor), descriptor.definition
+
+    def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
         """Name a table.
+
+        Args:
+            table_or_data_stream: a `Table`; a `StreamTableEnvironment` takes a stream, too.
+
+        Raises:
+            SqlError: there is one of that name, or this is no table.
+        """
+        if not isinstance(table_or_data_stream, Table):
+            remedy = "give a Table; a stream is one in a StreamTableEnvironment"
+            raise SqlError(f"{type(table_or_data_stream).__name__} is no table", remedy)
+        plan = table_or_data_stream._plan
+        made = ViewDefinition("", tuple(plan.names), relation=plan)
+        self._catalogs.create(_parts(view_path), made, temporary=True)
+
+    def create_view(self, view_path: str, table: Table, ignore_if_exists: bool | None = False) -> None:
+        """Name a table, not for this environment alone.
+
+        Args:
+            ignore_if_exists: where there is one of that name, leave it.
 
         Raises:
             SqlError: there is one of that name.
         """
         made = ViewDefinition("", tuple(table._plan.names), relation=table._plan)
-        self._catalogs.create(tuple(view_path.split(".")), made, temporary=True)
+        self._catalogs.create(_parts(view_path), made, False, bool(ignore_if_exists))
 
-    create_view = create_temporary_view
     register_table = create_temporary_view
+
+    def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Forget a view that is not temporary; whether there was one.
+
+        Raises:
+            SqlError: there is none, and that is not to be ignored.
+        """
+        return self._catalogs.drop(_parts(view_path), ViewDefinition, False, bool(ignore_if_not_exists))
+
+    def drop_table(self, table_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Forget a table that is not temporary; whether there was one.
+
+        Raises:
+            SqlError: there is none, and that is not to be ignored.
+        """
+        return self._catalogs.drop(_parts(table_path), TableDefinition, False, bool(ignore_if_not_exists))
 
     def drop_temporary_view(self, view_path: str) -> bool:
         """Forget a view; whether there was one."""
-        return self._catalogs.drop(tuple(view_path.split(".")), ViewDefinition, True, True)
+        return self._catalogs.drop(_parts(view_path), ViewDefinition, True, True)
 
     def drop_temporary_table(self, table_path: str) -> bool:
         """Forget a temporary table; whether there was one."""
-        return self._catalogs.drop(tuple(table_path.split(".")), TableDefinition, True, True)
+        return self._catalogs.drop(_parts(table_path), TableDefinition, True, True)
 
     def list_tables(self) -> list[str]:
         """Names of the tables and views of the current database."""
@@ -273,19 +350,58 @@ class TableEnvironment:
 
     drop_temporary_system_function = drop_temporary_function
 
+    def list_functions(self) -> list[str]:
+        """Names of all functions, those of SQL and one's own."""
+        from .typed import known_names
+
+        known = [name.lower() for name in known_names() if name.replace("_", "").isalnum()]
+        return sorted({*known, *self.list_user_defined_functions()})
+
     def list_user_defined_functions(self) -> list[str]:
         """Names of the functions of one's own."""
         return sorted(name.lower() for name in self._functions)
 
     # queries
 
+    def create_statement_set(self) -> StatementSet:
+        """A set of queries that are run as one job."""
+        return StatementSet(self)
+
+    def _sink(self, insertion: Insertion) -> Sink:
+        """The plan of an INSERT.
+
+        Raises:
+            SqlError: the table does not take the rows.
+        """
+        return self._runner.sink(*self._target(insertion.path), insertion)
+
+    def _sink_for(self, target: str | TableDescriptor, plan: Relation, overwrites: bool) -> Sink:
+        """The plan of a table's rows for a table of the catalog, or one that a descriptor says."""
+        path, table = self._target(_parts(target)) if isinstance(target, str) else self._anonymous(target)
+        return self._runner.sink(path, table, Insertion(path, plan, overwrites=overwrites))
+
+    def _sink_of(self, stmt: str) -> Sink:
+        """The plan of an INSERT as text."""
+        try:
+            return StatementRunner(self, self._catalogs, stmt).sink(parse_statement(stmt))
+        except SqlError as error:
+            raise (error if error.text else error.at(stmt)) from error
+
+    def _target(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
+        path, table = self._catalogs.find(parts)
+        if isinstance(table, ViewDefinition):
+            raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
+        return path, table
+
+    def _named(self, table: Table) -> str:
+        """A name in the catalog for a table that has none."""
+        name, self._unnamed = f"UnnamedTable${self._unnamed}", self._unnamed + 1
+        TableEnvironment.create_temporary_view(self, name, table)
+        return name
+
     @property
     def _is_batch(self) -> bool:
         return not self._settings.is_streaming_mode()
-
-    def _session(self) -> Session:
-        given = self._env.get_configuration().get(options.LOCAL_TIME_ZONE)
-        return Session(_system_zone() if given == "default" else given)
 
     def _bound(self, tree: said.Tree, text: str) -> Relation:
         try:
@@ -307,141 +423,8 @@ class TableEnvironment:
         return self._relation(path, found)
 
     def _relation(self, path: Path, table: TableDefinition) -> Relation:
-        source = connector(path, table).source(self._connected(path, table, reads=True))
+        source = connector(path, table).source(resolution.connected(path, table, reads=True))
         return resolution.relation(path, table, source)
-
-    def _connected(self, path: Path, table: TableDefinition, reads: bool) -> Connected:
-        options, formats = connector(path, table).parsed(".".join(path), table.options)
-        wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
-        schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
-        metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
-        found = connector(path, table)
-        if metadata and not found.metadata_keys.issuperset(metadata.values()):
-            known = ", ".join(sorted(found.metadata_keys)) or "none"
-            problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
-            raise SqlError(problem, f"it knows {known}")
-        return Connected(".".join(path), schema, options, formats, table.partition_keys, metadata)
-
-    # running
-
-    def _planner(self) -> PhysicalPlanner:
-        return PhysicalPlanner(self._env, self._session(), self._planner_settings())
-
-    def _planner_settings(self) -> PlannerSettings:
-        get = self._env.get_configuration().get
-        two_phase = get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE
-        return PlannerSettings(two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE))
-
-    def _drawn(self, plan: Relation) -> TableResult:
-        """Run a query; its rows come while it runs."""
-        with self._env.apart():
-            stream = self._planner().stream(self._optimized([plan])[0])
-            rows = stream.execute_and_collect(self._name("collect"))
-        assert not isinstance(rows, list)
-        return TableResult(plan.schema, _Values(rows), None, not self._is_batch)
-
-    def _whole(self, plan: Relation) -> pyarrow.Table:
-        """Run a query to its end.
-
-        Raises:
-            SqlError: it has none.
-        """
-        import pyarrow
-
-        from rayflink.common.arrow_rows import rows_to_arrow
-
-        from .connectors.files import arrow_schema
-
-        schema = arrow_schema(plan.schema)
-        with self._env.apart():
-            stream = self._planner().stream(self._optimized([plan])[0])
-            endless = endless_source([stream._transformation])
-            if endless is not None:
-                remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
-                raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
-            rows = materialized(stream.execute_and_collect(self._name("collect")))
-        if not rows:
-            return schema.empty_table()
-        return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)])
-
-    def _insert(self, insertions: Sequence[Insertion], text: str = "") -> TableResult:
-        """Run queries as one job that writes their rows."""
-        sinks = [self._sink(one) for one in insertions]
-        targets = [".".join(one.path) for one in sinks]
-        with self._env.apart():
-            planner = self._planner()
-            for plan in self._optimized(sinks):
-                assert isinstance(plan, Sink)
-                planner.write(plan)
-            job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
-        schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
-        return TableResult(schema, [Row(*(-1 for _ in targets))], job)
-
-    def _sink(self, insertion: Insertion) -> Sink:
-        """The plan of an INSERT.
-
-        Raises:
-            SqlError: the table does not take the rows.
-        """
-        path, table = self._target(insertion.path)
-        name = ".".join(path)
-        sink = connector(path, table).sink(self._connected(path, table, reads=False))
-        values = partition_values(table, name, insertion.partition)
-        plan, columns = with_partition(insertion.plan, table, insertion.columns, values)
-        if insertion.overwrites:
-            sink = self._overwriting(sink, name, values)
-        return Sink((), _fitted(plan, table, columns, name), path, sink, place=plan.place)
-
-    def _overwriting(self, sink: TableSink, name: str, partition: Mapping[str, Expr]) -> TableSink:
-        """A sink whose rows take the place of those that are there.
-
-        Raises:
-            SqlError: it cannot, or the rows never end.
-        """
-        if not self._is_batch:
-            remedy = "write INSERT INTO, or run it in batch mode: EnvironmentSettings.in_batch_mode()"
-            raise SqlError("INSERT OVERWRITE in streaming mode", remedy)
-        found = sink.overwriting(constants(partition))
-        if found is None:
-            raise SqlError(f"{name} does not take INSERT OVERWRITE", "write INSERT INTO, or take 'filesystem'")
-        return found
-
-    def _optimized(self, plans: Sequence[Relation]) -> list[Relation]:
-        """The plans as they are run.
-
-        Raises:
-            SqlError: a step does not take the changes that another gives.
-        """
-        found = [optimized(plan, self._session(), self._is_batch) for plan in plans]
-        settings = self._planner_settings()
-        if settings.reuse_plans and settings.reuse_sources:
-            found = share_scans(found)
-        ChangelogModes(found)
-        return found
-
-    def _target(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
-        path, table = self._catalogs.find(parts)
-        if isinstance(table, ViewDefinition):
-            raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
-        return path, table
-
-    def _explained(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
-        from .explain import explained
-        from .steps import ShownPlan
-
-        run, settings = self._optimized(plans), self._planner_settings()
-        with self._env.apart():
-            planner = self._planner()
-            for plan in run:
-                if isinstance(plan, Sink):
-                    planner.write(plan)
-                else:
-                    self._env.add(planner.stream(plan)._transformation)
-            shown = ShownPlan(settings.two_phase, settings.reuses)
-            return explained(plans, run, shown, details, self._env.get_execution_plan)
-
-    def _name(self, default: str) -> str:
-        return self._env.get_configuration().get_string("pipeline.name", None) or default
 
 
 class StreamTableEnvironment(TableEnvironment):
@@ -457,122 +440,72 @@ class StreamTableEnvironment(TableEnvironment):
         env = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
         return StreamTableEnvironment(env, settings)
 
-    def from_data_stream(self, data_stream: DataStream, schema: Schema | None = None) -> Table:
+    def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Any) -> Table:
         """The records of a stream as a table.
 
         Args:
             data_stream: of Rows, tuples, dicts or columns.
-            schema: its columns; None: those of the type that the stream declares. `column_by_metadata("at",
-                DataTypes.TIMESTAMP_LTZ(3), "rowtime")` is the records' event time; a watermark "SOURCE_WATERMARK()" is
-                that of the stream.
+            fields_or_schema: a `Schema`: types of columns, and columns that are computed; `column_by_metadata("at",
+                DataTypes.TIMESTAMP_LTZ(3), "rowtime")` is the records' event time, a watermark "SOURCE_WATERMARK()"
+                that of the stream. Or columns by name or in order: `col("a")`, `col("b").alias("c")`,
+                `col("at").rowtime` for the records' event time, `col("now").proctime`. Nothing: the columns of the
+                type that the stream declares.
 
         Raises:
-            InvalidTypesError: neither says which columns there are.
+            InvalidTypesError: nothing says which columns there are.
+            SqlError: there are fewer columns than asked for.
         """
-        from .streams import StreamConnector, columns_of
+        from .streams import columns_asked, columns_of, definition_of
 
-        given = schema or Schema()
-        columns = given.columns if any(one.is_physical for one in given.columns) else ()
-        if not columns:
-            columns = (*columns_of(data_stream), *given.columns)
-        connected = StreamConnector(data_stream)
-        table = TableDefinition(columns, given.watermark, given.key, connected=connected)
-        path = ("default_catalog", "default_database", f"Unregistered_{os.urandom(4).hex()}")
-        return Table(self, self._relation(path, table))
+        trees = [tree_of(one) for one in fields_or_schema if isinstance(one, Expression)]
+        schema = next((one for one in fields_or_schema if isinstance(one, Schema)), Schema())
+        selected: list[Any] = []
+        if trees:
+            schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
+        definition = definition_of(data_stream, schema)
+        path = (self._catalogs.catalog, self._catalogs.database, f"Unregistered_{os.urandom(4).hex()}")
+        found = Table(self, self._relation(path, definition))
+        if trees:
+            return found._made(found._tree(selected))
+        asked = [one.name for one in schema.columns]
+        if not any(one.is_physical for one in schema.columns) or asked == found._plan.names:
+            return found
+        return found.select(*map(col, asked))
 
-    def create_temporary_view(self, view_path: str, table: Table | DataStream, schema: Schema | None = None) -> None:
+    def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
         """Name a table or a stream.
+
+        Args:
+            fields_or_schema: of a stream, see `from_data_stream`.
 
         Raises:
             SqlError: there is one of that name.
         """
-        found = self.from_data_stream(table, schema) if isinstance(table, DataStream) else table
+        found = table_or_data_stream
+        if isinstance(found, DataStream):
+            found = self.from_data_stream(found, *fields_or_schema)
         super().create_temporary_view(view_path, found)
 
     def to_data_stream(self, table: Table) -> DataStream:
         """The rows of a table as a stream of `Row`s, with the event time of its time attribute."""
-        from .streams import to_data_stream
-
-        return to_data_stream(self._planner(), self._optimized([table._plan])[0])
+        return self._runner.stream(table._plan)
 
 
-class _Values:
-    """Rows without the names of their fields; drawn once, and can be closed."""
-
-    def __init__(self, rows: Any) -> None:
-        self._rows = rows
-
-    def __iter__(self) -> _Values:
-        return self
-
-    def __next__(self) -> Row:
-        row = next(self._rows)
-        return Row.of_kind(row.get_row_kind(), *row._values)
-
-    def __enter__(self) -> _Values:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Cancel the job, where it has not ended."""
-        self._rows.close()
+def _listed(row: Any) -> Iterable[Any]:
+    """The values of a row."""
+    if isinstance(row, dict):
+        return list(row.values())
+    return row if isinstance(row, (tuple, list, Row)) else (row,)
 
 
-def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:
-    """The query's columns as those of the table to write.
+def _parts(path: str) -> tuple[str, ...]:
+    """The parts of a name, of which those in back quotes may hold points.
 
-    Raises:
-        SqlError: there are more or fewer, or one is of another type.
+    >>> _parts("db.`a.b`")
+    ('db', 'a.b')
     """
-    written = [one for one in table.columns if one.is_written]
-    names = list(columns) if columns is not None else [one.name for one in written]
-    resolution.checked_columns(names, [one.name for one in written], None, "")
-    if len(names) != len(plan.schema):
-        problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
-        remedy = f"it gives {_told(plan.schema)}; wanted is {', '.join(names)}"
-        raise SqlError(problem, remedy, "", plan.place)
-    exprs = []
-    for one in written:
-        assert one.type is not None
-        if one.name not in names:
-            exprs.append(_absent(one, name))
-            continue
-        at = names.index(one.name)
-        found = plan.schema[at]
-        if not widens(found.type, one.type):
-            problem = f"column {one.name!r} of {name} is of type {one.type}, the query gives {found.type}"
-            raise SqlError(problem, f"write CAST(... AS {one.type.nullable()}) in the query", "", plan.place)
-        column = Column(found.type, at, found.name)
-        exprs.append(cast(column, one.type.as_nullable(found.type.is_nullable)))
-    return project(plan, exprs, [one.name for one in written])
-
-
-def _absent(column: ColumnDefinition, name: str) -> Any:
-    from .typed import Literal
-
-    assert column.type is not None
-    if not column.type.is_nullable:
-        problem = f"the query gives nothing for column {column.name!r} of {name}, which is {column.type}"
-        raise SqlError(problem, "name it in the INSERT, and select a value for it")
-    return Literal(column.type, None)
-
-
-def _told(schema: Attributes) -> str:
-    return ", ".join(f"{one.name} {one.type}" for one in schema)
-
-
-def _system_zone() -> str:
-    """The zone of this machine by its name."""
-    named = os.environ.get("TZ", "").lstrip(":")
-    if named:
-        return named
-    try:
-        _, found, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
-    except OSError:
-        return "UTC"
-    return name if found else "UTC"
+    quoted = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", path)
+    return tuple(name.replace("``", "`") or plain for name, plain in quoted)
 
 
 __all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from rayflink.common.types import Row
 
 from .logical import Attribute
-from .row_texts import SHORT_KINDS, text_of
+from .resolved_schema import ResolvedSchema
+from .result_kind import ResultKind
+from .row_texts import SHORT_KINDS, SqlTexts
+from .table_schema import TableSchema
 from .types import DataType, DataTypes, Root
 
 if TYPE_CHECKING:
@@ -27,31 +30,48 @@ class TableResult:
         job: the job that was started; None: there is none.
         changes: `print` shows what each row does.
         message: what `print` writes in the place of rows.
+        zone: in which `print` shows instants.
     """
 
     def __init__(
         self, schema: Sequence[Attribute], rows: Iterable[Row], job: JobClient | None = None, changes: bool = False,
-        message: str | None = None,
+        message: str | None = None, zone: str = "UTC",
     ) -> None:  # fmt: skip
         self._schema, self._rows, self._job, self._changes = tuple(schema), rows, job, changes
-        self._message = message
+        self._message, self._zone = message, zone
 
     def get_job_client(self) -> JobClient | None:
         """The job's client; None where no job was started, or its rows are drawn."""
         return self._job
 
-    def get_table_schema(self) -> list[tuple[str, DataType]]:
+    def get_table_schema(self) -> TableSchema:
         """Names and types of the columns."""
-        return [(one.name, one.type) for one in self._schema]
+        return TableSchema([one.name for one in self._schema], [one.type for one in self._schema])
 
-    def wait(self) -> None:
+    def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns."""
+        return ResolvedSchema.physical([one.name for one in self._schema], [one.type for one in self._schema])
+
+    def get_result_kind(self) -> int:
+        """`ResultKind.SUCCESS` of a statement that was to be done, else `SUCCESS_WITH_CONTENT`."""
+        return ResultKind.SUCCESS if self._message is not None else ResultKind.SUCCESS_WITH_CONTENT
+
+    def wait(self, timeout_ms: int | None = None) -> None:
         """Wait until the job has ended.
+
+        Args:
+            timeout_ms: at most so long; None: as long as it runs.
 
         Raises:
             JobFailed: it failed.
+            TimeoutError: it has not ended by then.
         """
-        if self._job is not None:
-            self._job.get_job_execution_result().result()
+        if self._job is None:
+            return
+        future = self._job.get_job_execution_result()
+        if timeout_ms is not None and not future.done_within(timeout_ms / 1000):
+            raise TimeoutError(f"the job has not ended within {timeout_ms} ms")
+        future.result()
 
     def collect(self) -> Iterator[Row]:
         """The rows, as they come; an iterator that can be closed."""
@@ -73,7 +93,7 @@ class TableResult:
         if self._message is not None:
             print(self._message)
             return
-        for line in printed(self._schema, self._rows, self._changes):
+        for line in printed(self._schema, self._rows, self._changes, self._zone):
             print(line)
 
 
@@ -82,15 +102,15 @@ def done(message: str = "OK") -> TableResult:
     return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)], message=message)
 
 
-def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool) -> Iterator[str]:
+def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, zone: str = "UTC") -> Iterator[str]:
     """The lines of a printed table.
 
     Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
     """
-    texts = [text_of(one.type) for one in schema]
+    texts = [SqlTexts(zone=zone).of(one.type) for one in schema]
     widths = [max(_width(one.type), len(one.name)) for one in schema]
     if isinstance(rows, list):
-        shown = [["NULL" if v is None else text(v) for text, v in zip(texts, row._values, strict=True)] for row in rows]
+        shown = [[text(value) for text, value in zip(texts, row._values, strict=True)] for row in rows]
         widths = [max([len(one.name), *(len(row[at]) for row in shown)]) for at, one in enumerate(schema)]
     names = [one.name for one in schema]
     if changes:
@@ -102,7 +122,7 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool) -> 
     count = 0
     for row in rows:
         count += 1
-        values = ["NULL" if value is None else text(value) for text, value in zip(texts, row._values, strict=True)]
+        values = [text(value) for text, value in zip(texts, row._values, strict=True)]
         if changes:
             values = [SHORT_KINDS[row.get_row_kind()], *values]
         yield (

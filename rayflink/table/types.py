@@ -7,11 +7,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import InvalidTypesError
+from rayflink.common.types import Row, RowKind
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["DataType", "DataTypes", "Field", "Root"]
+__all__ = ["DataType", "DataTypes", "Field", "Root", "Row", "RowKind"]
 
 MOST_LENGTH = 2**31 - 1
 MOST_DIGITS = 38

@@ -59,6 +59,12 @@ class UserFunction:
         self.name, self.deterministic = name, deterministic
 
     def __call__(self, *args: Any) -> Any:
+        from .expression import Expression
+
+        if any(isinstance(one, Expression) for one in args):
+            from .expressions import call
+
+            return call(self, *args)
         return body_of(self.function)(*args)
 
     def registered(self, name: str) -> Function:

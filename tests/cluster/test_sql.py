@@ -27,5 +27,5 @@ def test_a_query_on_ray_writes_a_table(cluster, tmp_path):
     local = query.environment()
     local.execute_sql(f"CREATE TABLE hours ({columns}) WITH ({options})")
     result = local.execute_sql("SELECT * FROM hours")
-    text = RowText([kind for _, kind in result.get_table_schema()])
+    text = RowText(result.get_table_schema().get_field_data_types())
     assert sorted(map(text, result.collect())) == query.expected.partition("== Rows ==\n")[2].splitlines()

@@ -60,7 +60,7 @@ class GoldenQuery:
     def rows(self, t_env: TableEnvironment) -> list[str]:
         """What the query gives."""
         result = t_env.execute_sql(self.text)
-        text = RowText([kind for _, kind in result.get_table_schema()])
+        text = RowText(result.get_table_schema().get_field_data_types())
         rows = [text(row) for row in result.collect()]
         return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
 

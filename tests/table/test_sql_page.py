@@ -1,4 +1,4 @@
-"""The page on SQL: its examples run."""
+"""The pages on SQL and the Table API: their examples run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "sql.md"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_page_give_what_it_shows():
-    found = doctest.testfile(str(PAGE), module_relative=False)
+@pytest.mark.parametrize("page", ["sql.md", "table-api.md"])
+def test_the_examples_of_a_page_give_what_it_shows(page):
+    found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.attempted > 6 and found.failed == 0

@@ -138,7 +138,7 @@ def test_a_statement_set_is_one_job(t_env, capfd):
     result = t_env.execute_sql("EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT 1; INSERT INTO two SELECT 2; END")
     result.wait()
     assert sorted(capfd.readouterr().out.splitlines()) == ["one> +I[1]", "two> +I[2]"]
-    assert [name for name, _ in result.get_table_schema()] == [
+    assert result.get_table_schema().get_field_names() == [
         "default_catalog.default_database.one", "default_catalog.default_database.two"
     ]  # fmt: skip
 

@@ -43,7 +43,7 @@ def graph(name: str, width: int, path: str = "") -> JobGraph:
     catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
     plan = t_env.sql_query(query.text)._plan
     with t_env._env.apart():
-        t_env._planner().stream(optimized(plan)).sink_to(CollectSink()).uid("out")
+        t_env._runner.planner().stream(optimized(plan)).sink_to(CollectSink()).uid("out")
         return t_env._env.get_job_graph()
 
 

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from ..errors import SqlError, nearest
 from ..functions.casts import castable
-from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument, Typed
+from ..parsing.dialect import Interval, Typed
+from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
 from ..parsing.statements import Tree
 from ..typed import Call, Expr, Function, Literal, Place, known_names, named
 from ..types import DataType, DataTypes, Root
@@ -108,7 +109,7 @@ class ExpressionBinder:
             return call(_BINARY[kind], [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
         binder = self._BINDERS.get(kind)
         if binder is None:
-            text = tree.sql() if not isinstance(tree, (Descriptor, TableArgument, NamedArgument)) else kind.__name__
+            text = tree.sql() if kind.__module__.startswith("sqlglot") else kind.__name__
             raise SqlError(f"{text} is not supported here", "see docs/sql.md for what is", "", place_of(tree))
         bound: Expr = binder(self, tree)
         return bound
@@ -287,6 +288,32 @@ class ExpressionBinder:
         )
         return applied(function, [self.bind(one) for one in args], place, options)
 
+    # what programs write, and no text
+
+    def _value(self, tree: Tree) -> Expr:
+        found: Expr = tree.this
+        return found
+
+    def _applied(self, tree: Tree) -> Expr:
+        return applied(tree.this, [self.bind(one) for one in tree.expressions], place_of(tree))
+
+    def _field_at(self, tree: Tree) -> Expr:
+        row, at = self.bind(tree.this), int(tree.args["index"])
+        names = [one.name for one in row.type.fields]
+        if not 0 <= at < len(names):
+            remedy = f"its fields are {', '.join(names) or 'none'}, counted from 0"
+            raise SqlError(f"{row} of type {row.type} has no field {at}", remedy)
+        return self._fields(row, [names[at]], None)
+
+    def _window_part(self, tree: Tree) -> Expr:
+        name, part = tree.this.name, str(tree.args["part"]).lower()
+        remedy = f"select it behind window(....alias({name!r})).group_by(col({name!r}))"
+        raise SqlError(f"{name}.{part} is that of no window here", remedy)
+
+    def _over(self, tree: Tree) -> Expr:
+        remedy = "aggregate in windows of time with window(Tumble.over(...)) and group_by"
+        raise SqlError("aggregates over rows around each row are not supported yet", remedy)
+
     def _cast(self, name: str, value: Expr, kind: DataType, place: Place | None) -> Expr:
         if not castable(value.type, kind):
             remedy = "see the table of casts in docs/sql.md"
@@ -321,6 +348,11 @@ class ExpressionBinder:
         exp.Exists: _subquery,
         exp.Window: _window,
         exp.Anonymous: _function,
+        Value: _value,
+        Applied: _applied,
+        FieldAt: _field_at,
+        WindowPart: _window_part,
+        OverWindow: _over,
     }
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ..emission import EmitOptions
 from ..errors import SqlError
 from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values, WindowAggregate
+from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
 from ..typed import Column, Expr, Function, Literal, Place
@@ -122,6 +123,8 @@ class QueryBinder:
             return self.bind(tree.this), ""
         if isinstance(tree, exp.Values):
             return self._values(tree), ""
+        if isinstance(tree, BoundTable):
+            return tree.this, ""
         if not isinstance(tree, exp.Table):
             raise SqlError(
                 "this is no table", "give the name of a table, or a query in parentheses", "", place_of(tree)

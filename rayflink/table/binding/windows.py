@@ -119,9 +119,9 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
     if kind is WindowKind.CUMULATE and size % slide:
         problem = f"CUMULATE has a size of {size} ms and a step of {slide} ms"
         raise SqlError(problem, "the size is a multiple of the step", "", place)
-    if kind is WindowKind.HOP and size % slide:
+    if kind is WindowKind.HOP and size < slide:
         problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
-        raise SqlError(problem, "the size is a multiple of the slide", "", place)
+        raise SqlError(problem, "give a size that is no shorter than the slide", "", place)
     local = attribute.type.root is Root.TIMESTAMP_LTZ
     return Windowing(
         kind, size, slide, lengths.get("OFFSET", 0), time.index, attribute.is_event_time, tuple(partition), local
@@ -141,6 +141,10 @@ def window_table(called: TableCall, input: Relation, scope: Scope) -> WindowTabl
         column, _ = scope.find(tuple(part.name for part in one.parts), place_of(one))
         assert isinstance(column, Column)
         partition.append(column.index)
+    size, slide = called.lengths.get("SIZE", 0), called.lengths.get("SLIDE", 0)
+    if slide > 0 and size % slide:
+        problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
+        raise SqlError(problem, "the size is a multiple of the slide", "", called.place)
     if partition and called.kind is not WindowKind.SESSION:
         raise SqlError(f"{called.kind.value} with PARTITION BY", "only SESSION takes it", "", called.place)
     attribute = input.schema[found.index]

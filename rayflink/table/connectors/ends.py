@@ -49,9 +49,9 @@ class _Print(TableSink):
         self._schema, self._identifier, self._stderr = schema, identifier, stderr
 
     def attach(self, stream: DataStream, name: str) -> Any:
-        from ..row_texts import RowText
+        from ..row_texts import JavaTexts, RowText
 
-        sink = PrintSink(self._identifier, self._stderr, RowText([one.type for one in self._schema]))
+        sink = PrintSink(self._identifier, self._stderr, RowText([one.type for one in self._schema], JavaTexts()))
         return stream.sink_to(sink).name(name)
 
 

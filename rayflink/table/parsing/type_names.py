@@ -9,7 +9,7 @@ from sqlglot.parser import Parser
 
 from rayflink.common.errors import InvalidTypesError
 
-from ..types import DataType, DataTypes, Field
+from ..types import MOST_LENGTH, DataType, DataTypes, Field
 
 _PLAIN = {
     "BOOLEAN": DataTypes.BOOLEAN,
@@ -95,7 +95,7 @@ class TypeNames(Parser):
             return DataTypes.DECIMAL(sizes[0] if sizes else 10, sizes[1] if len(sizes) > 1 else 0)
         if name == "TIMESTAMP_LTZ":
             return DataTypes.TIMESTAMP_LTZ(sizes[0] if sizes else 6)
-        return _SIZED[name](sizes[0] if sizes else 1)
+        return _SIZED[name](sizes[0] if sizes else MOST_LENGTH if name.startswith("VAR") else 1)
 
     def _timed(self, name: str) -> DataType:
         self._advance()

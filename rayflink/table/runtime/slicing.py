@@ -32,7 +32,7 @@ class Slicing:
         self._zone = spec.shift_zone
         self._is_attached = spec.end_column is not None
         self._kind, self._size, self._offset = spec.kind, spec.size_ms, spec.offset_ms
-        self.slice_ms = spec.slice_ms
+        self.slice_ms, self._step = spec.slice_ms, spec.slide_ms
         self.is_alone = self._is_attached or self._kind is WindowKind.TUMBLE
         """Whether each slice is a window."""
 
@@ -61,7 +61,14 @@ class Slicing:
             return slice_end
         if self._kind is WindowKind.CUMULATE:
             return self.window_start(slice_end) + self._size
-        return slice_end - self.slice_ms + self._size
+        return (slice_end - self.slice_ms - self._offset) // self._step * self._step + self._offset + self._size
+
+    def first_window(self, slice_end: int) -> int:
+        """End of the first window that has the slice."""
+        if self.is_alone or self._kind is WindowKind.CUMULATE:
+            return slice_end
+        behind = slice_end - self._offset - self._size
+        return -(-behind // self._step) * self._step + self._offset + self._size
 
     @property
     def slices_of_a_window(self) -> int:
@@ -89,20 +96,20 @@ class Slicing:
         """
         over, due = (last_over(progress, self._zone) + 1 for progress in (after, until))
         for at in range(max(bisect_right(slices, over) - 1, 0), len(slices)):
-            end = slices[at]  # of the first window that has this slice
+            end = self.first_window(slices[at])
             if end > due:
                 return
             if self.is_alone:
                 if end > over:
                     yield end, at, at + 1
                 continue
-            last = min(self.last_window(end), due)
+            last = min(self.last_window(slices[at]), due)
             following = slices[at + 1] if at + 1 < len(slices) else last + 1
             if end <= over:
-                end += ((over - end) // self.slice_ms + 1) * self.slice_ms
+                end += ((over - end) // self._step + 1) * self._step
             while end <= last and end < following:
                 yield end, bisect_right(slices, self.window_start(end), 0, at + 1), at + 1
-                end += self.slice_ms
+                end += self._step
 
     def next_firing(self, slices: Sequence[int], after: int) -> int | None:
         """The least progress at which a window with one of these slices is over; None: there is none."""

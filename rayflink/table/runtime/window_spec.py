@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from math import gcd
 from typing import TYPE_CHECKING
 
 from ..types import DataType, DataTypes, Root
@@ -66,10 +67,15 @@ class WindowSpec:
         for name in lengths[self.kind]:
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} of a {self.kind.value} window is {getattr(self, name)}; give at least 1 ms")
-        if self.kind in (WindowKind.HOP, WindowKind.CUMULATE) and self.size_ms % self.slide_ms:
+        if self.kind is WindowKind.CUMULATE and self.size_ms % self.slide_ms:
             raise ValueError(
-                f"{self.kind.value} has windows of {self.size_ms} ms and steps of {self.slide_ms} ms; "
+                f"CUMULATE has windows of {self.size_ms} ms and steps of {self.slide_ms} ms; "
                 "give a size that is a multiple of the step"
+            )
+        if self.kind is WindowKind.HOP and self.size_ms < self.slide_ms:
+            raise ValueError(
+                f"HOP has windows of {self.size_ms} ms and a slide of {self.slide_ms} ms; "
+                "give a size that is no shorter"
             )
         if self.is_event_time and self.time_column is None and self.end_column is None:
             raise ValueError("windows of event time have no time_column; name it, or set is_event_time to False")
@@ -94,7 +100,7 @@ class WindowSpec:
     @property
     def slice_ms(self) -> int:
         """Length of the slices that windows are made of."""
-        return self.size_ms if self.kind is WindowKind.TUMBLE else self.slide_ms
+        return self.size_ms if self.kind is WindowKind.TUMBLE else gcd(self.size_ms, self.slide_ms)
 
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")

@@ -19,6 +19,8 @@ def specs(draw: st.DrawFn) -> WindowSpec:
     kind = draw(st.sampled_from([WindowKind.TUMBLE, WindowKind.HOP, WindowKind.CUMULATE]))
     step = draw(st.integers(1, 20))
     size = step * draw(st.integers(1, 6))
+    if kind is WindowKind.HOP:
+        size += draw(st.integers(0, 20))  # no multiple of the slide
     slide = 0 if kind is WindowKind.TUMBLE else step
     return WindowSpec(kind, size, slide, offset_ms=draw(st.integers(-30, 30)), time_column=0)
 

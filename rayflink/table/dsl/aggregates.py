@@ -1,0 +1,60 @@
+"""Aggregates of expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from rayflink.common.errors import InvalidTypesError
+
+from ..parsing.program_nodes import OverWindow
+from .written import Property, T, Written, made, tree_of
+
+if TYPE_CHECKING:
+    from ..expression import Expression
+
+
+class Aggregates(Written[T]):
+    """What many values of an expression can be made to.
+
+    >>> from rayflink.table.expressions import col
+    >>> col("price").sum.distinct
+    SUM(Distinct(price))
+    """
+
+    sum = Property("SUM", "The sum; NULL where all values are.")
+    sum0 = Property("SUM0", "The sum; 0 where all values are NULL.")
+    min = Property("MIN", "The smallest value.")
+    max = Property("MAX", "The largest value.")
+    count = Property("COUNT", "The number of values that are not NULL.")
+    avg = Property("AVG", "The mean.")
+    first_value = Property("FIRST_VALUE", "The first value.")
+    last_value = Property("LAST_VALUE", "The last value.")
+    stddev_pop = Property("STDDEV_POP", "The standard deviation of a population.")
+    stddev_samp = Property("STDDEV_SAMP", "The standard deviation of a sample.")
+    var_pop = Property("VAR_POP", "The variance of a population.")
+    var_samp = Property("VAR_SAMP", "The variance of a sample.")
+    collect = Property("COLLECT", "All values, as a multiset.")
+    array_agg = Property("ARRAY_AGG", "All values, as an array.")
+
+    def list_agg(self, separator: Any = None) -> Expression[str]:
+        """All texts as one, with a separator between them; "," if none is given."""
+        return self._call("LISTAGG", separator)
+
+    @property
+    def distinct(self) -> Expression[Any]:
+        """The aggregate of each value once.
+
+        Raises:
+            InvalidTypesError: this is no aggregate.
+        """
+        tree = self._tree
+        if not isinstance(tree, exp.Anonymous) or not tree.expressions:
+            raise InvalidTypesError(f"{self} is no aggregate", "write distinct behind one: col('a').count.distinct")
+        first, *others = tree.expressions
+        return made(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
+
+    def over(self, alias: Any) -> Expression[Any]:
+        """The aggregate over the rows of an over window."""
+        return made(OverWindow(this=self._tree, window=tree_of(alias)))

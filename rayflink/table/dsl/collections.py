@@ -1,0 +1,97 @@
+"""Functions of rows, arrays and maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ..parsing.program_nodes import FieldAt, Flattened
+from .written import Function, Property, T, Written, made, tree_of
+
+if TYPE_CHECKING:
+    from ..expression import Expression
+
+
+class Collections(Written[T]):
+    """What an expression of a row, an array or a map can be asked for. Places in an array count from 1."""
+
+    cardinality = Property("CARDINALITY", "The number of elements.")
+    element = Property("ELEMENT", "The only element of an array; NULL where it has none.")
+    array_distinct = Function("ARRAY_DISTINCT", "Each element once.")
+    array_reverse = Function("ARRAY_REVERSE", "Backwards.")
+    array_max = Function("ARRAY_MAX", "The largest element.")
+    array_min = Function("ARRAY_MIN", "The smallest element.")
+    map_keys = Property("MAP_KEYS", "The keys.")
+    map_values = Property("MAP_VALUES", "The values.")
+    map_entries = Property("MAP_ENTRIES", "The entries, as rows of key and value.")
+
+    def get(self, name_or_index: str | int) -> Expression[Any]:
+        """A field of a row, by its name, or by its number from 0."""
+        if isinstance(name_or_index, int):
+            return made(FieldAt(this=self._tree, index=name_or_index))
+        return made(exp.Dot(this=self._tree, expression=exp.to_identifier(name_or_index, quoted=True)))
+
+    @property
+    def flatten(self) -> Expression[Any]:
+        """All fields of a row, each as a column of its own."""
+        return made(Flattened(this=self._tree))
+
+    def at(self, index: Any) -> Expression[Any]:
+        """An element of an array, or the value of a key of a map."""
+        return made(exp.Bracket(this=self._tree, expressions=[tree_of(index)]))
+
+    def __getitem__(self, index: Any) -> Expression[Any]:
+        return self.at(index)
+
+    def array_append(self, addition: Any) -> Expression[Any]:
+        """With a further element at its end."""
+        return self._call("ARRAY_APPEND", tree_of(addition))
+
+    def array_contains(self, needle: Any) -> Expression[bool]:
+        """Whether it has an element."""
+        return self._call("ARRAY_CONTAINS", tree_of(needle))
+
+    def array_position(self, needle: Any) -> Expression[int]:
+        """Where an element stands first, 0 where it does not."""
+        return self._call("ARRAY_POSITION", tree_of(needle))
+
+    def array_prepend(self, addition: Any) -> Expression[Any]:
+        """With a further element at its begin."""
+        return self._call("ARRAY_PREPEND", tree_of(addition))
+
+    def array_remove(self, needle: Any) -> Expression[Any]:
+        """Without all elements that are equal to one."""
+        return self._call("ARRAY_REMOVE", tree_of(needle))
+
+    def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression[Any]:
+        """The elements from one place to another."""
+        return self._call("ARRAY_SLICE", start_offset, end_offset)
+
+    def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression[Any]:
+        """In order."""
+        return self._call("ARRAY_SORT", ascending_order, null_first)
+
+    def array_union(self, array: Any) -> Expression[Any]:
+        """The elements of both, each once."""
+        return self._call("ARRAY_UNION", array)
+
+    def array_concat(self, *arrays: Any) -> Expression[Any]:
+        """The elements of all, one behind the other."""
+        return self._call("ARRAY_CONCAT", *arrays)
+
+    def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression[str]:
+        """The elements as one text."""
+        return self._call("ARRAY_JOIN", delimiter, null_replacement)
+
+    def array_except(self, array: Any) -> Expression[Any]:
+        """The elements that another array has not."""
+        return self._call("ARRAY_EXCEPT", array)
+
+    def array_intersect(self, array: Any) -> Expression[Any]:
+        """The elements that another array has, too."""
+        return self._call("ARRAY_INTERSECT", array)
+
+    def map_union(self, *maps: Any) -> Expression[Any]:
+        """The entries of all; of equal keys the last one's."""
+        return self._call("MAP_UNION", *maps)

@@ -1,0 +1,97 @@
+"""What a program selects as the list of a SELECT: choices of columns written out, and names for what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from ..binding.grouping import aggregates_in
+from ..errors import SqlError, nearest
+from ..parsing.program_nodes import ColumnChoice, ColumnRange, WindowPart
+from ..parsing.statements import Tree
+from .written import column_tree, tree_of
+
+__all__ = ["column_tree", "expanded", "named", "renamed"]
+
+
+def expanded(names: Sequence[str], fields: Iterable[Any]) -> list[Tree]:
+    """The trees of expressions, each choice of columns as these columns.
+
+    Args:
+        names: the columns there are.
+
+    Raises:
+        SqlError: a choice names a column that is not there.
+    """
+    found: list[Tree] = []
+    for field in fields:
+        tree = column_tree(field) if isinstance(field, str) and field in names else tree_of(field)
+        found += _columns(names, tree)
+    return found
+
+
+def _columns(names: Sequence[str], tree: Tree) -> list[Tree]:
+    if isinstance(tree, exp.Star):
+        return [column_tree(name) for name in names]
+    if isinstance(tree, ColumnRange):
+        return [column_tree(name) for name in names[_place(names, tree.this) : _place(names, tree.expression) + 1]]
+    if isinstance(tree, ColumnChoice):
+        chosen = [one for part in tree.expressions for one in _columns(names, part)]
+        if not tree.args.get("inverted"):
+            return chosen
+        without = [one.name for one in chosen]
+        return [column_tree(name) for name in names if name not in without]
+    arguments = tree.args.get("expressions") if isinstance(tree, exp.Expression) else None
+    if arguments and any(isinstance(one, (ColumnChoice, ColumnRange)) for one in arguments):
+        tree = tree.copy()
+        tree.set("expressions", [one for part in arguments for one in _columns(names, part)])
+    return [tree]
+
+
+def _place(names: Sequence[str], given: str | int) -> int:
+    if isinstance(given, int):
+        if not 1 <= given <= len(names):
+            raise SqlError(f"there is no column {given}", f"columns are numbered 1 to {len(names)}")
+        return given - 1
+    if given not in names:
+        raise SqlError(f"there is no column {given!r}{nearest(given, names)}", f"the columns are {', '.join(names)}")
+    return list(names).index(given)
+
+
+def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
+    """The trees with names, as Flink's Table API gives them: EXPR$0 for an aggregate or bound of a window, else _c0.
+
+    Args:
+        first: number of the first one.
+    """
+    asked: list[Any] = []
+    for tree in trees:
+        for one in tree.find_all(exp.Anonymous, WindowPart, bfs=False):
+            if (isinstance(one, WindowPart) or aggregates_in(one) == [one]) and one not in asked:
+                asked.append(one)
+    found = []
+    for at, tree in enumerate(trees):
+        if isinstance(tree, (exp.Alias, exp.Column, exp.Star)):
+            found.append(tree)
+            continue
+        name = f"EXPR${asked.index(tree)}" if tree in asked else _field_name(tree) or f"_c{first + at}"
+        found.append(exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True)))
+    return found
+
+
+def _field_name(tree: Tree) -> str:
+    """Of a field of a column: `column$field`."""
+    if not isinstance(tree, exp.Dot):
+        return ""
+    above = tree.this.name if isinstance(tree.this, exp.Column) else _field_name(tree.this)
+    return f"{above}${tree.expression.name}" if above else ""
+
+
+def renamed(names: Sequence[str], given: Sequence[str]) -> list[Tree]:
+    """All columns under other names."""
+    return [
+        column_tree(old) if old == new else exp.Alias(this=column_tree(old), alias=exp.to_identifier(new, quoted=True))
+        for old, new in zip(names, given, strict=True)
+    ]

@@ -1,0 +1,231 @@
+"""Expressions of columns and values, with PyFlink's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlglot import exp
+
+from .dsl.aggregates import Aggregates
+from .dsl.collections import Collections
+from .dsl.json import Json
+from .dsl.numbers import Numbers
+from .dsl.texts import Texts
+from .dsl.times import Times
+from .dsl.units import (
+    JsonExistsOnError,
+    JsonOnNull,
+    JsonQueryOnEmptyOrError,
+    JsonQueryWrapper,
+    JsonType,
+    JsonValueOnEmptyOrError,
+    TimeIntervalUnit,
+    TimePointUnit,
+)
+from .dsl.written import call_tree, made, tree_of
+from .parsing.dialect import NamedArgument
+from .parsing.program_nodes import MoreNames
+from .types import DataType
+
+if TYPE_CHECKING:
+    from .table import Table
+
+T = TypeVar("T")
+
+
+class Expression(Numbers[T], Texts[T], Times[T], Collections[T], Json[T], Aggregates[T]):
+    """A computation of a column: it is what the same text of SQL is, and is bound when a method of a `Table` takes it.
+
+    Made by `rayflink.table.expressions.col`, `lit` and the like, by operators of Python and by the methods here.
+
+    >>> from rayflink.table.expressions import col
+    >>> (col("price") * 2).alias("twice")
+    (price * 2) AS twice
+    """
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self} is neither true nor false yet; write &, | and ~ instead of and, or and not")
+
+    def __abs__(self) -> Expression[T]:
+        return self._call("ABS")
+
+    def __eq__(self, other: object) -> Expression[bool]:  # type: ignore[override]
+        return made(exp.EQ(this=self._tree, expression=tree_of(other)))
+
+    def __ne__(self, other: object) -> Expression[bool]:  # type: ignore[override]
+        return made(exp.NEQ(this=self._tree, expression=tree_of(other)))
+
+    def __lt__(self, other: Any) -> Expression[bool]:
+        return made(exp.LT(this=self._tree, expression=tree_of(other)))
+
+    def __le__(self, other: Any) -> Expression[bool]:
+        return made(exp.LTE(this=self._tree, expression=tree_of(other)))
+
+    def __gt__(self, other: Any) -> Expression[bool]:
+        return made(exp.GT(this=self._tree, expression=tree_of(other)))
+
+    def __ge__(self, other: Any) -> Expression[bool]:
+        return made(exp.GTE(this=self._tree, expression=tree_of(other)))
+
+    def __and__(self, other: Any) -> Expression[bool]:
+        return made(exp.And(this=self._tree, expression=tree_of(other)))
+
+    def __rand__(self, other: Any) -> Expression[bool]:
+        return made(exp.And(this=tree_of(other), expression=self._tree))
+
+    def __or__(self, other: Any) -> Expression[bool]:
+        return made(exp.Or(this=self._tree, expression=tree_of(other)))
+
+    def __ror__(self, other: Any) -> Expression[bool]:
+        return made(exp.Or(this=tree_of(other), expression=self._tree))
+
+    def __invert__(self) -> Expression[bool]:
+        return made(exp.Not(this=self._tree))
+
+    def __neg__(self) -> Expression[T]:
+        return made(exp.Neg(this=self._tree))
+
+    def __pos__(self) -> Expression[T]:
+        return made(self._tree)
+
+    def __add__(self, other: Any) -> Expression[Any]:
+        return made(exp.Add(this=self._tree, expression=tree_of(other)))
+
+    def __radd__(self, other: Any) -> Expression[Any]:
+        return made(exp.Add(this=tree_of(other), expression=self._tree))
+
+    def __sub__(self, other: Any) -> Expression[Any]:
+        return made(exp.Sub(this=self._tree, expression=tree_of(other)))
+
+    def __rsub__(self, other: Any) -> Expression[Any]:
+        return made(exp.Sub(this=tree_of(other), expression=self._tree))
+
+    def __mul__(self, other: Any) -> Expression[Any]:
+        return made(exp.Mul(this=self._tree, expression=tree_of(other)))
+
+    def __rmul__(self, other: Any) -> Expression[Any]:
+        return made(exp.Mul(this=tree_of(other), expression=self._tree))
+
+    def __truediv__(self, other: Any) -> Expression[Any]:
+        return made(exp.Div(this=self._tree, expression=tree_of(other)))
+
+    def __rtruediv__(self, other: Any) -> Expression[Any]:
+        return made(exp.Div(this=tree_of(other), expression=self._tree))
+
+    def __mod__(self, other: Any) -> Expression[Any]:
+        return made(exp.Mod(this=self._tree, expression=tree_of(other)))
+
+    def __rmod__(self, other: Any) -> Expression[Any]:
+        return made(exp.Mod(this=tree_of(other), expression=self._tree))
+
+    def __pow__(self, power: Any) -> Expression[float]:
+        return self._call("POWER", power)
+
+    def __rpow__(self, base: Any) -> Expression[float]:
+        return made(call_tree("POWER", base, self))
+
+    # names and types
+
+    def alias(self, name: str, *extra_names: str) -> Expression[T]:
+        """The same under a name; further ones are for the columns of a table function."""
+        if extra_names:
+            return made(MoreNames(this=self._tree, expressions=[name, *extra_names]))
+        return made(exp.Alias(this=self._tree, alias=exp.to_identifier(name, quoted=True)))
+
+    def as_argument(self, name: str) -> Expression[T]:
+        """The argument of this name of a function."""
+        return made(NamedArgument(this=name, expression=self._tree))
+
+    def cast(self, data_type: DataType) -> Expression[Any]:
+        """As another type; a value that cannot be one is an error."""
+        return self._call("CAST", data_type)
+
+    def try_cast(self, data_type: DataType) -> Expression[Any]:
+        """As another type; NULL for a value that cannot be one."""
+        return self._call("TRY_CAST", data_type)
+
+    @property
+    def asc(self) -> Expression[T]:
+        """For `Table.order_by`: the smallest first."""
+        return made(exp.Ordered(this=self._tree, desc=False, nulls_first=True))
+
+    @property
+    def desc(self) -> Expression[T]:
+        """For `Table.order_by`: the largest first."""
+        return made(exp.Ordered(this=self._tree, desc=True, nulls_first=False))
+
+    # conditions
+
+    def between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
+        """Whether it is between two values, or equal to one of them."""
+        return made(exp.Between(this=self._tree, low=tree_of(lower_bound), high=tree_of(upper_bound)))
+
+    def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
+        """Whether it is less than one value or more than another."""
+        return ~self.between(lower_bound, upper_bound)
+
+    def in_(self, first_element_or_table: Any | Table, *remaining_elements: Any) -> Expression[bool]:
+        """Whether it is one of these values."""
+        from .table import Table
+
+        if isinstance(first_element_or_table, Table):
+            query = exp.Subquery(this=first_element_or_table._tree())
+            return made(exp.In(this=self._tree, query=query))
+        listed = [tree_of(one) for one in (first_element_or_table, *remaining_elements)]
+        return made(exp.In(this=self._tree, expressions=listed))
+
+    def then(self, if_true: Any, if_false: Any) -> Expression[Any]:
+        """One value where this is true, else another."""
+        return self._call("IF", tree_of(if_true), tree_of(if_false))
+
+    def if_null(self, null_replacement: Any) -> Expression[T]:
+        """Another value where this is NULL."""
+        return self._call("IFNULL", tree_of(null_replacement))
+
+    @property
+    def is_null(self) -> Expression[bool]:
+        """Whether it is NULL."""
+        return self._is(exp.Null())
+
+    @property
+    def is_not_null(self) -> Expression[bool]:
+        """Whether it is not NULL."""
+        return ~self._is(exp.Null())
+
+    @property
+    def is_true(self) -> Expression[bool]:
+        """Whether it is true; false where it is NULL."""
+        return self._is(exp.Boolean(this=True))
+
+    @property
+    def is_false(self) -> Expression[bool]:
+        """Whether it is false; false where it is NULL."""
+        return self._is(exp.Boolean(this=False))
+
+    @property
+    def is_not_true(self) -> Expression[bool]:
+        """Whether it is false or NULL."""
+        return ~self._is(exp.Boolean(this=True))
+
+    @property
+    def is_not_false(self) -> Expression[bool]:
+        """Whether it is true or NULL."""
+        return ~self._is(exp.Boolean(this=False))
+
+    def _is(self, what: Any) -> Expression[bool]:
+        return made(exp.Is(this=self._tree, expression=what))
+
+
+__all__ = [
+    "Expression",
+    "JsonExistsOnError",
+    "JsonOnNull",
+    "JsonQueryOnEmptyOrError",
+    "JsonQueryWrapper",
+    "JsonType",
+    "JsonValueOnEmptyOrError",
+    "TimeIntervalUnit",
+    "TimePointUnit",
+]

@@ -1,0 +1,366 @@
+"""What makes expressions for the methods of a `Table`, with PyFlink's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from rayflink.common.errors import InvalidTypesError
+
+from .dsl.units import JsonOnNull, TimePointUnit
+from .dsl.written import call_tree, column_tree, made, tree_of, value_tree
+from .expression import Expression
+from .parsing.dialect import Descriptor, Typed
+from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval
+from .parsing.statement_parser import parse_expression
+from .types import DataType
+
+__all__ = [
+    "CURRENT_RANGE", "CURRENT_ROW", "UNBOUNDED_RANGE", "UNBOUNDED_ROW", "and_", "array", "atan2", "call", "call_sql",
+    "coalesce", "col", "concat", "concat_ws", "convert_tz", "current_database", "current_date", "current_time",
+    "current_timestamp", "date_format", "descriptor", "e", "from_unixtime", "if_then_else", "json", "json_array",
+    "json_object", "json_string", "lit", "local_time", "local_timestamp", "log", "map_", "map_from_arrays", "negative",
+    "not_", "null_of", "or_", "pi", "rand", "rand_integer", "range_", "row", "row_interval", "source_watermark",
+    "temporal_overlaps", "timestamp_diff", "to_date", "to_timestamp", "to_timestamp_ltz", "unix_timestamp", "uuid",
+    "with_all_columns", "with_columns", "without_columns",
+]  # fmt: skip
+
+
+def _called(name: str, *args: Any) -> Expression[Any]:
+    return made(call_tree(name, *args))
+
+
+# columns and values
+
+
+def col(name: str) -> Expression[Any]:
+    """A column; "*" stands for all.
+
+    >>> col("price") > 10
+    (price > 10)
+    """
+    return made(exp.Star() if name == "*" else column_tree(name))
+
+
+def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
+    """A constant.
+
+    Args:
+        v: None, a number, text, bytes, date, time, timedelta, or a list, dict or Row of such.
+        data_type: of the constant; None: as the value says: int is INT or BIGINT, float DOUBLE, str CHAR.
+
+    Raises:
+        InvalidTypesError: there is no type for it.
+    """
+    return made(value_tree(v)) if data_type is None else made(value_tree(v)).cast(data_type)
+
+
+def null_of(data_type: DataType) -> Expression[Any]:
+    """NULL of a type."""
+    return made(call_tree("CAST", exp.Null(), Typed(this=data_type)))
+
+
+def range_(start: str | int, end: str | int) -> Expression[Any]:
+    """The columns from one to another, for `with_columns` and `without_columns`; by name, or by number from 1."""
+    return made(ColumnRange(this=start, expression=end))
+
+
+def with_columns(head: Any, *tails: Any) -> Expression[Any]:
+    """Some columns: expressions, numbers from 1 and ranges."""
+    return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)]))
+
+
+def without_columns(head: Any, *tails: Any) -> Expression[Any]:
+    """All columns but some."""
+    return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)], inverted=True))
+
+
+def with_all_columns() -> Expression[Any]:
+    """All columns."""
+    return made(exp.Star())
+
+
+def _column(given: Any) -> Any:
+    return ColumnRange(this=given, expression=given) if isinstance(given, (int, str)) else tree_of(given)
+
+
+# conditions
+
+
+def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
+    """Whether all are true."""
+    return _joined(exp.And, [predicate0, predicate1, *predicates])
+
+
+def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
+    """Whether one is true."""
+    return _joined(exp.Or, [predicate0, predicate1, *predicates])
+
+
+def _joined(kind: Any, predicates: list[Any]) -> Expression[bool]:
+    tree = tree_of(predicates[0])
+    for one in predicates[1:]:
+        tree = kind(this=tree, expression=tree_of(one))
+    return made(tree)
+
+
+def not_(expression: Any) -> Expression[bool]:
+    """Whether it is false."""
+    return made(exp.Not(this=tree_of(expression)))
+
+
+def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression[Any]:
+    """One value where the condition is true, else another."""
+    return _called("IF", condition, tree_of(if_true), tree_of(if_false))
+
+
+def coalesce(*args: Any) -> Expression[Any]:
+    """The first that is not NULL."""
+    return _called("COALESCE", *map(tree_of, args))
+
+
+# calls
+
+
+def call(f: Any, *args: Any) -> Expression[Any]:
+    """A function by its name in SQL or the catalog, or one of the program's own.
+
+    >>> call("UPPER", col("word"))
+    UPPER(word)
+
+    Args:
+        f: a name, what `udf` made, or a function that `udf` would take.
+        args: expressions and values.
+
+    Raises:
+        InvalidTypesError: it is no function, or the type of its result is not known.
+    """
+    from .udf import UserScalar, udf
+
+    trees = [tree_of(one) for one in args]
+    if isinstance(f, str):
+        return made(exp.Anonymous(this=f, expressions=trees))
+    function = f if isinstance(f, UserScalar) else udf(f)
+    return made(Applied(this=function.registered(function.name), expressions=trees))
+
+
+def call_sql(sql_expression: str) -> Expression[Any]:
+    """An expression of SQL.
+
+    Raises:
+        SqlError: the text is none.
+    """
+    return made(parse_expression(sql_expression))
+
+
+def descriptor(*column_names: str) -> Expression[Any]:
+    """Names of columns, as an argument."""
+    return made(Descriptor(expressions=[exp.to_identifier(name, quoted=True) for name in column_names]))
+
+
+def row_interval(rows: int) -> Expression[int]:
+    """A length in rows, for windows."""
+    return made(RowInterval(this=rows))
+
+
+# times
+
+
+def current_database() -> Expression[str]:
+    """The name of the current database."""
+    return _called("CURRENT_DATABASE")
+
+
+def current_date() -> Expression[Any]:
+    """The date of processing in the local time zone."""
+    return _called("CURRENT_DATE")
+
+
+def current_time() -> Expression[Any]:
+    """The time of day of processing in the local time zone."""
+    return _called("CURRENT_TIME")
+
+
+def current_timestamp() -> Expression[Any]:
+    """The time of processing, TIMESTAMP_LTZ(3)."""
+    return _called("CURRENT_TIMESTAMP")
+
+
+def local_time() -> Expression[Any]:
+    """The time of day of processing in the local time zone."""
+    return _called("LOCALTIME")
+
+
+def local_timestamp() -> Expression[Any]:
+    """The time of processing in the local time zone, TIMESTAMP(3)."""
+    return _called("LOCALTIMESTAMP")
+
+
+def source_watermark() -> Expression[Any]:
+    """The watermark that a source has of its own; for `Schema.Builder.watermark`."""
+    return _called("SOURCE_WATERMARK")
+
+
+def to_date(date_str: Any, format: Any = None) -> Expression[Any]:
+    """The date of a text."""
+    return _called("TO_DATE", date_str, format)
+
+
+def to_timestamp(timestamp_str: Any, format: Any = None) -> Expression[Any]:
+    """The timestamp of a text."""
+    return _called("TO_TIMESTAMP", timestamp_str, format)
+
+
+def to_timestamp_ltz(*args: Any) -> Expression[Any]:
+    """The instant of a number of seconds or milliseconds, or of a text in a zone."""
+    return _called("TO_TIMESTAMP_LTZ", *args)
+
+
+def temporal_overlaps(
+    left_time_point: Any, left_temporal: Any, right_time_point: Any, right_temporal: Any
+) -> Expression[bool]:
+    """Whether two periods, each of a time and a time or length, have a time in common."""
+    sides = ((left_time_point, left_temporal), (right_time_point, right_temporal))
+    left, right = (exp.Tuple(expressions=[tree_of(one) for one in side]) for side in sides)
+    return made(exp.Overlaps(this=left, expression=right))
+
+
+def date_format(timestamp: Any, format: Any) -> Expression[str]:
+    """A time as a text by a pattern."""
+    return _called("DATE_FORMAT", timestamp, format)
+
+
+def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2: Any) -> Expression[int]:
+    """Whole units from one time to another."""
+    return _called("TIMESTAMPDIFF", exp.Var(this=time_point_unit.name), time_point1, time_point2)
+
+
+def convert_tz(date_str: Any, tz_from: Any, tz_to: Any) -> Expression[str]:
+    """A time as a text in one zone as a text in another."""
+    return _called("CONVERT_TZ", date_str, tz_from, tz_to)
+
+
+def from_unixtime(unixtime: Any, format: Any = None) -> Expression[str]:
+    """Seconds since 1970 as a text."""
+    return _called("FROM_UNIXTIME", unixtime, format)
+
+
+def unix_timestamp(date_str: Any = None, format: Any = None) -> Expression[int]:
+    """Seconds since 1970, now or of a text."""
+    return _called("UNIX_TIMESTAMP", date_str, format)
+
+
+# collections and rows
+
+
+def array(head: Any, *tail: Any) -> Expression[Any]:
+    """An array of values."""
+    return _called("ARRAY", *map(tree_of, (head, *tail)))
+
+
+def row(head: Any, *tail: Any) -> Expression[Any]:
+    """A row of values."""
+    return _called("ROW", *map(tree_of, (head, *tail)))
+
+
+def map_(key: Any, value: Any, *tail: Any) -> Expression[Any]:
+    """A map of keys and values in turn."""
+    return _called("MAP", *map(tree_of, (key, value, *tail)))
+
+
+def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
+    """A map of an array of keys and one of values."""
+    return _called("MAP_FROM_ARRAYS", key, value)
+
+
+# numbers and texts
+
+
+def pi() -> Expression[float]:
+    """The number pi."""
+    return _called("PI")
+
+
+def e() -> Expression[float]:
+    """The number e."""
+    return _called("E")
+
+
+def rand(seed: Any = None) -> Expression[float]:
+    """A random number in [0, 1)."""
+    return _called("RAND", seed)
+
+
+def rand_integer(bound: Any, seed: Any = None) -> Expression[int]:
+    """A random whole number in [0, bound)."""
+    return _called("RAND_INTEGER", seed, bound)
+
+
+def atan2(y: Any, x: Any) -> Expression[float]:
+    """The arc tangent of a point."""
+    return _called("ATAN2", y, x)
+
+
+def negative(v: Any) -> Expression[Any]:
+    """With the other sign."""
+    return made(exp.Neg(this=tree_of(v)))
+
+
+def log(v: Any, base: Any = None) -> Expression[float]:
+    """The logarithm to a base, the natural one if none is given."""
+    return _called("LOG", base, v)
+
+
+def concat(first: Any, *others: Any) -> Expression[str]:
+    """Texts one behind the other; NULL where one is."""
+    return _called("CONCAT", *map(tree_of, (first, *others)))
+
+
+def concat_ws(separator: Any, first: Any, *others: Any) -> Expression[str]:
+    """Texts with a separator between them; those that are NULL are left out."""
+    return _called("CONCAT_WS", *map(tree_of, (separator, first, *others)))
+
+
+def uuid() -> Expression[str]:
+    """A random UUID."""
+    return _called("UUID")
+
+
+# JSON
+
+
+def json(value: Any) -> Expression[str]:
+    """A text that is JSON, for `json_object` and `json_array` to take as it is."""
+    return _called("JSON", value)
+
+
+def json_string(value: Any) -> Expression[str]:
+    """A value as JSON."""
+    return _called("JSON_STRING", value)
+
+
+def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[str]:
+    """An object of keys and values in turn.
+
+    Raises:
+        InvalidTypesError: a key has no value.
+    """
+    if len(args) % 2:
+        raise InvalidTypesError("json_object has a key without a value", "give keys and values in turn")
+    return _called("JSON_OBJECT", *map(tree_of, args), exp.Var(this=on_null.name))
+
+
+def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[str]:
+    """An array of values."""
+    return _called("JSON_ARRAY", *map(tree_of, args), exp.Var(this=on_null.name))
+
+
+UNBOUNDED_ROW: Expression[Any] = made(exp.Var(this="UNBOUNDED ROW"))
+"""For over windows: all rows before."""
+UNBOUNDED_RANGE: Expression[Any] = made(exp.Var(this="UNBOUNDED RANGE"))
+"""For over windows: all times before."""
+CURRENT_ROW: Expression[Any] = made(exp.Var(this="CURRENT ROW"))
+"""For over windows: up to the row itself."""
+CURRENT_RANGE: Expression[Any] = made(exp.Var(this="CURRENT RANGE"))
+"""For over windows: up to the row's time."""

@@ -1,0 +1,128 @@
+"""Tables whose rows are put together, before it is said what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from .dsl import selecting
+from .dsl.written import tree_of
+from .errors import SqlError
+from .expression import Expression
+from .parsing.program_nodes import WindowPart
+from .parsing.statements import Tree
+from .table import Table
+
+if TYPE_CHECKING:
+    from .window import GroupWindow, OverWindow
+
+
+class GroupedTable:
+    """Rows of equal values together.
+
+    Args:
+        table: of the rows.
+        keys: the expressions that are equal.
+    """
+
+    def __init__(self, table: Table, keys: Sequence[Expression[Any]]) -> None:
+        self._table, self._keys = table, keys
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Keys, and aggregates of other columns.
+
+        Raises:
+            SqlError: a column is neither, or the groups are in no window.
+        """
+        table = self._table
+        trees = selecting.named(selecting.expanded(table._bound_names(), fields))
+        return table._made(table._tree(trees, group=exp.Group(expressions=[tree_of(one) for one in self._keys])))
+
+
+class GroupWindowedTable:
+    """Rows in windows.
+
+    Args:
+        table: of the rows.
+        window: the windows.
+    """
+
+    def __init__(self, table: Table, window: GroupWindow) -> None:
+        self._table, self._window = table, window
+
+    def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
+        """Rows of a window, and of equal values.
+
+        Args:
+            fields: the window by its name, and other keys.
+
+        Raises:
+            SqlError: the window is not among them.
+        """
+        trees = [tree_of(one) for one in fields]
+        name = self._window.name
+        keys = [one for one in trees if not (isinstance(one, exp.Column) and one.name == name)]
+        if len(keys) == len(trees):
+            remedy = f"write group_by(col({name!r}), ...)"
+            raise self._table._told(SqlError(f"group_by leaves out the window {name!r}", remedy))
+        return WindowGroupedTable(self._table, self._window, keys)
+
+
+class WindowGroupedTable:
+    """Rows of equal values in windows.
+
+    Args:
+        table: of the rows.
+        window: the windows.
+        keys: the trees of what is equal.
+    """
+
+    def __init__(self, table: Table, window: GroupWindow, keys: Sequence[Tree]) -> None:
+        self._table, self._window, self._keys = table, window, keys
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Keys, bounds of the window such as `col("w").start`, and aggregates of other columns.
+
+        Raises:
+            SqlError: a column is neither.
+        """
+        table, window = self._table, self._window
+        try:
+            call = window.tree()
+        except SqlError as error:
+            raise table._told(error) from error
+        trees = selecting.named(selecting.expanded(table._bound_names(), fields))
+        trees = [one.transform(self._part) for one in trees]
+        return table._made(table._tree(trees, group=exp.Group(expressions=[*self._keys, call])))
+
+    def _part(self, tree: Tree) -> Tree:
+        """A bound of the window as the function that SQL has for it."""
+        if not isinstance(tree, WindowPart) or tree.this.name != self._window.name:
+            return tree
+        return exp.Anonymous(this=f"{self._window.kind.value}_{tree.args['part']}", expressions=[])
+
+
+class OverWindowedTable:
+    """Rows with those around them.
+
+    Args:
+        table: of the rows.
+        windows: over which aggregates may be.
+    """
+
+    def __init__(self, table: Table, windows: Sequence[OverWindow]) -> None:
+        self._table, self._windows = table, windows
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Columns, and aggregates over a window by its name.
+
+        Raises:
+            SqlError: always, for over windows are not there yet.
+        """
+        remedy = "aggregate in windows of time with window(Tumble.over(...)) and group_by"
+        raise self._table._told(SqlError("aggregates over rows around each row are not supported yet", remedy))
+
+
+__all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]

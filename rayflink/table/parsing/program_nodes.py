@@ -1,0 +1,73 @@
+"""Nodes of the trees that a program builds with expressions, which no text has."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+
+class BoundTable(exp.Expression):
+    """A table whose plan is known; `this` is the `Relation`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Value(exp.Expression):
+    """A value of Python; `this` is the typed `Literal`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Applied(exp.Expression):
+    """A call of a function that has no name in the catalog; `this` is the `Function`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
+
+
+class FieldAt(exp.Expression):
+    """A field of a row by its number, from 0."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "index": True}
+
+
+class WindowPart(exp.Expression):
+    """START, END, ROWTIME or PROCTIME of the group window that has the name of a column."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "part": True}
+
+
+class OverWindow(exp.Expression):
+    """An aggregate over the rows around each row; `window` names the over window."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True}
+
+
+class RowInterval(exp.Expression):
+    """A length in rows."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class ColumnRange(exp.Expression):
+    """The columns from one to another, both by name or by number from 1."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class ColumnChoice(exp.Expression):
+    """Some columns, or all but these."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "inverted": False}
+
+
+class Flattened(exp.Expression):
+    """All fields of a row, each as a column."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class MoreNames(exp.Expression):
+    """Several names for the columns that a table function gives."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}

@@ -1,0 +1,257 @@
+"""Runs plans as jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common import options
+from rayflink.common.types import Row
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.graph.boundedness import endless_source
+
+from . import resolution
+from .binding.expressions import cast
+from .binding.queries import project
+from .changelog import ChangelogModes
+from .connectors.contract import TableSink
+from .connectors.known import connector
+from .definitions import ColumnDefinition, Path, TableDefinition
+from .errors import SqlError
+from .explain_detail import ExplainDetail
+from .inserts import Insertion, constants, partition_values, with_partition
+from .logical import Attribute, Relation, Sink
+from .logical import Schema as Attributes
+from .materialized import materialized
+from .physical import PhysicalPlanner, PlannerSettings
+from .rules import optimized, share_scans
+from .table_result import TableResult
+from .type_rules import widens
+from .typed import Column, Expr, Literal, Session
+from .types import DataTypes
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from rayflink.datastream.streams import DataStream
+
+
+class QueryRunner:
+    """Makes jobs of plans.
+
+    Args:
+        env: whose programs they become.
+        is_batch: the rows of a result are all insertions.
+    """
+
+    def __init__(self, env: StreamExecutionEnvironment, is_batch: bool) -> None:
+        self._env, self._is_batch = env, is_batch
+
+    @property
+    def zone(self) -> str:
+        """The session's time zone."""
+        given = self._env.get_configuration().get(options.LOCAL_TIME_ZONE)
+        return system_zone() if given == "default" else given
+
+    def optimized(self, plans: Sequence[Relation]) -> list[Relation]:
+        """The plans as they are run.
+
+        Raises:
+            SqlError: a step does not take the changes that another gives.
+        """
+        found = [optimized(plan, Session(self.zone), self._is_batch) for plan in plans]
+        settings = self._settings()
+        if settings.reuse_plans and settings.reuse_sources:
+            found = share_scans(found)
+        ChangelogModes(found)
+        return found
+
+    def drawn(self, plan: Relation) -> TableResult:
+        """Run a query; its rows come while it runs."""
+        with self._env.apart():
+            stream = self.planner().stream(self.optimized([plan])[0])
+            rows = stream.execute_and_collect(self._name("collect"))
+        assert not isinstance(rows, list)
+        return TableResult(plan.schema, _Values(rows), None, not self._is_batch, zone=self.zone)
+
+    def whole(self, plan: Relation) -> pyarrow.Table:
+        """Run a query to its end.
+
+        Raises:
+            SqlError: it has none.
+        """
+        import pyarrow
+
+        from rayflink.common.arrow_rows import rows_to_arrow
+        from rayflink.datastream.results import columns_of
+
+        from .connectors.files import arrow_schema
+
+        [run] = self.optimized([plan])
+        schema = arrow_schema(plan.schema)
+        with self._env.apart():
+            stream = self.planner().stream(run)
+            endless = endless_source([stream._transformation])
+            if endless is not None:
+                remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
+                raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
+            if ChangelogModes([run]).of(run).is_append_only:
+                return columns_of(stream, schema, self._name("collect"))
+            rows = materialized(stream.execute_and_collect(self._name("collect")))
+        return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
+
+    def insert(self, sinks: Sequence[Sink]) -> TableResult:
+        """Run queries as one job that writes their rows."""
+        targets = [".".join(one.path) for one in sinks]
+        with self._env.apart():
+            self.attach(sinks)
+            job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
+        schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
+        return TableResult(schema, [Row(*(-1 for _ in targets))], job)
+
+    def attach(self, sinks: Sequence[Sink]) -> None:
+        """Make queries and the tables they write part of the environment's program."""
+        planner = self.planner()
+        for plan in self.optimized(sinks):
+            assert isinstance(plan, Sink)
+            planner.write(plan)
+
+    def sink(self, path: Path, table: TableDefinition, insertion: Insertion) -> Sink:
+        """The plan of an INSERT.
+
+        Raises:
+            SqlError: the table does not take the rows.
+        """
+        name = ".".join(path)
+        sink = connector(path, table).sink(resolution.connected(path, table, reads=False))
+        values = partition_values(table, name, insertion.partition)
+        plan, columns = with_partition(insertion.plan, table, insertion.columns, values)
+        if insertion.overwrites:
+            sink = self._overwriting(sink, name, values)
+        return Sink((), _fitted(plan, table, columns, name), path, sink, place=plan.place)
+
+    def _overwriting(self, sink: TableSink, name: str, partition: Mapping[str, Expr]) -> TableSink:
+        """A sink whose rows take the place of those that are there.
+
+        Raises:
+            SqlError: it cannot, or the rows never end.
+        """
+        if not self._is_batch:
+            remedy = "write INSERT INTO, or run it in batch mode: EnvironmentSettings.in_batch_mode()"
+            raise SqlError("INSERT OVERWRITE in streaming mode", remedy)
+        found = sink.overwriting(constants(partition))
+        if found is None:
+            raise SqlError(f"{name} does not take INSERT OVERWRITE", "write INSERT INTO, or take 'filesystem'")
+        return found
+
+    def explained(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
+        """How they would be run."""
+        from .explain import explained
+        from .steps import ShownPlan
+
+        run, settings = self.optimized(plans), self._settings()
+        with self._env.apart():
+            planner = self.planner()
+            for plan in run:
+                if isinstance(plan, Sink):
+                    planner.write(plan)
+                else:
+                    self._env.add(planner.stream(plan)._transformation)
+            shown = ShownPlan(settings.two_phase, settings.reuses)
+            return explained(plans, run, shown, details, self._env.get_execution_plan)
+
+    def stream(self, plan: Relation) -> DataStream:
+        """The rows of a plan as a stream of the environment's program."""
+        from .streams import to_data_stream
+
+        return to_data_stream(self.planner(), self.optimized([plan])[0])
+
+    def planner(self) -> PhysicalPlanner:
+        """Writes steps of plans into the environment's program."""
+        return PhysicalPlanner(self._env, Session(self.zone), self._settings())
+
+    def _settings(self) -> PlannerSettings:
+        get = self._env.get_configuration().get
+        two_phase = get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE
+        return PlannerSettings(two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE))
+
+    def _name(self, default: str) -> str:
+        return self._env.get_configuration().get_string("pipeline.name", None) or default
+
+
+class _Values:
+    """Rows without the names of their fields; drawn once, and can be closed."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> _Values:
+        return self
+
+    def __next__(self) -> Row:
+        row = next(self._rows)
+        return Row.of_kind(row.get_row_kind(), *row._values)
+
+    def __enter__(self) -> _Values:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel the job, where it has not ended."""
+        self._rows.close()
+
+
+def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:
+    """The query's columns as those of the table to write.
+
+    Raises:
+        SqlError: there are more or fewer, or one is of another type.
+    """
+    written = [one for one in table.columns if one.is_written]
+    names = list(columns) if columns is not None else [one.name for one in written]
+    resolution.checked_columns(names, [one.name for one in written], None, "")
+    if len(names) != len(plan.schema):
+        problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
+        remedy = f"it gives {_told(plan.schema)}; wanted is {', '.join(names)}"
+        raise SqlError(problem, remedy, "", plan.place)
+    exprs = []
+    for one in written:
+        assert one.type is not None
+        if one.name not in names:
+            exprs.append(_absent(one, name))
+            continue
+        at = names.index(one.name)
+        found = plan.schema[at]
+        if not widens(found.type, one.type):
+            problem = f"column {one.name!r} of {name} is of type {one.type}, the query gives {found.type}"
+            raise SqlError(problem, f"write CAST(... AS {one.type.nullable()}) in the query", "", plan.place)
+        column = Column(found.type, at, found.name)
+        exprs.append(cast(column, one.type.as_nullable(found.type.is_nullable)))
+    return project(plan, exprs, [one.name for one in written])
+
+
+def _absent(column: ColumnDefinition, name: str) -> Any:
+    assert column.type is not None
+    if not column.type.is_nullable:
+        problem = f"the query gives nothing for column {column.name!r} of {name}, which is {column.type}"
+        raise SqlError(problem, "name it in the INSERT, and select a value for it")
+    return Literal(column.type, None)
+
+
+def _told(schema: Attributes) -> str:
+    return ", ".join(f"{one.name} {one.type}" for one in schema)
+
+
+def system_zone() -> str:
+    """The zone of this machine by its name."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    try:
+        _, found, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
+    except OSError:
+        return "UTC"
+    return name if found else "UTC"

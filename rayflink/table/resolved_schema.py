@@ -1,0 +1,121 @@
+"""Columns of a table whose types are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .types import DataType, DataTypes
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is there; what computes one is in `Schema`."""
+
+    name: str
+    data_type: DataType
+    comment: str | None = None
+
+    @staticmethod
+    def physical(name: str, data_type: DataType) -> Column:
+        """A column of the rows."""
+        return Column(name, data_type)
+
+    def with_comment(self, comment: str | None) -> Column:
+        """The same with another comment."""
+        return replace(self, comment=comment)
+
+    def is_physical(self) -> bool:
+        """Whether it is a column of the rows: it is."""
+        return True
+
+    def is_persisted(self) -> bool:
+        """Whether it is written: it is."""
+        return True
+
+    def get_data_type(self) -> DataType:
+        """Its type."""
+        return self.data_type
+
+    def get_name(self) -> str:
+        """Its name."""
+        return self.name
+
+    def get_comment(self) -> str | None:
+        """Its comment; None: there is none."""
+        return self.comment
+
+    def as_summary_string(self) -> str:
+        """As a person reads it."""
+        return f"`{self.name}` {self.data_type}"
+
+    def copy(self, new_type: DataType) -> Column:
+        """The same of another type."""
+        return replace(self, data_type=new_type)
+
+    def rename(self, new_name: str) -> Column:
+        """The same under another name."""
+        return replace(self, name=new_name)
+
+    def __str__(self) -> str:
+        return self.as_summary_string()
+
+
+@dataclass(frozen=True, init=False)
+class ResolvedSchema:
+    """Columns, in order.
+
+    >>> print(ResolvedSchema.physical(["id"], [DataTypes.BIGINT()]))
+    (
+      `id` BIGINT
+    )
+    """
+
+    columns: tuple[Column, ...]
+
+    def __init__(self, columns: Sequence[Column] = ()) -> None:
+        object.__setattr__(self, "columns", tuple(columns))
+
+    @staticmethod
+    def of(columns: Sequence[Column]) -> ResolvedSchema:
+        """Of these columns."""
+        return ResolvedSchema(columns)
+
+    @staticmethod
+    def physical(column_names: Sequence[str], column_data_types: Sequence[DataType]) -> ResolvedSchema:
+        """Of columns with these names and types."""
+        return ResolvedSchema([Column(*pair) for pair in zip(column_names, column_data_types, strict=True)])
+
+    def get_column_count(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    def get_columns(self) -> list[Column]:
+        """The columns."""
+        return list(self.columns)
+
+    def get_column_names(self) -> list[str]:
+        """The names."""
+        return [one.name for one in self.columns]
+
+    def get_column_data_types(self) -> list[DataType]:
+        """The types."""
+        return [one.data_type for one in self.columns]
+
+    def get_column(self, column_index_or_name: int | str) -> Column | None:
+        """A column by its number from 0 or its name; None: there is none."""
+        if isinstance(column_index_or_name, str):
+            return next((one for one in self.columns if one.name == column_index_or_name), None)
+        return self.columns[column_index_or_name] if 0 <= column_index_or_name < len(self.columns) else None
+
+    def to_physical_row_data_type(self) -> DataType:
+        """The columns as the fields of a ROW."""
+        return DataTypes.ROW([DataTypes.FIELD(one.name, one.data_type) for one in self.columns])
+
+    to_source_row_data_type = to_sink_row_data_type = to_physical_row_data_type
+
+    def __str__(self) -> str:
+        return "(\n" + ",\n".join(f"  {one}" for one in self.columns) + "\n)"
+
+
+__all__ = ["Column", "ResolvedSchema"]

@@ -1,0 +1,81 @@
+"""Options of a `TableEnvironment`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rayflink.common import options
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+
+
+class TableConfig(Configuration):
+    """The options by which queries are run; what is set holds for those that are run afterwards.
+
+    >>> config = TableConfig().set("table.local-time-zone", "Europe/Berlin")
+    >>> config.get_local_timezone(), config.get("no.such.option", "nothing")
+    ('Europe/Berlin', 'nothing')
+
+    Args:
+        configuration: whose options these are, also those set later; None: ones of its own.
+    """
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        super().__init__()
+        if configuration is not None:
+            self._values, self._origins = configuration._values, configuration._origins
+
+    def get(self, key: Any, default_value: Any = None) -> Any:
+        """The value of an option as text, `default_value` where it is not set; of a `ConfigOption` as its type."""
+        return self.get_string(key, default_value) if isinstance(key, str) else super().get(key, default_value)
+
+    def set(self, key: Any, value: Any) -> TableConfig:
+        """Set an option."""
+        if isinstance(key, str):
+            self.set_string(key, value)
+        else:
+            super().set(key, value)
+        return self
+
+    def get_local_timezone(self) -> str:
+        """The time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
+        from .query_runner import system_zone
+
+        given = super().get(options.LOCAL_TIME_ZONE)
+        return system_zone() if given == "default" else given
+
+    def set_local_timezone(self, timezone_id: str) -> None:
+        """Set that zone.
+
+        Raises:
+            ConfigError: there is none of the name.
+        """
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(timezone_id)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            remedy = "give it as in Europe/Berlin or UTC"
+            raise ConfigError(options.LOCAL_TIME_ZONE.key, timezone_id, "a time zone", remedy) from error
+        self.set_string(options.LOCAL_TIME_ZONE.key, timezone_id)
+
+    def get_configuration(self) -> Configuration:
+        """The same options."""
+        return self
+
+    def add_configuration(self, configuration: Configuration) -> None:
+        """Set all options of another one."""
+        self.add_all(configuration)
+
+    @property
+    def to_map(self) -> dict[str, str]:
+        """All options that are set, as text."""
+        return self.to_dict()
+
+    @staticmethod
+    def get_default() -> TableConfig:
+        """Without any option set."""
+        return TableConfig()
+
+
+__all__ = ["TableConfig"]

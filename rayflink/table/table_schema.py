@@ -1,0 +1,89 @@
+"""Names and types of a table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .types import DataType, DataTypes
+
+
+class TableSchema:
+    """Names and types of columns, in order.
+
+    >>> TableSchema(["id"], [DataTypes.BIGINT()])
+    root
+     |-- id: BIGINT
+
+    Raises:
+        ValueError: there are more names than types, or fewer.
+    """
+
+    def __init__(self, field_names: Sequence[str] | None = None, data_types: Sequence[DataType] | None = None) -> None:
+        self._names, self._types = list(field_names or ()), list(data_types or ())
+        if len(self._names) != len(self._types):
+            raise ValueError(f"{len(self._names)} names for {len(self._types)} types; give each column one of each")
+
+    def copy(self) -> TableSchema:
+        """Another one like it."""
+        return TableSchema(self._names, self._types)
+
+    def get_field_data_types(self) -> list[DataType]:
+        """The types."""
+        return list(self._types)
+
+    def get_field_data_type(self, field: int | str) -> DataType | None:
+        """Type of a column by its number from 0 or its name; None: there is none."""
+        at = field if isinstance(field, int) else self._names.index(field) if field in self._names else -1
+        return self._types[at] if 0 <= at < len(self._types) else None
+
+    def get_field_count(self) -> int:
+        """The number of columns."""
+        return len(self._names)
+
+    def get_field_names(self) -> list[str]:
+        """The names."""
+        return list(self._names)
+
+    def get_field_name(self, field_index: int) -> str | None:
+        """Name of a column by its number from 0; None: there is none."""
+        return self._names[field_index] if 0 <= field_index < len(self._names) else None
+
+    def to_row_data_type(self) -> DataType:
+        """The columns as the fields of a ROW."""
+        return DataTypes.ROW([DataTypes.FIELD(*pair) for pair in zip(self._names, self._types, strict=True)])
+
+    def __repr__(self) -> str:
+        pairs = zip(self._names, self._types, strict=True)
+        return "\n".join(["root", *(f" |-- {name}: {kind}" for name, kind in pairs)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableSchema) and (self._names, self._types) == (other._names, other._types)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._names), tuple(self._types)))
+
+    @classmethod
+    def builder(cls) -> TableSchemaBuilder:
+        """A builder without columns."""
+        return TableSchemaBuilder()
+
+
+class TableSchemaBuilder:
+    """Builds a `TableSchema`; each call returns the builder."""
+
+    def __init__(self) -> None:
+        self._fields: list[tuple[str, DataType]] = []
+
+    def field(self, name: str, data_type: DataType) -> TableSchemaBuilder:
+        """A further column."""
+        self._fields.append((name, data_type))
+        return self
+
+    def build(self) -> TableSchema:
+        """The schema."""
+        return TableSchema([name for name, _ in self._fields], [kind for _, kind in self._fields])
+
+
+TableSchema.Builder = TableSchemaBuilder  # type: ignore[attr-defined]
+
+__all__ = ["TableSchema"]

@@ -1,0 +1,65 @@
+"""The oracle: PyFlink's own Table examples, with one word changed, print the rows that PyFlink printed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.pyflink_examples import (
+    TABLE_FOLDER,
+    TABLE_GOLDEN,
+    TABLE_RECORDED,
+    TABLE_TO_COME,
+    Rows,
+    example_text,
+    recorded,
+    run_example,
+)
+
+RANDOM = {
+    "mixing_use_of_datastream_and_table": r"\+I\[-?\d+\]",
+    "pandas/conversion_from_dataframe": r" +a +b|\d+( +\d\.\d+){2}|\.\.( +\.{3}){2}||\[1000 rows x 2 columns\]",
+}
+"""Those whose values are drawn, with the form of each line."""
+
+
+def comparable(rows: Rows) -> list[str]:
+    """The rows without what Flink leaves open: their order, the last digits of a sum of FLOAT, the subtask's number."""
+    return sorted(re.sub(r"\d+\.\d+", lambda found: f"{float(found[0]):.4f}", line) for line in rows.lines)
+
+
+@pytest.mark.spec("R03", "R07")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TABLE_RECORDED if name not in RANDOM])
+def test_a_table_example_of_pyflink_prints_the_rows_it_prints_there(name, tmp_path):
+    found, wanted = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
+    assert comparable(found) == comparable(wanted)
+
+
+@pytest.mark.spec("R03")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RANDOM)
+def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name, tmp_path):
+    found, wanted = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
+    assert len(found.lines) == len(wanted.lines)
+    assert [line for line in (*found.lines, *wanted.lines) if not re.fullmatch(RANDOM[name], line)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLE_TO_COME)
+def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
+    with pytest.raises(AssertionError, match="(?s)SqlError|cannot import name"):
+        run_example(name, tmp_path, within=TABLE_FOLDER)
+
+
+@pytest.mark.slow
+def test_these_table_examples_are_the_same_in_pyflink_1_20():
+    both = (*TABLE_RECORDED, *TABLE_TO_COME)
+    texts = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in both]
+    assert [name for name, (old, new) in zip(both, texts, strict=True) if old != new] == []
+
+
+def test_every_record_belongs_to_a_table_example():
+    known = [name.replace("/", "_") for name in (*TABLE_RECORDED, *TABLE_TO_COME)]
+    assert sorted(path.stem for path in TABLE_GOLDEN.iterdir()) == sorted(known)
