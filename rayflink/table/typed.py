@@ -107,6 +107,19 @@ class Call(Expr):
         return self.function.told(self)
 
 
+def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
+    """The same expressions, where calls that are equal are one object and so computed once; random ones stay apart."""
+    known: dict[tuple[str, Expr], Expr] = {}
+
+    def one(expr: Expr) -> Expr:
+        calls = (part for part in expr.walk() if isinstance(part, Call))
+        if not isinstance(expr, Call) or not all(call.function.is_deterministic for call in calls):
+            return expr
+        return known.setdefault((str(expr), expr), expr)  # its text tells 0.0 from -0.0
+
+    return [expr.mapped(one) for expr in exprs]
+
+
 Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
 """The arguments -> the type of the result, or what would be wanted instead of them."""
 
@@ -120,17 +133,26 @@ class Arguments:
         rows: their number.
         call: the call, whose types they have.
         session: what the query's session says.
+        kept: what calls over the same rows have in common, by what it is.
     """
 
     values: Sequence[Values]
     rows: int
     call: Call
     session: Session
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def result(self) -> pyarrow.DataType:
         """Arrow's type of the result."""
         return self.call.type.to_arrow()
+
+    def once(self, about: Any, values: Values, compute: Callable[[], Any]) -> Any:
+        """What is computed of a column, once for all calls over the same rows that ask for it."""
+        key = about, id(values)
+        if key not in self.kept:
+            self.kept[key] = values, compute()  # an id is of one column as long as that is there
+        return self.kept[key][1]
 
 
 @dataclass(frozen=True)
@@ -226,11 +248,19 @@ class Evaluation:
         columns: of the input.
         rows: their number.
         session: what the query's session says.
+        within: of which rows these are some, and a mask of them; what is known of all need not be computed again.
     """
 
-    def __init__(self, columns: Sequence[pyarrow.Array], rows: int, session: Session) -> None:
-        self.columns, self.rows, self.session = columns, rows, session
+    def __init__(
+        self,
+        columns: Sequence[pyarrow.Array],
+        rows: int,
+        session: Session,
+        within: tuple[Evaluation, pyarrow.Array] | None = None,
+    ) -> None:
+        self.columns, self.rows, self.session, self._within = columns, rows, session, within
         self._known: dict[int, tuple[Expr, Values]] = {}
+        self._kept: dict[Any, Any] = {}
 
     def values(self, expr: Expr) -> Values:
         """A column, or one value for all rows.
@@ -243,9 +273,23 @@ class Evaluation:
         known = self._known.get(id(expr))
         if known is not None:
             return known[1]
-        found = self._computed(expr)
+        found = self._taken_over(expr)
+        if found is None:
+            found = self._computed(expr)
         self._known[id(expr)] = expr, found
         return found
+
+    def _taken_over(self, expr: Expr) -> Values | None:
+        """What was computed of all the rows among which these are; None: nothing yet."""
+        import pyarrow
+
+        if self._within is None:
+            return None
+        all_rows, mask = self._within
+        known = all_rows._known.get(id(expr))
+        if known is None or isinstance(known[1], pyarrow.Scalar):
+            return None if known is None else known[1]
+        return known[1].filter(mask)
 
     def column(self, expr: Expr) -> pyarrow.Array:
         """A column."""
@@ -259,8 +303,8 @@ class Evaluation:
         return found
 
     def among(self, mask: pyarrow.Array) -> Evaluation:
-        """The same of the rows for which a column of truth values, without nulls, says true."""
-        return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session)
+        """The same of the rows for which a column of truth values says true."""
+        return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session, (self, mask))
 
     def _computed(self, expr: Expr) -> Values:
         import pyarrow
@@ -273,7 +317,7 @@ class Evaluation:
             return function.lazily(expr, self)
         assert function.kernel is not None, function.name
         values = [self.values(arg) for arg in expr.args]
-        return function.kernel(Arguments(values, self.rows, expr, self.session))
+        return function.kernel(Arguments(values, self.rows, expr, self.session, self._kept))
 
 
 class _Filtered(Sequence["pyarrow.Array"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -386,7 +387,8 @@ _SEPARATOR = Kind("a separator", lambda found: found.is_text or found.is_integer
 def _split_index(arguments: Arguments, columns: Any, separator: Any) -> Any:
     values, index = texts_of(columns[0]), columns[2]
     separator = chr(separator) if isinstance(separator, int) else separator
-    parts = split_texts(values, separator) if separator else pc.utf8_split_whitespace(values)
+    split = partial(split_texts, values, separator) if separator else partial(pc.utf8_split_whitespace, values)
+    parts = arguments.once(("split", separator), values, split)
     places = pc.add(pc.cast(parts.offsets[:-1], pyarrow.int64()), pc.cast(index, pyarrow.int64()))
     inside = pc.and_(pc.less(places, parts.offsets[1:]), pc.greater_equal(index, 0))
     inside = pc.and_kleene(inside, pc.greater(pc.binary_length(values), 0))

@@ -10,7 +10,7 @@ from rayflink.common.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.user_code import UserCode
 
-from ..typed import Evaluation, Expr, Session
+from ..typed import Evaluation, Expr, Session, with_common_parts
 from .own_functions import OwnFunctions
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
     import pyarrow
 
     found = Evaluation(batch.columns, batch.num_rows, session)
+    kinds = kinds_of(batch)
     if condition is not None:
         mask = found.column(condition)
         kept = mask.true_count
         if not kept and exprs:  # a constant that is an error is none without a row
             return pyarrow.RecordBatch.from_pylist([], schema=schema)
+        if not exprs:
+            return batch if kept == batch.num_rows else batch.filter(mask)
         if kept < batch.num_rows:
-            batch = batch.filter(mask)
-            found = Evaluation(batch.columns, kept, session)
-    if not exprs:
-        return batch
+            found = found.among(mask)
+            kinds = None if kinds is None else kinds[mask.fill_null(False).to_numpy(zero_copy_only=False)]
     columns = [_of_type(found.column(expr), field.type) for expr, field in zip(exprs, schema, strict=True)]
     made = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
-    kinds = kinds_of(batch)
     return made if kinds is None else with_kinds(made, kinds)
 
 
@@ -59,8 +59,10 @@ class CalcOperator(Operator):
     """
 
     def __init__(self, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema, session: Session) -> None:
-        self._condition, self._exprs, self._schema, self._session = condition, tuple(exprs), schema, session
-        self._functions = OwnFunctions([*exprs, *([] if condition is None else [condition])])
+        shared = with_common_parts([*exprs, *([] if condition is None else [condition])])
+        self._condition = None if condition is None else shared[-1]
+        self._exprs, self._schema, self._session = tuple(shared[: len(exprs)]), schema, session
+        self._functions = OwnFunctions(shared)
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
