@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .types import DataType
@@ -74,6 +74,13 @@ class Literal(Expr):
 
     value: Any
 
+    @cached_property
+    def scalar(self) -> pyarrow.Scalar:
+        """The value in Arrow's type."""
+        import pyarrow
+
+        return pyarrow.scalar(self.value, self.type.to_arrow())
+
     def __str__(self) -> str:
         if self.value is None:
             return f"null:{self.type}"
@@ -102,6 +109,11 @@ class Call(Expr):
 
     def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
         return replace(self, args=tuple(inputs))
+
+    @cached_property
+    def may_raise(self) -> bool:
+        """Whether some rows may have no result."""
+        return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
 
     def __str__(self) -> str:
         return self.function.told(self)
@@ -307,10 +319,8 @@ class Evaluation:
         return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session, (self, mask))
 
     def _computed(self, expr: Expr) -> Values:
-        import pyarrow
-
         if isinstance(expr, Literal):
-            return pyarrow.scalar(expr.value, expr.type.to_arrow())
+            return expr.scalar
         assert isinstance(expr, Call), expr
         function = expr.function
         if function.lazily is not None:

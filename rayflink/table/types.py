@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import InvalidTypesError
@@ -80,6 +81,11 @@ class Field:
         return told if self.description is None else f"{told} '{self.description}'"
 
 
+@lru_cache(maxsize=1024)
+def _as_nullable(kind: DataType, is_nullable: bool) -> DataType:
+    return replace(kind, is_nullable=is_nullable)
+
+
 @dataclass(frozen=True)
 class DataType:
     """A type of values, made by `DataTypes`; its text is the type in SQL.
@@ -115,7 +121,7 @@ class DataType:
 
     def as_nullable(self, is_nullable: bool) -> DataType:
         """The same with or without nulls."""
-        return self if is_nullable == self.is_nullable else replace(self, is_nullable=is_nullable)
+        return self if is_nullable == self.is_nullable else _as_nullable(self, is_nullable)
 
     @property
     def is_integer(self) -> bool:

@@ -158,7 +158,7 @@ def constant(expr: Expr) -> Any:
 
 def can_raise(expr: Expr) -> bool:
     """Whether some rows may have no result."""
-    return any(isinstance(one, Call) and one.function.may_raise(one) for one in expr.walk())
+    return isinstance(expr, Call) and expr.may_raise
 
 
 def column(values: Values, rows: int) -> pyarrow.Array:
