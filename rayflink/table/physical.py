@@ -175,7 +175,8 @@ class PhysicalPlanner:
             exprs, below = below.exprs, below.input
         if isinstance(below, Filter):
             condition, below = below.condition, below.input
-        return self._calc(self.stream(below), condition, exprs, plan.schema, plan)
+        made = self._calc(self.stream(below), condition, exprs, plan.schema, plan)
+        return made.set_parallelism(1) if isinstance(below, Sort) else made  # several subtasks would mix the order up
 
     def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
               plan: Relation) -> DataStream:  # fmt: skip

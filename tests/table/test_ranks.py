@@ -33,6 +33,7 @@ QUERIES = [
     "AS b FROM t QUALIFY b < 3 AND a > 2",
     "SELECT id, word, x FROM t ORDER BY word NULLS LAST, x DESC NULLS FIRST, id",
     "SELECT id, x FROM t ORDER BY x DESC NULLS LAST, id DESC LIMIT 5 OFFSET 3",
+    "SELECT id AS i FROM t ORDER BY n * -1 NULLS LAST, word DESC NULLS LAST, i LIMIT 9",
 ]
 
 

@@ -131,7 +131,9 @@ class GroupedSelect:
         asked: list[Any] = []
         calls: list[AggregateCall] = []
         conditions = [one.this for name in ("having", "qualify") if (one := tree.args.get(name))]
-        for one in [*tree.expressions, *conditions]:
+        order = tree.args.get("order")
+        ordered = [] if order is None else [one.this for one in order.expressions]
+        for one in [*tree.expressions, *conditions, *ordered]:
             within = [found for numbering in numberings_in(one) for found in parts_of(numbering)]
             for found in [part for part in (one, *within) for part in aggregates_in(part)]:
                 if found not in asked:

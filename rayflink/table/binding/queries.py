@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -156,7 +156,8 @@ class QueryBinder:
                 raise SqlError(f"{clause.upper()} is not supported", "write a query around it", "", place_of(tree))
         having = tree.args.get("having")
         selected = self._stars(tree.expressions, scope)
-        chosen = self._chosen(tree, selected, scope)
+        unseen = self._unseen_keys(tree, selected)
+        chosen = self._chosen(tree, [*selected, *unseen.values()], scope)
         grouped = tree.args.get("group") is not None or having is not None
         grouped = grouped or any(isinstance(one, Column) is False and aggregates_in(one) for one in selected)
         if grouped:
@@ -171,7 +172,7 @@ class QueryBinder:
             projected = self._qualified(relation, chosen, self._numbering_binder(scope, relation, known))
         if tree.args.get("distinct") is not None:
             projected = GroupedSelect.distinct(projected, place_of(tree))
-        return self._ordered(projected, tree)
+        return self._ordered(projected, tree, list(unseen))
 
     def _where(self, relation: Relation, scope: Scope, where: Tree) -> Relation:
         parts = joins.conjuncts(where.this)
@@ -255,7 +256,22 @@ class QueryBinder:
             names.append(one.alias if isinstance(one, exp.Alias) else _name_of(inner, exprs[-1], at))
         return project(relation, exprs, _distinct(names))
 
-    def _ordered(self, relation: Relation, tree: Tree) -> Relation:
+    def _unseen_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
+        """What ORDER BY asks for that is not selected: the number of the key -> an expression to select, too."""
+        order = tree.args.get("order")
+        if order is None or not self.is_batch or tree.args.get("distinct") is not None:
+            return {}
+        names = [one.name if isinstance(one, (Column, exp.Column)) else one.alias for one in selected]
+        found: dict[int, Tree] = {}
+        for at, key in enumerate(order.expressions):
+            is_selected = isinstance(key.this, exp.Column) and len(key.this.parts) == 1 and key.this.name in names
+            if not is_selected and not isinstance(key.this, exp.Literal):
+                trees = [one for one in selected if not isinstance(one, Column)]
+                found[at] = exp.alias_(without_aliases(key.this, trees, ()), f"ORDER${at}")
+        return found
+
+    def _ordered(self, relation: Relation, tree: Tree, unseen: Sequence[int] = ()) -> Relation:
+        """In the order that is asked for; of its keys those numbered in `unseen` are the last columns, which go."""
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
             return relation
@@ -264,25 +280,26 @@ class QueryBinder:
             remedy = "run the query in batch mode: EnvironmentSettings.in_batch_mode(), or leave it out"
             raise SqlError(f"{what} over a stream that goes on", remedy, "", place_of(order or limit or offset))
         keys: list[tuple[int, bool, bool]] = []
-        for one in order.expressions if order is not None else ():
+        width = len(relation.schema) - len(unseen)
+        for number, one in enumerate(order.expressions if order is not None else ()):
             down = bool(one.args.get("desc"))
-            at = self._order_key(one.this, relation)
+            at = (
+                width + unseen.index(number) if number in unseen else self._order_key(one.this, relation.schema[:width])
+            )
             ensure_order(relation.schema[at].type, place_of(one))
             keys.append((at, down, bool(one.args.get("nulls_first"))))
         count = None if limit is None else self._whole(limit.expression)
-        return Sort(
-            relation.schema, relation, tuple(keys), 0 if offset is None else self._whole(offset.expression), count
-        )
+        first = 0 if offset is None else self._whole(offset.expression)
+        made = Sort(relation.schema, relation, tuple(keys), first, count)
+        return project(made, [made.column(at) for at in range(width)], made.names[:width]) if unseen else made
 
-    def _order_key(self, tree: Tree, relation: Relation) -> int:
+    def _order_key(self, tree: Tree, schema: Schema) -> int:
         if isinstance(tree, exp.Literal) and not tree.is_string:
             at = int(tree.this) - 1
-            if not 0 <= at < len(relation.schema):
-                raise SqlError(
-                    f"there is no column {tree.this}", f"there are {len(relation.schema)}", "", place_of(tree)
-                )
+            if not 0 <= at < len(schema):
+                raise SqlError(f"there is no column {tree.this}", f"there are {len(schema)}", "", place_of(tree))
             return at
-        found = self.expressions(Scope.of("", relation.schema)).bind(tree)
+        found = self.expressions(Scope.of("", schema)).bind(tree)
         if not isinstance(found, Column):
             raise SqlError("ORDER BY of an expression", "select it with a name, and order by that", "", place_of(tree))
         return found.index
