@@ -23,6 +23,8 @@ NAMES = [
     "top_n", "top_n_by_key", "top_n_between", "top_n_of_aggregate", "top_n_qualify", "top_n_cumulate",
     "top_n_then_aggregate", "deduplicate_last", "deduplicate_first",
     "unnest_then_window", "early_fire", "early_fire_hop", "late_fire",
+    "window_join_full", "window_join_most", "window_join_anti_in", "interval_join_full", "interval_join_then_window",
+    "interval_join_of_window_end",
 ]  # fmt: skip
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",
@@ -43,7 +45,7 @@ def graph(name: str, width: int, path: str = "") -> JobGraph:
     catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
     plan = t_env.sql_query(query.text)._plan
     with t_env._env.apart():
-        t_env._runner.planner().stream(optimized(plan)).sink_to(CollectSink()).uid("out")
+        t_env._runner.planner().stream(optimized(plan, t_env._runner.session())).sink_to(CollectSink()).uid("out")
         return t_env._env.get_job_graph()
 
 
