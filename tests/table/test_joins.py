@@ -40,7 +40,7 @@ def named(rows: Any, names: list[str]) -> Counter[str]:
 def same(t_env: TableEnvironment, query: str, other: duckdb.DuckDBPyConnection) -> int:
     """Check that both give the same rows; how many."""
     result = t_env.execute_sql(query)
-    names = [name for name, _ in result.get_table_schema()]
+    names = result.get_table_schema().get_field_names()
     found = [list(row) for row in result.collect()]
     cursor = other.execute(in_duckdb(query))
     wanted = cursor.fetchall()

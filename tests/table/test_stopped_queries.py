@@ -12,7 +12,6 @@ import pytest
 from rayflink.actors.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
-from rayflink.table.rules import optimized
 from rayflink.testing import ROUGH_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
 from tests.table.golden_queries import FOLDER, GoldenQuery
 from tests.table.paced_orders import PacedConnector
@@ -45,7 +44,7 @@ def graph(name: str, width: int, path: str = "") -> JobGraph:
     catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
     plan = t_env.sql_query(query.text)._plan
     with t_env._env.apart():
-        t_env._runner.planner().stream(optimized(plan, t_env._runner.session())).sink_to(CollectSink()).uid("out")
+        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink()).uid("out")
         return t_env._env.get_job_graph()
 
 
