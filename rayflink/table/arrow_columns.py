@@ -11,7 +11,16 @@ from .types import DataType, DataTypes
 if TYPE_CHECKING:
     import pyarrow
 
+    from .logical import Schema
+
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def arrow_schema(schema: Schema) -> pyarrow.Schema:
+    """The columns as Arrow's schema."""
+    import pyarrow
+
+    return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
 
 
 def type_of(field: pyarrow.Field) -> DataType:

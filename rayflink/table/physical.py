@@ -13,7 +13,7 @@ from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
 from . import physical_ranks
-from .connectors.files import arrow_schema
+from .arrow_columns import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
@@ -44,6 +44,7 @@ from .runtime.emitting_window import EmittingWindowAggregate
 from .runtime.event_time import watermark_strategy
 from .runtime.global_window import GlobalWindowAggregate
 from .runtime.global_window import WindowAggregate as WholeWindowAggregate
+from .runtime.key_columns import KeyColumns
 from .runtime.local_window import LocalWindowAggregate
 from .runtime.ranking import Ranking
 from .runtime.session_window import SessionWindowAggregate
@@ -59,17 +60,6 @@ from .types import DataType, DataTypes, Root
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
-
-
-class Columns:
-    """The key of a row of columns: the named ones."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.columns = tuple(names)
-
-    def __call__(self, row: Any) -> Any:
-        values = tuple(row[name] for name in self.columns)
-        return values[0] if len(values) == 1 else values
 
 
 @dataclass(frozen=True)
@@ -213,11 +203,11 @@ class PhysicalPlanner:
 
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
         """Rows of equal keys to the same subtask; without a key all to one."""
-        strategy = KeyGroup(KeyBy(Columns(names), graph.call_site(), None)) if names else Global()
+        strategy = KeyGroup(KeyBy(KeyColumns(names), graph.call_site(), None)) if names else Global()
         return DataStream(self._env, graph.Partition(stream._transformation, strategy))
 
     def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str]) -> DataStream:
-        made = stream._one_input(name, factory, None, KeyBy(Columns(keys), graph.call_site(), None))
+        made = stream._one_input(name, factory, None, KeyBy(KeyColumns(keys), graph.call_site(), None))
         return made if keys else made.set_parallelism(1)
 
     def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
@@ -295,7 +285,7 @@ class PhysicalPlanner:
         assert isinstance(plan, KeyedJoin)
         names = [[side.names[one] for one in plan.dealt_by(at) or ()] for at, side in enumerate(plan.inputs)]
         left, right = (self._dealt(self.stream(side), own) for side, own in zip(plan.inputs, names, strict=True))
-        keys = [KeyBy(Columns(own), graph.call_site(), None) for own in names]
+        keys = [KeyBy(KeyColumns(own), graph.call_site(), None) for own in names]
         step = graph.TwoInput(
             left._transformation, right._transformation, join_factory(plan, self._session), *keys,
             name=type(plan).__name__,
@@ -376,4 +366,4 @@ def _whole(spec: WindowSpec) -> Any:
     return SessionWindowAggregate if spec.kind is SpecKind.SESSION else WholeWindowAggregate
 
 
-__all__ = ["Columns", "PhysicalPlanner", "PlannerSettings"]
+__all__ = ["PhysicalPlanner", "PlannerSettings"]

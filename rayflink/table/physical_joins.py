@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rayflink.operators.factory import Factory
 
-from .connectors.files import arrow_schema
+from .arrow_columns import arrow_schema
 from .errors import SqlError
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
 from .logical import Relation, TimePart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rayflink.operators.factory import Factory
 
-from .connectors.files import arrow_schema
+from .arrow_columns import arrow_schema
 from .errors import SqlError
 from .logical import Relation
 from .ranks import Rank, WindowRank

@@ -86,7 +86,7 @@ class QueryRunner:
         from rayflink.common.arrow_rows import rows_to_arrow
         from rayflink.datastream.results import columns_of
 
-        from .connectors.files import arrow_schema
+        from .arrow_columns import arrow_schema
 
         [run] = self.optimized([plan])
         schema = arrow_schema(plan.schema)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from rayflink.common.arrow_rows import rows_to_arrow
 from rayflink.common.arrow_types import to_arrow_schema
-from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
 from rayflink.common.errors import InvalidTypesError
 from rayflink.datastream.streams import DataStream
-from rayflink.operators.base import Operator
 from rayflink.operators.factory import Factory
 
-from .arrow_columns import type_of
+from .arrow_columns import arrow_schema, type_of
 from .connectors.contract import Connected, Connector, TableSource
-from .connectors.files import arrow_schema
 from .definitions import ColumnDefinition, TableDefinition
 from .dsl.written import column_tree
 from .errors import SqlError
@@ -25,53 +21,15 @@ from .logical import Relation, Schema
 from .parsing.program_nodes import WindowPart
 from .parsing.statements import Tree
 from .physical import PhysicalPlanner
+from .runtime.stream_columns import ColumnsOperator, TimesOperator
 from .schema import Schema as SchemaOfTable
 from .types import DataTypes
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from rayflink.datastream import StreamExecutionEnvironment
 
 ROWTIME = "rowtime"
 """The metadata key of the event time that records of a stream have."""
-
-
-class ColumnsOperator(Operator):
-    """Records as the columns of a table.
-
-    Args:
-        schema: of the table.
-        time: number of the column that gets the records' event time; None: none does.
-    """
-
-    def __init__(self, schema: pyarrow.Schema, time: int | None) -> None:
-        self._schema, self._time = schema, time
-
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        import pyarrow
-
-        if not len(batch):
-            return
-        fields = [field for at, field in enumerate(self._schema) if at != self._time]
-        stored = pyarrow.schema(fields)
-        if isinstance(batch, ArrowBatch):
-            data = batch.data.select(stored.names).cast(stored)
-        else:
-            data = rows_to_arrow(batch.values, stored)
-        columns = list(data.columns)
-        if self._time is not None:
-            columns.insert(self._time, self._times(batch))
-        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
-
-    def _times(self, batch: Batch) -> pyarrow.Array:
-        import numpy
-        import pyarrow
-
-        assert self._time is not None
-        stamps = numpy.full(len(batch), MIN_TIMESTAMP) if batch.timestamps is None else numpy.asarray(batch.timestamps)
-        column = pyarrow.array(stamps, pyarrow.int64(), mask=stamps == MIN_TIMESTAMP)
-        return column.cast(self._schema.field(self._time).type)
 
 
 class StreamSource(TableSource):
@@ -179,25 +137,6 @@ def columns_asked(fields: Sequence[Tree], names: Sequence[str]) -> tuple[SchemaO
 
 _TIME = "time of {}"
 """Name of a time attribute before it is selected, for a column of the stream may have the name that it gets."""
-
-
-class TimesOperator(Operator):
-    """Gives rows their event time from a column.
-
-    Args:
-        time: its number.
-    """
-
-    def __init__(self, time: int) -> None:
-        self._time = time
-
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        import pyarrow
-
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        column: Any = batch.data.column(self._time)
-        stamps = column.cast(pyarrow.timestamp("ms", column.type.tz), safe=False).cast(pyarrow.int64())
-        yield ArrowBatch(batch.data, stamps.to_numpy(zero_copy_only=False))
 
 
 def to_data_stream(planner: PhysicalPlanner, plan: Relation) -> DataStream:

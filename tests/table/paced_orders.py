@@ -10,8 +10,8 @@ from pyarrow import csv
 
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams import DataStream
+from rayflink.table.arrow_columns import arrow_schema
 from rayflink.table.connectors.contract import Connected, Connector, TableSource
-from rayflink.table.connectors.files import arrow_schema
 from rayflink.table.logical import Schema
 from rayflink.testing import Pause, ScriptedSource
 from tests.table.golden_queries import FOLDER

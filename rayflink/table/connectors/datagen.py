@@ -14,11 +14,11 @@ from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import Factory
 
+from ..arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
 from ..logical import Attribute
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSource
-from .files import arrow_schema
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,11 +28,12 @@ from rayflink.operators.factory import Factory
 
 from ..errors import SqlError, nearest
 from ..logical import Schema
+from ..runtime.key_columns import KeyColumns
 from ..typed import Column, Expr
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .ends import truth
-from .formats import FORMATS, arrow_schema, named
+from .formats import FORMATS, named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .option_values import typed
 from .partition_buckets import PartitionBuckets, partition_folder
@@ -188,9 +189,7 @@ class FilesSink(TableSink):
 
 def dealt_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
     """Rows of equal keys to the same subtask."""
-    from ..physical import Columns
-
-    strategy = KeyGroup(KeyBy(Columns(keys), graph.call_site(), None))
+    strategy = KeyGroup(KeyBy(KeyColumns(keys), graph.call_site(), None))
     return DataStream(stream._env, graph.Partition(stream._transformation, strategy))
 
 
@@ -316,4 +315,4 @@ def _local(path: str) -> str:
     return path.removeprefix("file://")
 
 
-__all__ = ["Filesystem", "arrow_schema"]
+__all__ = ["Filesystem"]

@@ -13,6 +13,7 @@ from rayflink.connectors.csv_files import CsvFormat
 from rayflink.connectors.file_source import FileFormat
 from rayflink.connectors.parquet_files import ParquetBulkWriters, ParquetFormat
 
+from ..arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..logical import Attribute, Schema
 from ..types import DataType, Root
@@ -24,14 +25,7 @@ from .json_format import JsonFormat
 from .option_values import one_of
 
 if TYPE_CHECKING:
-    import pyarrow
-
-
-def arrow_schema(schema: Schema) -> pyarrow.Schema:
-    """The columns as Arrow's schema."""
-    import pyarrow
-
-    return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
+    pass
 
 
 class Format(ABC):

@@ -11,11 +11,11 @@ from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark, NexmarkNu
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import Factory
 
+from ..arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
 from ..logical import Attribute
 from .contract import Connected, Connector, Option, TableSource
 from .ends import truth
-from .files import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,7 +14,7 @@ from rayflink.common.batches import ArrowBatch
 from rayflink.common.row_kinds import ROW_KIND, with_kinds
 from rayflink.common.types import Row
 from rayflink.operators.base import OperatorContext
-from rayflink.table.connectors.files import arrow_schema
+from rayflink.table.arrow_columns import arrow_schema
 from rayflink.table.logical import Attribute
 from rayflink.table.runtime import unnest
 from rayflink.table.runtime.unnest import UnnestOperator
