@@ -50,6 +50,15 @@ BAD = [
     ("INSERT INTO sink SELECT id FROM orders", 13, "the query gives 1 columns", "takes 2"),
     ("INSERT INTO sink SELECT id, 'x' FROM orders", 13, "is of type BIGINT, the query gives CHAR(1)", "CAST"),
     ("INSERT INTO sink (a, c) SELECT id, id FROM orders", 13, "there is no column 'c'", "the columns are a, b"),
+    # files
+    ("INSERT OVERWRITE sink SELECT id, 'x' FROM orders", 18, "INSERT OVERWRITE in streaming mode", "batch mode"),
+    ("INSERT INTO sink PARTITION (b = 'x') SELECT id FROM orders", 13, "PARTITION is written", "leave PARTITION out"),
+    ("INSERT INTO sales PARTITION (city = 'x') SELECT 1 FROM orders", 13, "'city' is no partition key", "country"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'print') AS SELECT 1", 14, "CREATE TABLE AS with columns", "INSERT"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "
+     "'source.monitor-interval' = 'often')", 14, "'often'", "a duration"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "
+     "'sink.partition-commit.trigger' = 'often')", 14, "'often'", "process-time or partition-time"),
     # streams
     ("SELECT product, COUNT(*) FROM orders GROUP BY product", 47, "GROUP BY without a window", "window_start"),
     ("SELECT COUNT(*) FROM orders", 8, "an aggregate of all rows without a window", "window_start"),

@@ -83,6 +83,7 @@ class Csv(Format):
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
         import pyarrow
 
+        _refuse_nested(tuple(named(schema, name) for name in names))
         quote = None if given["disable-quote-character"] else given["quote-character"]
         dialect = CsvDialect(
             given["field-delimiter"], (given["null-literal"],), quote=quote, escape=given["escape-character"],
@@ -94,11 +95,20 @@ class Csv(Format):
         return CsvFormat(fields, dialect, header="none", columns=tuple(names))
 
     def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
-        nested = [one.name for one in schema if one.type.items or one.type.fields or one.type.is_bytes]
-        if nested:
-            remedy = "write json, parquet or arrow, or CAST the column to STRING"
-            raise SqlError(f"CSV has no form of column {nested[0]!r}", remedy)
+        _refuse_nested(schema)
         return CsvColumns(given["field-delimiter"], given["null-literal"])
+
+
+def _refuse_nested(schema: Schema) -> None:
+    """Check that values of columns are no bytes, and not nested.
+
+    Raises:
+        SqlError: those of one are.
+    """
+    nested = [one for one in schema if one.type.items or one.type.fields or one.type.is_bytes]
+    if nested:
+        problem = f"CSV has no form of column {nested[0].name!r}, which is {nested[0].type}"
+        raise SqlError(problem, "take json, parquet or arrow, or make the column a STRING")
 
 
 class Json(Format):

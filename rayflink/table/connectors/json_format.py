@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 _TEXTUAL = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.BINARY, Root.VARBINARY)
 """What Arrow is let read as texts, which become values afterwards."""
+_NOTHING = type(None)
+_PLAIN = {
+    **dict.fromkeys((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), frozenset((int, _NOTHING))),
+    **dict.fromkeys((Root.CHAR, Root.VARCHAR), frozenset((str, _NOTHING))),
+    Root.DOUBLE: frozenset((float, int, _NOTHING)),
+    Root.BOOLEAN: frozenset((bool, _NOTHING)),
+}
+"""Types of which pyarrow takes Python's values as they are, unless they are too large."""
 _SHORTEST = len("2020-01-02 03:04:05")
 
 
@@ -82,6 +90,8 @@ class _Reading:
             ValueError: a line is no JSON, or a value not of its type; names file and line.
         """
         found = self._quickly(block)
+        if found is None:
+            found = self._by_column(block)
         return self._by_line(block, offset) if found is None else found
 
     def _quickly(self, block: bytes) -> pyarrow.RecordBatch | None:
@@ -121,6 +131,32 @@ class _Reading:
             return pyarrow.ListArray.from_arrays(_offsets(column), values, kind.to_arrow(), mask=mask)
         inner = [self._typed(column.field(at), field.type) for at, field in enumerate(kind.fields)]
         return pyarrow.StructArray.from_arrays(inner, fields=list(kind.to_arrow()), mask=mask)
+
+    def _by_column(self, block: bytes) -> pyarrow.RecordBatch | None:
+        """Lines that Python reads, their values put together by column; None: one of them is to be looked at alone."""
+        import pyarrow
+
+        if self._form.fails_on_missing:
+            return None
+        parse = self._values.parsed_quickly(self._types)
+        skipped = self._values.skipped
+        try:
+            rows = [
+                row for line in block.decode("utf-8").split("\n") if line and not line.isspace() for row in parse(line)
+            ]
+            arrays = []
+            for (name, convert), one in zip(self._fields, self._form.schema, strict=True):
+                values = [row.get(name) for row in rows]
+                if not _PLAIN.get(one.type.root, frozenset()).issuperset(map(type, values)):
+                    values = [None if value is None else convert(value) for value in values]
+                arrays.append(pyarrow.array(values, one.type.to_arrow()))
+            if self._values.skipped != skipped:
+                return None
+        except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError, pyarrow.ArrowException):
+            return None
+        finally:
+            self._values.skipped = skipped
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self._wanted)
 
     def _by_line(self, block: bytes, offset: int) -> pyarrow.RecordBatch:
         import pyarrow
