@@ -90,6 +90,21 @@ class AggPhaseStrategy(Enum):
     TWO_PHASE = "TWO_PHASE"
 
 
+class NotNullEnforcer(Enum):
+    """What becomes of NULL where a table has none."""
+
+    ERROR = "ERROR"
+    DROP = "DROP"
+
+
+class TypeLengthEnforcer(Enum):
+    """What becomes of texts and bytes of another length than their column's."""
+
+    IGNORE = "IGNORE"
+    TRIM_PAD = "TRIM_PAD"
+    ERROR = "ERROR"
+
+
 class FailoverStrategy(Enum):
     """What restarts when a task fails: all tasks, or its pipelined region."""
 
@@ -529,6 +544,7 @@ KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536
 
 
 _S = "SQL"
+_BATCHES = "works the rows of a batch as they come, and holds none back"
 LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: that of the machine.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
@@ -555,6 +571,25 @@ LATE_FIRE_DELAY = _option(_S, "table.exec.emit.late-fire.delay", DURATION, None,
 ALLOW_LATENESS = _option(_S, "table.exec.emit.allow-lateness", DURATION, None,
                          "How long behind their end group windows take rows, with late fire. Default: "
                          "table.exec.state.ttl.", test=_NO_NEGATIVE_TIME)
+
+SOURCE_IDLE_TIMEOUT = _option(_S, "table.exec.source.idle-timeout", DURATION, _ms(0),
+                              "A source without rows for so long does not hold event time back; 0: it always does.",
+                              test=_NO_NEGATIVE_TIME)
+NOT_NULL_ENFORCER = _option(_S, "table.exec.sink.not-null-enforcer", enum_type(NotNullEnforcer), NotNullEnforcer.ERROR,
+                            "What becomes of a row with NULL for a NOT NULL column of the table it is written to: it "
+                            "is an error, or left out and counted in numNullRecordsDropped.")
+TYPE_LENGTH_ENFORCER = _option(_S, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
+                               TypeLengthEnforcer.IGNORE,
+                               "What becomes of texts and bytes whose length is not that of their column's type, where "
+                               "they are written: nothing, they are cut and filled up, or it is an error.")
+TABLE_PARALLELISM = _option(_S, "table.exec.resource.default-parallelism", INT, -1,
+                            "Subtasks of the steps of queries; -1: parallelism.default.",
+                            test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))
+MINI_BATCH = _option(_S, "table.exec.mini-batch.enabled", BOOLEAN, False,
+                     "Work rows in batches; they always are, in those in which they come.", unheeded=_BATCHES)
+MINI_BATCH_LATENCY = _option(_S, "table.exec.mini-batch.allow-latency", DURATION, _ms(0),
+                             "How long rows may wait for a batch.", unheeded=_BATCHES)
+MINI_BATCH_SIZE = _option(_S, "table.exec.mini-batch.size", LONG, -1, "Rows of a batch at most.", unheeded=_BATCHES)
 
 
 def all_options() -> list[ConfigOption[Any]]:

@@ -507,10 +507,12 @@ class Sink(_OnOne):
     Args:
         path: catalog, database and name.
         sink: what takes them, see `contract.TableSink`.
+        declared: types of its columns.
     """
 
     path: tuple[str, ...]
     sink: Any = field(compare=False)
+    declared: tuple[DataType, ...] = ()
 
     def takes_changes(self) -> Change:
         return Change.INSERT if self.sink.is_append_only else Change.ALL

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayflink.common.functions import KeyBy
+from rayflink.common.options import NotNullEnforcer, TypeLengthEnforcer
+from rayflink.common.time import Duration
 from rayflink.datastream.streams import DataStream
 from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
@@ -40,6 +42,7 @@ from .rules.merge_steps import inlined
 from .runtime.aggregates import Aggregate, AggregateKind
 from .runtime.bounded_rank import RowNumbers
 from .runtime.calc import CalcOperator
+from .runtime.constraints import ConstraintOperator, Length
 from .runtime.emitting_window import EmittingWindowAggregate
 from .runtime.event_time import watermark_strategy
 from .runtime.global_window import GlobalWindowAggregate
@@ -56,7 +59,7 @@ from .runtime.window_spec import WindowKind as SpecKind
 from .runtime.window_table import WindowTableOperator
 from .steps import calc_text
 from .typed import Column, Expr, Literal, Session
-from .types import DataType, DataTypes, Root
+from .types import MOST_LENGTH, DataType, DataTypes, Root
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -70,11 +73,17 @@ class PlannerSettings:
         two_phase: aggregate before rows are dealt, too.
         reuse_plans: what parts have in common is computed once.
         reuse_sources: tables, too.
+        idle_timeout_ms: a source without rows for so long does not hold event time back; 0: it does.
+        not_null: what becomes of NULL where a table has none.
+        type_length: what becomes of texts of another length than their column's.
     """
 
     two_phase: bool = True
     reuse_plans: bool = True
     reuse_sources: bool = True
+    idle_timeout_ms: int = 0
+    not_null: NotNullEnforcer = NotNullEnforcer.ERROR
+    type_length: TypeLengthEnforcer = TypeLengthEnforcer.IGNORE
 
     def reuses(self, plan: Relation) -> bool:
         """Whether a relation that is there twice becomes steps once."""
@@ -115,7 +124,25 @@ class PhysicalPlanner:
 
     def write(self, plan: Sink) -> None:
         """Let the rows of a query go into a table."""
-        plan.sink.attach(self.stream(plan.input), f"Sink: {plan.path[-1]}")
+        plan.sink.attach(self._constrained(plan, self.stream(plan.input)), f"Sink: {plan.path[-1]}")
+
+    def _constrained(self, plan: Sink, stream: DataStream) -> DataStream:
+        """The rows that the table takes."""
+        pairs = list(enumerate(zip(plan.declared, plan.input.schema, strict=True))) if plan.declared else []
+        not_null = [at for at, (kind, one) in pairs if one.type.is_nullable and not kind.is_nullable]
+        mode = self._settings.type_length
+        lengths: list[Length] = []
+        if mode is not TypeLengthEnforcer.IGNORE:
+            mends = mode is TypeLengthEnforcer.TRIM_PAD
+            sized = [(at, kind) for at, (kind, _) in pairs if kind.is_text or kind.is_bytes]
+            lengths = [Length(at, kind.length, kind.root in (Root.CHAR, Root.BINARY), mends) for at, kind in sized
+                       if kind.length < MOST_LENGTH]  # fmt: skip
+        if not (not_null or lengths):
+            return stream
+        drops = self._settings.not_null is NotNullEnforcer.DROP
+        factory = Factory(ConstraintOperator, ".".join(plan.path), plan.input.names, not_null, drops, lengths)
+        about = f"ConstraintEnforcer(NotNull=[{', '.join(plan.input.names[at] for at in not_null)}])"
+        return stream._one_input("ConstraintEnforcer", factory).set_description(about)
 
     # steps
 
@@ -138,7 +165,10 @@ class PhysicalPlanner:
         key = (below, expression, time)
         stream = self._timed.get(key)
         if stream is None:
-            stream = self._scan(below, None if own else watermark_strategy(expression, time, self._session))
+            strategy = None if own else watermark_strategy(expression, time, self._session)
+            if strategy is not None and self._settings.idle_timeout_ms:
+                strategy = strategy.with_idleness(Duration.of_millis(self._settings.idle_timeout_ms))
+            stream = self._scan(below, strategy)
             if self._settings.reuses(below):
                 self._timed[key] = stream
         return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common import options
@@ -69,7 +70,7 @@ class QueryRunner:
 
     def drawn(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
-        with self._env.apart():
+        with self._apart():
             stream = self.planner().stream(self.optimized([plan])[0])
             rows = stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
@@ -90,7 +91,7 @@ class QueryRunner:
 
         [run] = self.optimized([plan])
         schema = arrow_schema(plan.schema)
-        with self._env.apart():
+        with self._apart():
             stream = self.planner().stream(run)
             endless = endless_source([stream._transformation])
             if endless is not None:
@@ -104,7 +105,7 @@ class QueryRunner:
     def insert(self, sinks: Sequence[Sink]) -> TableResult:
         """Run queries as one job that writes their rows."""
         targets = [".".join(one.path) for one in sinks]
-        with self._env.apart():
+        with self._apart():
             self.attach(sinks)
             job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
         schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
@@ -129,7 +130,8 @@ class QueryRunner:
         plan, columns = with_partition(insertion.plan, table, insertion.columns, values)
         if insertion.overwrites:
             sink = self._overwriting(sink, name, values)
-        return Sink((), _fitted(plan, table, columns, name), path, sink, place=plan.place)
+        declared = tuple(one.type for one in table.columns if one.is_written and one.type is not None)
+        return Sink((), _fitted(plan, table, columns, name), path, sink, declared, place=plan.place)
 
     def _overwriting(self, sink: TableSink, name: str, partition: Mapping[str, Expr]) -> TableSink:
         """A sink whose rows take the place of those that are there.
@@ -151,7 +153,7 @@ class QueryRunner:
         from .steps import ShownPlan
 
         run, settings = self.optimized(plans), self._settings()
-        with self._env.apart():
+        with self._apart():
             planner = self.planner()
             for plan in run:
                 if isinstance(plan, Sink):
@@ -174,7 +176,27 @@ class QueryRunner:
     def _settings(self) -> PlannerSettings:
         get = self._env.get_configuration().get
         two_phase = get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE
-        return PlannerSettings(two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE))
+        return PlannerSettings(
+            two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE),
+            get(options.SOURCE_IDLE_TIMEOUT).to_millis(), get(options.NOT_NULL_ENFORCER),
+            get(options.TYPE_LENGTH_ENFORCER),
+        )  # fmt: skip
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """A program of its own, as parallel as queries are."""
+        config = self._env.get_configuration()
+        wanted, known = config.get(options.TABLE_PARALLELISM), config.get_string(options.PARALLELISM.key, None)
+        with self._env.apart():
+            if wanted > 0:
+                config.set(options.PARALLELISM, wanted)
+            try:
+                yield
+            finally:
+                if wanted > 0:
+                    config.remove_config(options.PARALLELISM.key)
+                    if known is not None:
+                        config.set_string(options.PARALLELISM.key, known)
 
     def _name(self, default: str) -> str:
         return self._env.get_configuration().get_string("pipeline.name", None) or default

@@ -107,7 +107,13 @@ def elements_of(
             times = collection.items.fill_null(0).to_numpy(zero_copy_only=False)
             elements = elements.take(pa.array(np.repeat(np.arange(len(times)), times)))
             offsets = np.concatenate([[0], np.cumsum(times, dtype=np.int64)])[offsets]
-        parts = list(elements.flatten()) if types.is_struct(elements.type) else [elements]
+        parts = [elements]
+        if types.is_struct(elements.type):
+            if elements.null_count:  # a row that is null is none
+                there = elements.is_valid()
+                offsets = np.concatenate([[0], np.cumsum(there.to_numpy(zero_copy_only=False))])[offsets]
+                elements = elements.filter(there)
+            parts = list(elements.flatten())
     lengths = np.diff(offsets)
     if collection.null_count:  # something may lie behind a null
         lengths[collection.is_null().to_numpy(zero_copy_only=False)] = 0

@@ -74,7 +74,7 @@ def model(rows: list[tuple[int, Any]], width: int, is_left: bool) -> Iterator[tu
     for number, collection in rows:
         for at, item in enumerate(collection or [], 1):
             yield (number, *item, at)
-        if is_left and not collection:
+        if is_left and not (collection and len(collection)):
             yield (number, *[None] * width, None)
 
 
@@ -91,7 +91,7 @@ def items_of(kind: DataType, collection: Any) -> list[tuple[Any, ...]]:
     if kind is NUMBERS:
         return [(one,) for one in collection]
     if kind is PAIRS:
-        return [(None, None) if one is None else one for one in collection]
+        return [one for one in collection if one is not None]
     if kind is MAP:
         return list(collection.items())
     return [(one,) for one, times in collection.items() for _ in range(times)]
