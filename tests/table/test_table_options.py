@@ -101,8 +101,7 @@ def json_plan():
 def test_a_source_that_is_idle_does_not_hold_time_back():
     query = GoldenQuery(FOLDER / "tumble")
     t_env = query.environment(**{"table.exec.source.idle-timeout": "7 s"})
-    planner = t_env._planner()
-    stream = planner.stream(t_env._optimized([t_env.sql_query(query.text)._plan])[0])
+    stream = t_env._runner.stream(t_env.sql_query(query.text)._plan)
     found = stream._transformation
     while found.inputs:
         found = found.inputs[0]
