@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowTable
+from ..ranks import Rank
 from ..typed import Column, Expr
 from .conditions import filtered, is_movable, parts_of, reads_only
 from .merge_steps import inlined, is_cheap
@@ -12,7 +13,7 @@ from .project_into_scan import columns_of
 
 
 def filter_down(plan: Relation) -> Relation:
-    """Through projections, unions, windows, collections, aggregates of whole groups, and orders without a limit.
+    """Through projections, unions, windows, collections, what is computed of whole groups, and orders without a limit.
 
     Not below what makes watermarks: these are made of all rows of a table.
     """
@@ -44,6 +45,8 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
         return reads_only(condition, range(len(relation.grouping)))
     if isinstance(relation, Unnest):
         return reads_only(condition, range(len(relation.kept)))
+    if isinstance(relation, Rank):
+        return reads_only(condition, relation.partition)
     if isinstance(relation, Sort):
         return relation.limit is None and not relation.offset
     return isinstance(relation, Union)
