@@ -23,7 +23,7 @@ NAMES = [
     "top_n_then_aggregate", "deduplicate_last", "deduplicate_first",
     "unnest_then_window", "early_fire", "early_fire_hop", "late_fire",
     "window_join_full", "window_join_most", "window_join_anti_in", "interval_join_full", "interval_join_then_window",
-    "interval_join_of_window_end",
+    "interval_join_of_window_end", "reuse_aggregate", "filter_below_aggregate",
 ]  # fmt: skip
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayflink.table import EnvironmentSettings, ExplainDetail, TableEnvironment
+from tests.table.golden_queries import FOLDER, GoldenQuery
 
 
 @pytest.fixture
@@ -36,3 +37,37 @@ def test_a_table_is_read_once_unless_that_is_switched_off(t_env, options, source
     query = t_env.sql_query("SELECT n FROM t WHERE w = 1 UNION ALL SELECT w FROM t WHERE n = 1")
     assert query.explain(ExplainDetail.JSON_EXECUTION_PLAN).count('"Data Source"') == sources
     assert sorted(query.to_arrow().column(0).to_pylist()) == [1, 1, 3, 5]
+
+
+HOP = "TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
+HOTTEST = f"""
+SELECT counted.product, counted.num FROM (
+  SELECT product, COUNT(*) AS num, window_start AS starts, window_end AS ends
+  FROM {HOP} GROUP BY product, window_start, window_end
+) AS counted JOIN (
+  SELECT MAX(num) AS most, starts, ends FROM (
+    SELECT COUNT(*) AS num, window_start AS starts, window_end AS ends
+    FROM {HOP} GROUP BY product, window_start, window_end
+  ) GROUP BY starts, ends
+) AS most ON counted.starts = most.starts AND counted.ends = most.ends AND counted.num >= most.most
+"""
+
+
+def test_an_aggregate_that_is_read_in_two_ways_is_computed_once():
+    """Query 5 of Nexmark."""
+    plan = GoldenQuery(FOLDER / "project").environment().explain_sql(HOTTEST)
+    run = plan.partition("== Optimized Execution Plan ==")[2]
+    assert run.count("LocalWindowAggregate(groupBy=[product], window=[HOP(") == 1 and "Reused(reference_id=[1])" in run
+
+
+def test_statements_of_a_set_read_a_table_once(capfd):
+    t_env = GoldenQuery(FOLDER / "project").environment()
+    t_env.execute_sql("CREATE TABLE one (w STRING) WITH ('connector' = 'print', 'print-identifier' = 'one')")
+    t_env.execute_sql("CREATE TABLE two (n BIGINT) WITH ('connector' = 'print', 'print-identifier' = 'two')")
+    inserts = "INSERT INTO one SELECT product FROM orders WHERE id = 2; "
+    inserts += "INSERT INTO two SELECT id FROM orders WHERE amount = 7"
+    statements = f"EXECUTE STATEMENT SET BEGIN {inserts}; END"
+    told = t_env.explain_sql(statements, ExplainDetail.JSON_EXECUTION_PLAN)
+    assert told.count('"Data Source"') == 1
+    t_env.execute_sql(statements).wait()
+    assert sorted(line.partition("> ")[2] for line in capfd.readouterr().out.splitlines()) == ["+I[9]", "+I[cake]"]
