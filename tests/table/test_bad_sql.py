@@ -119,6 +119,8 @@ BAD = [
      "a size of 10000 ms and a slide of 3000 ms", "multiple"),
     ("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY customer, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "with an aggregate of its own alone", "PARTITION BY"),
+    ("SELECT window_start, SUM(amount IGNORE NULLS) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "SUM always leaves out NULL", "leave the words out"),
     ("SELECT id, x FROM orders CROSS JOIN UNNEST(id) AS u(x)", 44, "UNNEST of id of type BIGINT", "an ARRAY, a MAP"),
     ("SELECT id, x FROM orders, UNNEST(ARRAY[id], ARRAY[1]) AS u(x)", 34, "UNNEST of 2 collections", "give it one"),
     ("SELECT id, x FROM orders, UNNEST(ARRAY[id]) AS u(x, y)", 34, "2 names for 1 columns", "name all of them"),

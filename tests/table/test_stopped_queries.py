@@ -21,7 +21,7 @@ NAMES = [
     "window_of_window", "window_cascade", "distinct_in_window", "filter_null_logic", "window_rows",
     "top_n", "top_n_by_key", "top_n_between", "top_n_of_aggregate", "top_n_qualify", "top_n_cumulate",
     "top_n_then_aggregate", "deduplicate_last", "deduplicate_first",
-    "unnest_then_window", "early_fire", "early_fire_hop", "late_fire",
+    "unnest_then_window", "early_fire", "early_fire_hop", "late_fire", "array_agg_session",
     "window_join_full", "window_join_most", "window_join_anti_in", "interval_join_full", "interval_join_then_window",
     "interval_join_of_window_end", "reuse_aggregate", "filter_below_aggregate",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from ..runtime.aggregates import AggregateKind, result_type
 from ..typed import Column, Expr, Literal, Place
 from ..types import DataType, DataTypes, Root
 from . import windows
-from .expressions import AGGREGATES, ExpressionBinder, place_of
+from .expressions import AGGREGATES, ExpressionBinder, call, place_of
 from .numbering import numberings_in, parts_of
 from .scope import Scope
 
@@ -250,18 +250,27 @@ class _Gathered:
     def call(self, tree: Tree) -> AggregateCall:
         """An aggregate over these columns."""
         filtered = tree.expression.this if isinstance(tree, exp.Filter) else None
-        call = tree.this if isinstance(tree, exp.Filter) else tree
-        name, arguments = _canonical(str(call.name).upper()), list(call.expressions)
+        called = tree.this if isinstance(tree, exp.Filter) else tree
+        name, arguments = _canonical(str(called.name).upper()), list(called.expressions)
         distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
         if distinct:
             arguments = [*arguments[0].expressions, *arguments[1:]]
         if name == "COUNT" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             arguments = []
+        ignores_nulls = bool(arguments) and isinstance(arguments[0], exp.IgnoreNulls)
+        if arguments and isinstance(arguments[0], (exp.IgnoreNulls, exp.RespectNulls)):
+            if name != "ARRAY_AGG":
+                raise SqlError(f"{name} always leaves out NULL", "leave the words out", "", place_of(tree))
+            arguments[0] = arguments[0].this
         bound = [self._inner.bind(one) for one in arguments]
         options = tuple(one.value for one in bound[1:] if isinstance(one, Literal))
         bound = bound[:1] if options else bound
         kind = _result_type(name, bound, filtered is not None, place_of(tree))
-        at = None if filtered is None else self.column(self._inner.condition(filtered, "the condition of FILTER"))
+        condition = None if filtered is None else self._inner.condition(filtered, "the condition of FILTER")
+        if ignores_nulls:
+            there = call("IS NOT NULL", bound, place_of(tree))
+            condition = there if condition is None else call("AND", [condition, there], place_of(tree))
+        at = None if condition is None else self.column(condition)
         return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
 
     def projected(self, extra: Sequence[int]) -> tuple[Relation, list[int]]:

@@ -7,7 +7,7 @@ need the same share it.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,8 @@ class Accumulator:
 
     argument: int | None
     filter: int | None
+    keeps_nulls: ClassVar[bool] = False
+    """Whether a null is a value."""
 
     def told(self) -> str:
         """What it is, without the columns it is of."""
@@ -220,6 +222,20 @@ class Distinct(Listed):
 
 
 @dataclass(frozen=True)
+class ListedWithNulls(Listed):
+    """All values and nulls, in the order in which they came."""
+
+    keeps_nulls: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class DistinctWithNulls(Distinct):
+    """The distinct values, of which null is one, as they first came."""
+
+    keeps_nulls: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
 class Bag(Ordered):
     """The distinct values, as they first came, and how often each did."""
 
@@ -284,6 +300,6 @@ def flattened(lists: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 __all__ = [
-    "Accumulator", "Bag", "Count", "Distinct", "Earliest", "Extreme", "Listed", "Moments", "Ordered", "Sum",
-    "flattened", "listed", "without_nulls",
+    "Accumulator", "Bag", "Count", "Distinct", "DistinctWithNulls", "Earliest", "Extreme", "Listed", "ListedWithNulls",
+    "Moments", "Ordered", "Sum", "flattened", "listed", "without_nulls",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ class AggregateKind(Enum):
     STDDEV_SAMP = "STDDEV_SAMP"
     COLLECT = "COLLECT"
     LISTAGG = "LISTAGG"
+    ARRAY_AGG = "ARRAY_AGG"
 
 
 MOMENTS = (AggregateKind.VAR_POP, AggregateKind.VAR_SAMP, AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP)
@@ -39,7 +40,7 @@ _SELECTING = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VALUE, A
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate function over a column; nulls are left out.
+    """An aggregate function over a column; nulls are left out, but of ARRAY_AGG.
 
     Args:
         kind: the function.
@@ -77,6 +78,8 @@ def result_type(kind: AggregateKind, argument: DataType | None = None, is_filter
     nullable = argument.is_nullable or is_filtered
     if kind is AggregateKind.COLLECT:
         return DataType(Root.MULTISET, False, items=(argument,))
+    if kind is AggregateKind.ARRAY_AGG:
+        return DataTypes.ARRAY(argument)
     if kind is AggregateKind.LISTAGG:
         if not argument.is_text:
             raise InvalidTypesError(f"LISTAGG of {argument}", "cast its argument to STRING")

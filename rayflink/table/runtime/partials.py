@@ -97,10 +97,10 @@ class Partials:
             arrived: numbers of the rows' arrival, int64[n], where they have any.
         """
         columns = list(groups.keys)
-        chosen: dict[tuple[int | None, int | None, bool], tuple[Any, Any]] = {}
+        chosen: dict[tuple[int | None, int | None, bool, bool], tuple[Any, Any]] = {}
         for slot in self._slots:
             numbered = isinstance(slot, Ordered) and slot.has_arrival
-            of = slot.argument, slot.filter, numbered
+            of = slot.argument, slot.filter, numbered, slot.keeps_nulls
             if of not in chosen:
                 chosen[of] = _chosen(batch, groups, slot, arrived if numbered else None)
             columns += slot.of_rows(*chosen[of], groups.count)
@@ -139,7 +139,7 @@ def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: A
     keep: NDArray[np.bool_] | None = None
     if slot.filter is not None:
         keep = batch.column(slot.filter).fill_null(False).to_numpy(zero_copy_only=False)
-    if values is not None and values.null_count:
+    if values is not None and values.null_count and not slot.keeps_nulls:
         there = values.is_valid().to_numpy(zero_copy_only=False)
         keep = there if keep is None else keep & there
     if keep is not None:

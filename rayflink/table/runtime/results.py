@@ -13,7 +13,21 @@ from pyarrow import types
 
 from ..functions.decimals import divided
 from ..types import DataTypes
-from .accumulators import Accumulator, Bag, Count, Distinct, Earliest, Extreme, Listed, Moments, Ordered, Sum, flattened
+from .accumulators import (
+    Accumulator,
+    Bag,
+    Count,
+    Distinct,
+    DistinctWithNulls,
+    Earliest,
+    Extreme,
+    Listed,
+    ListedWithNulls,
+    Moments,
+    Ordered,
+    Sum,
+    flattened,
+)
 from .aggregates import MOMENTS, Aggregate, AggregateKind
 from .reductions import column, plain
 
@@ -31,7 +45,8 @@ def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, 
         has_arrival: whether rows carry the number of their arrival, for partial rows that may be joined in any order.
     """
     if aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
-        return (Distinct(aggregate.argument, aggregate.filter, has_arrival),)
+        distinct = DistinctWithNulls if aggregate.kind is AggregateKind.ARRAY_AGG else Distinct
+        return (distinct(aggregate.argument, aggregate.filter, has_arrival),)
     return _plain_accumulators(aggregate, has_arrival)
 
 
@@ -49,6 +64,8 @@ def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumu
         return (Earliest(argument, only, has_arrival, kind is AggregateKind.LAST_VALUE),)
     if kind in MOMENTS:
         return (Moments(argument, only),)
+    if kind is AggregateKind.ARRAY_AGG:
+        return (ListedWithNulls(argument, only, has_arrival),)
     made = Bag if kind is AggregateKind.COLLECT else Listed
     return (made(argument, only, has_arrival),)
 
@@ -90,6 +107,8 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     if kind is AggregateKind.LISTAGG:
         joined = pc.binary_join(first[0], pa.scalar(aggregate.separator, first[0].type.value_type))
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), joined, pa.scalar(None, joined.type))
+    if kind is AggregateKind.ARRAY_AGG:
+        return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), first[0], pa.scalar(None, first[0].type))
     if kind is AggregateKind.COLLECT:
         values, times = first[0].flatten(), first[1].flatten().cast(pa.int32())
         offsets = np.zeros(len(first[0]) + 1, dtype=np.int32)

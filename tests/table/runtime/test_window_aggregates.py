@@ -99,7 +99,7 @@ def test_late_rows_are_counted():
 
 RICH = (
     aggregate("COUNT"), aggregate("SUM", N, filter=OK), aggregate("COUNT", N, distinct=True), aggregate("MAX", WORD),
-    aggregate("AVG", N), aggregate("COLLECT", N),
+    aggregate("AVG", N), aggregate("COLLECT", N), aggregate("ARRAY_AGG", N), aggregate("ARRAY_AGG", N, distinct=True),
 )  # fmt: skip
 MANY = [
     rows(("b", 4, 3, True), ("a", 1, 0, None), ("b", 4, 9, False), ("a", 2, 12, True), ("b", -9, 5, True)),

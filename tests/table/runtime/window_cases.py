@@ -159,10 +159,10 @@ def value_of(one: Aggregate, held: Sequence[tuple[Any, ...]]) -> Any:
     chosen = [row for row in held if one.filter is None or row[one.filter] is True]
     if one.argument is None:
         return len(chosen)
-    values = [row[one.argument] for row in chosen if row[one.argument] is not None]
+    name = one.kind.value
+    values = [row[one.argument] for row in chosen if row[one.argument] is not None or name == "ARRAY_AGG"]
     if one.distinct:
         values = list(dict.fromkeys(values))
-    name = one.kind.value
     if name == "COUNT":
         return len(values)
     if name == "COLLECT":
@@ -173,6 +173,8 @@ def value_of(one: Aggregate, held: Sequence[tuple[Any, ...]]) -> Any:
         return {"MIN": min, "MAX": max, "SUM": sum}[name](values)
     if name == "AVG":
         return abs(sum(values)) // len(values) * (1 if sum(values) >= 0 else -1)
+    if name == "ARRAY_AGG":
+        return values
     if name == "LISTAGG":
         return one.separator.join(values)
     if name in ("FIRST_VALUE", "LAST_VALUE"):
