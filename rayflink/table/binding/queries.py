@@ -426,8 +426,11 @@ def _cast_to(relation: Relation, schema: Schema) -> Relation:
 
 
 def _common_part(sides: list[Relation], at: int) -> TimePart | None:
-    parts = {one.schema[at].part for one in sides}
-    return parts.pop() if len(parts) == 1 else None
+    """What a column of all has to do with time; bounds of other windows are none."""
+    found = [one.schema[at] for one in sides]
+    windows = {None if one.windowing is None else one.windowing.told_without_time() for one in found}
+    parts = {one.part for one in found}
+    return found[0].part if len(parts) == len(windows) == 1 else None
 
 
 def _name_of(tree: Tree, expr: Expr, at: int) -> str:

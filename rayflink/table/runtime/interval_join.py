@@ -159,12 +159,14 @@ class IntervalJoinOperator(JoinOperator):
         keys = columns[:width]
         hashes = hashes_of(keys, len(times))
         known = self._known(keys, len(times))
+        order = np.argsort(hashes)
+        hashes, lows, highs = hashes[order], lows[order], highs[order]
         found = []
         counts = np.zeros(len(times), dtype=np.int64)
         for piece in pieces:
             index = piece.index(hashes)
-            first, count = index.ranges(hashes, lows, highs)
-            count = np.where(known, count, 0)
+            first, count = (_put_back(one, order) for one in index.ranges(hashes, lows, highs))
+            count[~known] = 0
             counts += count
             found.append((index.rows, first, count))
         came = _Incoming(side, columns, self._keeps[side] & ~stays, met)
@@ -309,6 +311,13 @@ class IntervalJoinOperator(JoinOperator):
                     columns = self._as_they_are(gathered(pieces, of[part], numbers[part]), side)
                     yield from self.rows.alone(columns, np.arange(len(part)), of_right=side == 1)
         self._keep_to_memory()
+
+
+def _put_back(numbers: Rows, order: NDArray[np.intp]) -> Rows:
+    """Numbers that were computed in an order, as they were before."""
+    found = np.empty_like(numbers)
+    found[order] = numbers
+    return found
 
 
 def _sum(times: Times, by: int) -> Times:

@@ -17,7 +17,7 @@ from rayflink.table.runtime import frame_memory, join_pairs, timed_rows
 from rayflink.table.runtime import interval_join as interval_joins
 from rayflink.table.runtime.interval_bounds import IntervalBounds, SideTime
 from rayflink.table.runtime.interval_join import IntervalJoinOperator
-from rayflink.testing import OperatorHarness, at, in2, verify, wm
+from rayflink.testing import OperatorHarness, at, idle, in2, verify, wm
 from rayflink.testing.elements import Mark, Record
 from rayflink.testing.harness import rescaled_snapshots
 
@@ -75,6 +75,15 @@ def test_late_rows_that_find_nothing_are_counted():
     for element in GIVEN:
         harness.give(element)
     assert late_in(harness) == 1
+
+
+def test_a_side_may_be_empty_or_idle():
+    for kind, then in [(JoinKind.INNER, []), (JoinKind.LEFT, [pair(row(1, "a", 10), None)])]:
+        harness = OperatorHarness(interval_join(kind, -2, 5), 2)
+        harness.give(timed((1, "a", 10)))
+        harness.give(in2(idle()))
+        harness.give(wm(15))
+        assert [one for one in harness.take() if isinstance(one, Record)] == then
 
 
 @pytest.mark.slow
