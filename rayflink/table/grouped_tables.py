@@ -37,7 +37,7 @@ class GroupedTable:
             SqlError: a column is neither, or the groups are in no window.
         """
         table = self._table
-        trees = selecting.named(selecting.expanded(table._bound_names(), fields))
+        trees = selecting.named(table._expanded(fields))
         return table._made(table._tree(trees, group=exp.Group(expressions=[tree_of(one) for one in self._keys])))
 
 
@@ -93,7 +93,7 @@ class WindowGroupedTable:
             call = window.tree()
         except SqlError as error:
             raise table._told(error) from error
-        trees = selecting.named(selecting.expanded(table._bound_names(), fields))
+        trees = selecting.named(table._expanded(fields))
         trees = [one.transform(self._part) for one in trees]
         return table._made(table._tree(trees, group=exp.Group(expressions=[*self._keys, call])))
 

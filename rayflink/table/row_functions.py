@@ -73,7 +73,7 @@ class OnRow(ScalarFunction):
         import pyarrow
 
         if self._kind == "polars":
-            return found.to_struct("f0")
+            return found.rename(dict(zip(found.columns, self._results, strict=True))).to_struct("f0")
         if self._kind == "pandas":
             found = pyarrow.RecordBatch.from_pandas(found, preserve_index=False)
         return pyarrow.StructArray.from_arrays(found.columns, names=self._results)

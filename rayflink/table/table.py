@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .logical import Relation, Sort
-from .parsing.program_nodes import BoundTable
+from .parsing.program_nodes import BoundTable, Flattened
 from .parsing.statements import Tree
 from .table_result import TableResult
 from .table_schema import TableSchema
@@ -76,7 +77,7 @@ class Table:
         Raises:
             SqlError: a name is not known, or types do not fit.
         """
-        trees = selecting.expanded(self._bound_names(), fields)
+        trees = self._expanded(fields)
         return self._made(self._tree(selecting.named(trees)))
 
     def alias(self, field: str, *fields: str) -> Table:
@@ -105,7 +106,7 @@ class Table:
         return self._with(fields, replaces=True)
 
     def _with(self, fields: tuple[Expression[Any], ...], replaces: bool) -> Table:
-        trees = selecting.named(selecting.expanded(self._bound_names(), fields), len(self._plan.names))
+        trees = selecting.named(self._expanded(fields), len(self._plan.names))
         kept: dict[str, Tree] = {name: selecting.column_tree(name) for name in self._plan.names}
         for tree in trees:
             name = tree.alias_or_name
@@ -127,7 +128,7 @@ class Table:
     def drop_columns(self, *fields: Expression[Any]) -> Table:
         """The same without some columns."""
         dropped = set()
-        for tree in selecting.expanded(self._bound_names(), fields):
+        for tree in self._expanded(fields):
             if not isinstance(tree, exp.Column):
                 raise self._told(SqlError("drop_columns wants columns", "write col('name')"))
             dropped.add(self._number(tree.name))
@@ -367,8 +368,20 @@ class Table:
 
         return error.of_program(call_site())
 
-    def _bound_names(self) -> list[str]:
-        return self._plan.names
+    def _expanded(self, fields: Iterable[Any]) -> list[Tree]:
+        """The trees of expressions, with choices of columns and fields of rows written out."""
+        try:
+            trees = selecting.expanded(self._plan.names, fields)
+        except SqlError as error:
+            raise self._told(error) from error
+        return [one for tree in trees for one in (self._flat(tree) if isinstance(tree, Flattened) else [tree])]
+
+    def _flat(self, tree: Tree) -> list[Tree]:
+        row = exp.Alias(this=tree.this, alias=exp.to_identifier("f0", quoted=True))
+        fields = self._made(self._tree([row]))._plan.schema[0].type.fields
+        return [exp.Dot(this=tree.this, expression=exp.to_identifier(one.name, quoted=True)) for one in fields] or [
+            tree.this
+        ]
 
     def _other(self, right: Table) -> Table:
         if not isinstance(right, Table):

@@ -12,6 +12,7 @@ from rayflink.common.errors import InvalidTypesError
 
 from ..errors import SqlError
 from ..logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
+from ..parsing.program_nodes import OverWindow
 from ..parsing.statements import Tree
 from ..runtime.aggregates import AggregateKind, result_type
 from ..typed import Column, Expr, Literal, Place
@@ -31,7 +32,7 @@ def aggregates_in(tree: Any) -> list[Tree]:
     """The calls of aggregate functions in a tree, with their FILTER; none within queries of their own."""
     if not isinstance(tree, exp.Expression):
         return []
-    if isinstance(tree, (exp.Subquery, exp.Select, exp.Window)):
+    if isinstance(tree, (exp.Subquery, exp.Select, exp.Window, OverWindow)):
         return []
     if _is_aggregate(tree) or (isinstance(tree, exp.Filter) and _is_aggregate(tree.this)):
         return [tree]

@@ -43,11 +43,17 @@ def _columns(names: Sequence[str], tree: Tree) -> list[Tree]:
             return chosen
         without = [one.name for one in chosen]
         return [column_tree(name) for name in names if name not in without]
-    arguments = tree.args.get("expressions") if isinstance(tree, exp.Expression) else None
-    if arguments and any(isinstance(one, (ColumnChoice, ColumnRange)) for one in arguments):
-        tree = tree.copy()
-        tree.set("expressions", [one for part in arguments for one in _columns(names, part)])
-    return [tree]
+    if tree.find(ColumnChoice, ColumnRange) is None:
+        return [tree]
+    return [tree.transform(lambda one: _with_columns(names, one))]
+
+
+def _with_columns(names: Sequence[str], call: Tree) -> Tree:
+    """A call whose arguments are the columns that are chosen."""
+    arguments = call.args.get("expressions") or []
+    if not isinstance(call, ColumnChoice) and any(isinstance(one, (ColumnChoice, ColumnRange)) for one in arguments):
+        call.set("expressions", [one for part in arguments for one in _columns(names, part)])
+    return call
 
 
 def _place(names: Sequence[str], given: str | int) -> int:

@@ -157,7 +157,7 @@ class FlinkParser(TypeNames):
         words: list[Any] = []
         while self._curr.token_type not in (TokenType.R_PAREN, TokenType.SENTINEL):
             if self._match_text_seq("RETURNING"):
-                words.append(self._type())
+                words.append(Typed(this=self._without_null()))  # a NULL behind it is that of ON EMPTY or ON ERROR
             elif self._match_text_seq("DEFAULT"):
                 words += [exp.Var(this="DEFAULT"), self._parse_bitwise()]
             else:
