@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .definitions import Path, TableDefinition, ViewDefinition
 from .errors import SqlError, nearest
+from .resolved_schema import Column, ResolvedSchema
 from .typed import Place
 
 DEFAULT_CATALOG, DEFAULT_DATABASE = "default_catalog", "default_database"
@@ -212,3 +213,6 @@ class Catalogs:
             problem = f"there is no database {path[1]!r} in catalog {path[0]!r}{nearest(path[1], databases)}"
             raise SqlError(problem, f"there are {', '.join(databases)}", "", place)
         return databases[path[1]]
+
+
+__all__ = ["Catalogs", "Column", "ResolvedSchema"]

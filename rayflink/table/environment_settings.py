@@ -68,9 +68,9 @@ class Builder:
         self._is_streaming = False
         return self
 
-    def with_configuration(self, configuration: Configuration) -> Builder:
+    def with_configuration(self, config: Configuration) -> Builder:
         """The configuration."""
-        self._configuration = configuration
+        self._configuration = config
         return self
 
     def with_built_in_catalog_name(self, built_in_catalog_name: str) -> Builder:

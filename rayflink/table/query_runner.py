@@ -27,7 +27,7 @@ from .logical import Schema as Attributes
 from .materialized import materialized
 from .physical import PhysicalPlanner, PlannerSettings
 from .rules import optimized, share_scans
-from .table_result import TableResult
+from .table_result import CloseableIterator, TableResult
 from .type_rules import widens
 from .typed import Column, Expr, Literal, Session
 from .types import DataTypes
@@ -74,7 +74,7 @@ class QueryRunner:
             stream = self.planner().stream(self.optimized([plan])[0])
             rows = stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
-        return TableResult(plan.schema, _Values(rows), None, not self._is_batch, zone=self.zone)
+        return TableResult(plan.schema, CloseableIterator(rows), None, not self._is_batch, zone=self.zone)
 
     def whole(self, plan: Relation) -> pyarrow.Table:
         """Run a query to its end.
@@ -200,30 +200,6 @@ class QueryRunner:
 
     def _name(self, default: str) -> str:
         return self._env.get_configuration().get_string("pipeline.name", None) or default
-
-
-class _Values:
-    """Rows without the names of their fields; drawn once, and can be closed."""
-
-    def __init__(self, rows: Any) -> None:
-        self._rows = rows
-
-    def __iter__(self) -> _Values:
-        return self
-
-    def __next__(self) -> Row:
-        row = next(self._rows)
-        return Row.of_kind(row.get_row_kind(), *row._values)
-
-    def __enter__(self) -> _Values:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Cancel the job, where it has not ended."""
-        self._rows.close()
 
 
 def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import InvalidTypesError
 
 from .definitions import ColumnDefinition, TableDefinition
 from .types import DataType
+
+if TYPE_CHECKING:
+    from .expression import Expression
+    from .resolved_schema import ResolvedSchema
 
 __all__ = ["FormatDescriptor", "Schema", "TableDescriptor"]
 
@@ -46,9 +50,38 @@ class SchemaBuilder:
         """A physical column; its type may be a text, such as "DECIMAL(10, 2)"."""
         return self._add(ColumnDefinition(column_name, _type(data_type)))
 
-    def column_by_expression(self, column_name: str, expr: str) -> SchemaBuilder:
-        """A column computed of others, by an expression of SQL."""
-        return self._add(ColumnDefinition(column_name, computed=str(expr)))
+    def from_schema(self, unresolved_schema: Schema) -> SchemaBuilder:
+        """The columns, the watermark and the key of another one."""
+        for column in unresolved_schema.columns:
+            self._add(column)
+        self._watermark = unresolved_schema.watermark or self._watermark
+        self._key = unresolved_schema.key or self._key
+        return self
+
+    def from_resolved_schema(self, resolved_schema: ResolvedSchema) -> SchemaBuilder:
+        """The columns of a table that is there."""
+        return self.from_fields(resolved_schema.get_column_names(), resolved_schema.get_column_data_types())
+
+    def from_row_data_type(self, data_type: DataType) -> SchemaBuilder:
+        """The fields of a ROW as columns."""
+        return self.from_fields([one.name for one in data_type.fields], [one.type for one in data_type.fields])
+
+    def from_fields(self, field_names: Sequence[str], field_data_types: Sequence[DataType | str]) -> SchemaBuilder:
+        """Physical columns.
+
+        Raises:
+            InvalidTypesError: there are more names than types, or fewer.
+        """
+        if len(field_names) != len(field_data_types):
+            problem = f"{len(field_names)} names for {len(field_data_types)} types"
+            raise InvalidTypesError(problem, "give each column one of each")
+        for name, kind in zip(field_names, field_data_types, strict=True):
+            self.column(name, kind)
+        return self
+
+    def column_by_expression(self, column_name: str, expr: str | Expression[Any]) -> SchemaBuilder:
+        """A column computed of others, by an expression of SQL or of Python."""
+        return self._add(ColumnDefinition(column_name, computed=_text(expr)))
 
     def column_by_metadata(
         self, column_name: str, data_type: DataType | str, metadata_key: str | None = None, is_virtual: bool = False
@@ -57,15 +90,19 @@ class SchemaBuilder:
         key = metadata_key or column_name
         return self._add(ColumnDefinition(column_name, _type(data_type), metadata=key, is_virtual=is_virtual))
 
-    def watermark(self, column_name: str, watermark_expr: str) -> SchemaBuilder:
-        """The time column, and its watermark by an expression of SQL."""
-        self._watermark = column_name, str(watermark_expr)
+    def watermark(self, column_name: str, watermark_expr: str | Expression[Any]) -> SchemaBuilder:
+        """The time column, and its watermark by an expression of SQL or of Python."""
+        self._watermark = column_name, _text(watermark_expr)
         return self
 
     def primary_key(self, *column_names: str) -> SchemaBuilder:
         """The columns that tell rows apart; nobody enforces that."""
         self._key = column_names
         return self
+
+    def primary_key_named(self, constraint_name: str, *column_names: str) -> SchemaBuilder:
+        """The same, under a name that nothing asks for."""
+        return self.primary_key(*column_names)
 
     def build(self) -> Schema:
         """The schema."""
@@ -80,6 +117,17 @@ class SchemaBuilder:
             raise InvalidTypesError(f"a second column {column.name!r}", "give it another name")
         self._columns.append(column)
         return self
+
+
+Schema.Builder = SchemaBuilder  # type: ignore[attr-defined]
+
+
+def _text(given: str | Expression[Any]) -> str:
+    if isinstance(given, str):
+        return given
+    from .dsl.rendering import text_of
+
+    return text_of(given)
 
 
 def _type(given: DataType | str) -> DataType:
@@ -104,6 +152,14 @@ class FormatDescriptor:
     def for_format(format: str) -> FormatDescriptorBuilder:
         """A builder of a format."""
         return FormatDescriptorBuilder(format)
+
+    def get_format(self) -> str:
+        """Its name."""
+        return self.format
+
+    def get_options(self) -> dict[str, str]:
+        """Its options."""
+        return dict(self.options)
 
 
 class FormatDescriptorBuilder:
@@ -132,6 +188,22 @@ class TableDescriptor:
     def for_connector(connector: str) -> TableDescriptorBuilder:
         """A builder of a table."""
         return TableDescriptorBuilder(connector)
+
+    def get_schema(self) -> Schema:
+        """Its columns."""
+        return Schema(self.definition.columns, self.definition.watermark, self.definition.primary_key)
+
+    def get_options(self) -> dict[str, str]:
+        """Its options."""
+        return dict(self.definition.options)
+
+    def get_partition_keys(self) -> list[str]:
+        """The columns by which it is divided."""
+        return list(self.definition.partition_keys)
+
+    def get_comment(self) -> str | None:
+        """What it is; None: nobody said."""
+        return self.definition.comment
 
 
 class TableDescriptorBuilder:
@@ -176,3 +248,7 @@ class TableDescriptorBuilder:
                 schema.columns, schema.watermark, schema.key, self._partition, dict(self._options), self._comment
             )
         )
+
+
+FormatDescriptor.Builder = FormatDescriptorBuilder  # type: ignore[attr-defined]
+TableDescriptor.Builder = TableDescriptorBuilder  # type: ignore[attr-defined]

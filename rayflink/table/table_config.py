@@ -67,7 +67,6 @@ class TableConfig(Configuration):
         """Set all options of another one."""
         self.add_all(configuration)
 
-    @property
     def to_map(self) -> dict[str, str]:
         """All options that are set, as text."""
         return self.to_dict()

@@ -264,7 +264,9 @@ class TableEnvironment:
         made = ViewDefinition("", tuple(table._plan.names), relation=table._plan)
         self._catalogs.create(_parts(view_path), made, False, bool(ignore_if_exists))
 
-    register_table = create_temporary_view
+    def register_table(self, name: str, table: Table) -> None:
+        """Name a table; `create_temporary_view` under its name of before."""
+        self.create_temporary_view(name, table)
 
     def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
         """Forget a view that is not temporary; whether there was one.
@@ -342,13 +344,19 @@ class TableEnvironment:
         name = path.rpartition(".")[2].upper()
         self._functions[name] = made.registered(name)
 
-    create_temporary_system_function = create_temporary_function
+    def create_temporary_system_function(self, name: str, function: Any) -> None:
+        """The same, for all catalogs."""
+        self.create_temporary_function(name, function)
 
     def drop_temporary_function(self, path: str) -> bool:
         """Forget a function; whether there was one."""
         return self._functions.pop(path.rpartition(".")[2].upper(), None) is not None
 
-    drop_temporary_system_function = drop_temporary_function
+    def drop_temporary_system_function(self, name: str) -> bool:
+        """Forget a function; whether there was one."""
+        return self.drop_temporary_function(name)
+
+    drop_function = drop_temporary_function
 
     def list_functions(self) -> list[str]:
         """Names of all functions, those of SQL and one's own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.types import Row
 
@@ -95,6 +95,34 @@ class TableResult:
             return
         for line in printed(self._schema, self._rows, self._changes, self._zone):
             print(line)
+
+
+class CloseableIterator:
+    """Rows without the names of their fields; drawn once, and can be closed."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> CloseableIterator:
+        return self
+
+    def __next__(self) -> Row:
+        row = next(self._rows)
+        return Row.of_kind(row.get_row_kind(), *row._values)
+
+    def next(self) -> Row:
+        """The next row; raises StopIteration behind the last."""
+        return next(self)
+
+    def __enter__(self) -> CloseableIterator:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel the job, where it has not ended."""
+        self._rows.close()
 
 
 def done(message: str = "OK") -> TableResult:

@@ -158,7 +158,8 @@ def test_batch_tables_are_sorted_and_cut():
     assert [row[0] for row in values(t.order_by(t.price).limit(2, 1))] == [1, 3]
     assert [row[0] for row in values(t.order_by(t.price).offset(3))] == [2]
     assert len(values(t.fetch(3))) == len(values(t.offset(1))) == 3
-    assert "\nSort(orderBy=[price ASC], offset=[1], fetch=[2])\n+- TableSource" in t.order_by(t.price).limit(2, 1).explain()
+    cut = t.order_by(t.price).limit(2, 1).explain()
+    assert "\nSort(orderBy=[price ASC], offset=[1], fetch=[2])\n+- TableSource" in cut  # one step
 
 
 class TestMap:
@@ -329,7 +330,7 @@ class TestConfig:
         t_env.execute_sql("SET 'table.local-time-zone' = 'Europe/Berlin'")
         assert config.get_local_timezone() == config.get("table.local-time-zone", "") == "Europe/Berlin"
         config.set_local_timezone("UTC")
-        assert config.to_map["table.local-time-zone"] == "UTC"
+        assert config.to_map()["table.local-time-zone"] == "UTC"
 
     def test_zones_that_are_none_are_refused(self):
         with pytest.raises(ConfigError, match="found Mars/Olympus, wanted a time zone"):

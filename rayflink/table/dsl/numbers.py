@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .written import Property, T, Written
+from .written import Function, Property, T, Written
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -36,7 +36,7 @@ class Numbers(Written[T]):
     hex = Property("HEX", "A whole number or text in hexadecimal digits.")
     unhex = Property("UNHEX", "The bytes of hexadecimal digits.")
     chr = Property("CHR", "The character with this number.")
-    inet_ntoa = Property("INET_NTOA", "The IPv4 address of a number.")
+    inet_ntoa = Function("INET_NTOA", "The IPv4 address of a number.")
 
     def log(self, base: Any = None) -> Expression[float]:
         """The logarithm to a base, the natural one if none is given."""

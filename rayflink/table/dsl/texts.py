@@ -23,7 +23,7 @@ class Texts(Written[T]):
     to_base64 = Property("TO_BASE64", "As base 64.")
     ascii = Property("ASCII", "The number of the first character.")
     reverse = Property("REVERSE", "Backwards.")
-    inet_aton = Property("INET_ATON", "The number of an IPv4 address.")
+    inet_aton = Function("INET_ATON", "The number of an IPv4 address.")
     url_decode = Function("URL_DECODE", "The text of application/x-www-form-urlencoded.")
     url_encode = Function("URL_ENCODE", "As application/x-www-form-urlencoded.")
     md5 = Property("MD5", "The MD5 hash in hexadecimal digits.")
