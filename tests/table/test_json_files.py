@@ -133,7 +133,7 @@ def test_rows_are_written_as_flink_does():
 
 TAKEN = [
     ('"12"', T.INT(), 12), ("1.9", T.INT(), 1), ("12", T.STRING(), "12"), ("1.50", T.STRING(), "1.50"),
-    ('{"x": [1.50, "y"]}', T.STRING(), '{"x":[1.50,"y"]}'), ('"1.5"', T.DOUBLE(), 1.5),
+    ('{"x": [1.50, "y"]}', T.STRING(), '{"x":[1.5,"y"]}'), ('"1.5"', T.DOUBLE(), 1.5),
     ("2.345", T.DECIMAL(5, 2), Decimal("2.35")),
     ("1e9", T.DECIMAL(5, 2), None), ('"true"', T.BOOLEAN(), True), ('"x"', T.BOOLEAN(), False),
     ('"NaN"', T.STRING(), "NaN"),
@@ -222,3 +222,26 @@ def test_wrong_options_are_told_before_anything_starts(t_env, more, told, tmp_pa
     t_env.execute_sql(f"CREATE TABLE t (a INT) WITH ({options})")
     with pytest.raises(SqlError, match=told):
         t_env.execute_sql("SELECT a FROM t")
+
+
+def test_what_flink_makes_of_odd_lines(tmp_path):
+    """The rows are those that Flink 2.3 gives with json.ignore-parse-errors."""
+    lines = """{"n":"12","w":12,"e":2.345,"ts":"2020-01-02 03:04:05.123456","d":"1.5","b":"true"}
+{"n":1.9,"w":1.50,"e":99999,"ts":"2020-01-02T03:04:05","d":"NaN","b":"x"}
+{"n":true,"w":{"x": [1.50, "y"]},"e":"x","ts":"2020-01-02 03:04","d":1,"b":1}
+nothing
+{"n":99999999999,"w":null,"e":"1e1","ts":5,"d":true,"b":null}
+[{"n":7},{"n":8}]
+
+null
+{"n":3,"n":4,"unknown":1}
+"""
+    kinds = [T.INT(), T.STRING(), T.DECIMAL(5, 2), T.TIMESTAMP(3), T.DOUBLE(), T.BOOLEAN()]
+    schema = tuple(Attribute(name, kind) for name, kind in zip(["n", "w", "e", "ts", "d", "b"], kinds, strict=True))
+    found = read(lines, schema, tmp_path, skips=True)
+    moment = datetime.datetime(2020, 1, 2, 3, 4, 5, 123000)
+    assert repr(found) == repr([
+        (12, "12", Decimal("2.35"), moment, 1.5, True), (1, "1.50", None, None, float("nan"), False),
+        (None, '{"x":[1.5,"y"]}', None, None, 1.0, False), (None, None, Decimal("10.00"), None, None, None),
+        (7, None, None, None, None, None), (8, None, None, None, None, None), (4, None, None, None, None, None),
+    ])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -70,13 +71,13 @@ class SkippingCsvFormat(CsvFormat):
         )
 
     def _records(self, block: bytes) -> Any:
-        """The values of each line, None for NULL; None for a line that is no text of UTF-8."""
+        """The values of each line, None for NULL; None for a line that is no text of UTF-8, or has too long a value."""
         nulls = self.dialect.null_values
         for line in block.split(b"\n"):
             try:
                 text = line.decode("utf-8").rstrip("\r")
-            except UnicodeDecodeError:
+                found: list[str] = next(self.dialect.reader([text]), [])
+            except (UnicodeDecodeError, csv.Error):
                 yield None
                 continue
-            found: list[str] = next(self.dialect.reader([text]), [])
             yield [None if value in nulls else value for value in found]

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
+import numpy
+
 from rayflink.common.errors import shorten
+from rayflink.common.print_form import floating_text
 
 from ..types import DataType, Root
 
@@ -251,7 +254,7 @@ def _text(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """JSON of a value, its numbers as they were written."""
+    """JSON of a value, its numbers as Java writes them."""
     if isinstance(value, dict):
         pairs = [f"{json.dumps(name, ensure_ascii=False)}:{_written(one)}" for name, one in value.items()]
         return "{" + ",".join(pairs) + "}"
@@ -259,7 +262,9 @@ def _written(value: Any) -> str:
         return "[" + ",".join(map(_written, value)) + "]"
     if value is None:
         return "null"
-    return json.dumps(value, ensure_ascii=False) if type(value) is str else _text(value)
+    if isinstance(value, Number):
+        return floating_text(numpy.float64(value))
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _text(value)
 
 
 def _bytes(value: Any) -> bytes:
