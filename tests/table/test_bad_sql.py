@@ -122,6 +122,8 @@ BAD = [
      "a size of 10000 ms and a slide of 3000 ms", "multiple"),
     ("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY customer, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "with an aggregate of its own alone", "PARTITION BY"),
+    ("SELECT window_start, JSON_OBJECTAGG(KEY id VALUE amount) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "a key of type BIGINT", "cast it to STRING"),
     ("SELECT window_start, SUM(amount IGNORE NULLS) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "SUM always leaves out NULL", "leave the words out"),
     ("SELECT id, x FROM orders CROSS JOIN UNNEST(id) AS u(x)", 44, "UNNEST of id of type BIGINT", "an ARRAY, a MAP"),

@@ -18,7 +18,8 @@ from . import literals
 from .scope import Scope
 
 AGGREGATES = ("COUNT", "SUM", "SUM0", "MIN", "MAX", "AVG", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "VAR_POP", "VAR_SAMP",
-              "VARIANCE", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG")  # fmt: skip
+              "VARIANCE", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG",
+              "JSON_ARRAYAGG", "JSON_OBJECTAGG")  # fmt: skip
 """Aggregate functions, which stand where rows are grouped."""
 _BINARY = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",

@@ -17,7 +17,7 @@ from ..parsing.statements import Tree
 from ..runtime.aggregates import AggregateKind, result_type
 from ..typed import Column, Expr, Literal, Place
 from ..types import DataType, DataTypes, Root
-from . import windows
+from . import json_aggregates, windows
 from .expressions import AGGREGATES, ExpressionBinder, call, place_of
 from .numbering import numberings_in, parts_of
 from .scope import Scope
@@ -184,7 +184,9 @@ class GroupedSelect:
     def _known(self, tree: Tree) -> Expr | None:
         for asked, at in self._calls:
             if tree == asked:
-                return replace(self.relation.column(at), place=place_of(tree))
+                column = replace(self.relation.column(at), place=place_of(tree))
+                name = str((asked.this if isinstance(asked, exp.Filter) else asked).name).upper()
+                return json_aggregates.bracketed(name, column) if name in json_aggregates.BRACKETS else column
         if isinstance(tree, exp.Anonymous) and (found := self._bound(str(tree.name).upper(), place_of(tree))):
             return found
         if isinstance(tree, exp.Anonymous) and str(tree.name).upper() in ("GROUPING", "GROUPING_ID"):
@@ -253,6 +255,8 @@ class _Gathered:
         filtered = tree.expression.this if isinstance(tree, exp.Filter) else None
         called = tree.this if isinstance(tree, exp.Filter) else tree
         name, arguments = _canonical(str(called.name).upper()), list(called.expressions)
+        if name in json_aggregates.BRACKETS:
+            return self._json(called, filtered)
         distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
         if distinct:
             arguments = [*arguments[0].expressions, *arguments[1:]]
@@ -273,6 +277,15 @@ class _Gathered:
             condition = there if condition is None else call("AND", [condition, there], place_of(tree))
         at = None if condition is None else self.column(condition)
         return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
+
+    def _json(self, tree: Tree, filtered: Tree | None) -> AggregateCall:
+        """The elements of JSON_ARRAYAGG or JSON_OBJECTAGG, joined."""
+        text, condition = json_aggregates.element(self._inner, tree)
+        if filtered is not None:
+            asked = self._inner.condition(filtered, "the condition of FILTER")
+            condition = asked if condition is None else call("AND", [asked, condition], place_of(tree))
+        at = None if condition is None else self.column(condition)
+        return AggregateCall("LISTAGG", (self.column(text),), DataTypes.STRING(), at)
 
     def projected(self, extra: Sequence[int]) -> tuple[Relation, list[int]]:
         """The columns, and those of the relation that are asked for as well: where they are."""

@@ -73,6 +73,8 @@ class FlinkParser(TypeNames):
         "TIMESTAMPADD": lambda self: self._with_unit("TIMESTAMPADD"),
         "TIMESTAMPDIFF": lambda self: self._with_unit("TIMESTAMPDIFF"),
         "JSON_ARRAY": lambda self: self._json_array(),
+        "JSON_ARRAYAGG": lambda self: self._call("JSON_ARRAYAGG", self._parse_disjunction(), self._on_null()),
+        "JSON_OBJECTAGG": lambda self: self._json_object("JSON_OBJECTAGG"),
         "JSON_OBJECT": lambda self: self._json_object(),
         "JSON_EXISTS": lambda self: self._json("JSON_EXISTS"),
         "JSON_VALUE": lambda self: self._json("JSON_VALUE"),
@@ -169,7 +171,7 @@ class FlinkParser(TypeNames):
         args = self._parse_csv(self._parse_disjunction) if not self._on_null_follows() else []
         return self._call("JSON_ARRAY", *args, self._on_null())
 
-    def _json_object(self) -> Any:
+    def _json_object(self, name: str = "JSON_OBJECT") -> Any:
         args: list[Any] = []
         while self._curr.token_type is not TokenType.R_PAREN and not self._on_null_follows():
             if args and not self._match(TokenType.COMMA):
@@ -179,7 +181,7 @@ class FlinkParser(TypeNames):
             if not self._match_text_seq("VALUE"):
                 self.raise_error("VALUE is wanted behind the key of JSON_OBJECT")
             args.append(self._parse_disjunction())
-        return self._call("JSON_OBJECT", *args, self._on_null())
+        return self._call(name, *args, self._on_null())
 
     def _on_null_follows(self) -> bool:
         return self._curr.text.upper() in ("NULL", "ABSENT") and self._next.text.upper() == "ON"

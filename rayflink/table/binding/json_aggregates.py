@@ -1,0 +1,53 @@
+"""JSON_ARRAYAGG and JSON_OBJECTAGG: the texts of values, joined by LISTAGG, in brackets."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..parsing.statements import Tree
+from ..typed import Expr, Literal, Place
+from ..types import DataTypes
+from .expressions import ExpressionBinder, call, place_of
+
+BRACKETS = {"JSON_ARRAYAGG": "[]", "JSON_OBJECTAGG": "{}"}
+_TAKES = {"JSON_ARRAYAGG": (1, "ABSENT"), "JSON_OBJECTAGG": (2, "NULL")}
+"""Name -> how many arguments there are, and what becomes of NULL where nothing is said."""
+
+
+def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
+    """What a row adds, as text, and whether it adds anything; None: it does.
+
+    Raises:
+        SqlError: the arguments are others.
+    """
+    place, name = place_of(tree), str(tree.name).upper()
+    count, default = _TAKES[name]
+    arguments = [binder.bind(one) for one in tree.expressions if not isinstance(one, exp.Var)]
+    if len(arguments) != count:
+        usage = "JSON_ARRAYAGG(value)" if count == 1 else "JSON_OBJECTAGG(KEY name VALUE value)"
+        raise SqlError(f"{name} of {len(arguments)} arguments", f"write {usage}", "", place)
+    if count == 2 and not arguments[0].type.is_text:
+        raise SqlError(f"a key of type {arguments[0].type}", "cast it to STRING", "", place_of(tree.expressions[0]))
+    on_null = next((one.name for one in tree.expressions if isinstance(one, exp.Var)), default)
+    texts = [_text(one, place) for one in arguments]
+    colon = Literal(DataTypes.CHAR(1, False), ":")
+    whole = texts[0] if count == 1 else call("||", [call("||", [texts[0], colon]), texts[1]])
+    return whole, None if on_null == "NULL" else call("IS NOT NULL", arguments[-1:], place)
+
+
+def _text(value: Expr, place: Place | None) -> Expr:
+    """A value as JSON: an array of it without the brackets."""
+    array = call("JSON_ARRAY", [value], place, ("NULL",))
+    two, length = Literal(DataTypes.INT(False), 2), call("CHAR_LENGTH", [array], place)
+    return call("SUBSTRING", [array, two, call("-", [length, two], place)], place)
+
+
+def bracketed(name: str, joined: Expr) -> Expr:
+    """The elements as one text."""
+    start, stop = (Literal(DataTypes.CHAR(1, False), one) for one in BRACKETS[name])
+    elements = call("COALESCE", [joined, Literal(DataTypes.STRING().not_null(), "")], joined.place)
+    return call("||", [call("||", [start, elements]), stop])
+
+
+__all__ = ["BRACKETS", "bracketed", "element"]
