@@ -1,13 +1,14 @@
 """A copy of a user's function with all that it holds, as if it had travelled to a process of its own.
 
-Classes, modules and functions that hold nothing are not copied: there is one of each in a process. What a closure has
-captured, an instance's attributes, the object of a bound method and default arguments are.
+Classes, modules and functions that hold nothing are not copied: there is one of each in a process; nor are columns of
+Arrow, which nobody can change. What a closure has captured, an instance's attributes, the object of a bound method and default arguments are.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
+import sys
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
@@ -58,7 +59,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def persistent_id(self, obj: Any) -> int | None:
         if isinstance(obj, _Original):
             self._shared.append(obj.function)
-        elif isinstance(obj, _SHARED) or (type(obj) is FunctionType and not _holds_anything(obj)):
+        elif isinstance(obj, _SHARED) or _is_columns(obj) or (type(obj) is FunctionType and not _holds_anything(obj)):
             self._shared.append(obj)
         else:
             return None
@@ -84,6 +85,11 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         return self._shared[pid]
+
+
+def _is_columns(obj: Any) -> bool:
+    arrow = sys.modules.get("pyarrow")  # who has columns has imported it
+    return arrow is not None and isinstance(obj, (arrow.RecordBatch, arrow.Table, arrow.Array, arrow.ChunkedArray))
 
 
 def _holds_anything(function: FunctionType) -> bool:

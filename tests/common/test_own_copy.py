@@ -6,6 +6,7 @@ import functools
 import threading
 from collections.abc import Callable
 
+import pyarrow
 import pytest
 
 from rayflink.common.own_copy import own_copy
@@ -116,3 +117,14 @@ def test_what_cannot_be_copied_says_so() -> None:
     lock = threading.Lock()
     with pytest.raises(TypeError, match="lock"):
         own_copy(lambda: lock)
+
+
+def test_columns_of_arrow_are_not_copied():
+    class Holds:
+        def __init__(self):
+            self.blocks = [pyarrow.record_batch({"n": [1, 2]}), pyarrow.table({"n": [1]}), pyarrow.array([3])]
+
+    holds = Holds()
+    copied = own_copy(holds)
+    assert copied.blocks is not holds.blocks
+    assert all(copy is block for copy, block in zip(copied.blocks, holds.blocks, strict=True))
