@@ -1,7 +1,8 @@
 """A copy of a user's function with all that it holds, as if it had travelled to a process of its own.
 
 Classes, modules and functions that hold nothing are not copied: there is one of each in a process; nor are columns of
-Arrow, which nobody can change. What a closure has captured, an instance's attributes, the object of a bound method and default arguments are.
+Arrow, which nobody can change. What a closure has captured, an instance's attributes, the object of a bound method and
+default arguments are.
 """
 
 from __future__ import annotations
