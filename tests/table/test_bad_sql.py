@@ -88,6 +88,7 @@ BAD = [
     ("SELECT id FROM orders UNION SELECT id FROM orders", 8, "UNION without ALL", "UNION ALL"),
     # joins
     ("SELECT id FROM orders WHERE id IN (SELECT id FROM orders)", 29, "keeps all rows of both sides", "batch mode"),
+    ("SELECT id FROM orders WHERE id IN (SELECT MAX(id) FROM orders)", 0, "an aggregate of all rows", "window_start"),
     ("SELECT id FROM orders WHERE id = 1 OR id IN (SELECT id FROM orders)", 39, "IN with a query", "join"),
     ("SELECT id FROM orders WHERE (id, amount) IN (SELECT id FROM orders)", 30, "2 values with 1 columns", "as many"),
     ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id", 32, "a join without windows", "window_start"),

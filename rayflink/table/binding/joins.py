@@ -15,6 +15,7 @@ from ..parsing.statements import Tree
 from ..typed import Column, Expr, Literal
 from ..types import DataTypes
 from .expressions import ExpressionBinder, call, place_of
+from .grouping import aggregates_in
 from .scope import Merged, Nested, Part, Scope
 
 _TRUE = Literal(DataTypes.BOOLEAN(False), True)
@@ -190,7 +191,11 @@ class _Asked:
 
 def _asked(queries: Queries, scope: Scope, tree: Tree) -> _Asked:
     others = ("group", "having", "distinct", "order", "limit", "offset", "with_")
-    if not isinstance(tree, exp.Select) or any(tree.args.get(one) is not None for one in others):
+    if (
+        not isinstance(tree, exp.Select)
+        or any(tree.args.get(one) is not None for one in others)
+        or any(map(aggregates_in, tree.expressions))
+    ):
         whole = queries.bind(tree)
         values = [_shifted(whole.column(at), scope.width) for at in range(len(whole.schema))]
         return _Asked(whole, values, ())
