@@ -130,18 +130,18 @@ def call(f: Any, *args: Any) -> Expression[Any]:
     UPPER(word)
 
     Args:
-        f: a name, what `udf` made, or a function that `udf` would take.
+        f: a name, what `udf` or `udtf` made, or a function that `udf` would take.
         args: expressions and values.
 
     Raises:
         InvalidTypesError: it is no function, or the type of its result is not known.
     """
-    from .udf import UserScalar, udf
+    from .udf import UserFunction, udf
 
     trees = [tree_of(one) for one in args]
     if isinstance(f, str):
         return made(exp.Anonymous(this=f, expressions=trees))
-    function = f if isinstance(f, UserScalar) else udf(f)
+    function = f if isinstance(f, UserFunction) else udf(f)
     return made(Applied(this=function.registered(function.name), expressions=trees))
 
 

@@ -1,4 +1,4 @@
-"""Scalar functions that are given a row, or a table of rows, in the place of its values."""
+"""Functions that are given a row, or a table of rows, in the place of its values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rayflink.common.types import Row
 from .dsl.written import column_tree
 from .parsing.program_nodes import Applied
 from .parsing.statements import Tree
-from .udf import UserScalar, udf
+from .udf import UserFunction, udf
 from .user_functions import FunctionContext, ScalarFunction, UserDefinedFunction
 from .user_kernels import body_of
 
@@ -80,15 +80,15 @@ class OnRow(ScalarFunction):
 
 
 def of_row(func: Any, names: Sequence[str]) -> Tree:
-    """A call of a scalar function with all columns as a row.
+    """A call of a function with all columns as a row.
 
     Args:
-        func: what `udf` made, or what it takes.
+        func: what `udf` or `udtf` made, or what `udf` takes.
     """
-    user = func if isinstance(func, UserScalar) else udf(func)
+    user = func if isinstance(func, UserFunction) else udf(func)
     results = [one.name for one in user.result_type.fields]
     wrapped = OnRow(user.function, names, user.kind, results)
-    made = UserScalar(wrapped, user.result_type, user.kind, user.name, user.deterministic)
+    made = type(user)(wrapped, user.result_type, user.kind, user.name, user.deterministic)
     return Applied(this=made.registered(user.name), expressions=[column_tree(name) for name in names])
 
 

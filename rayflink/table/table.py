@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from .dsl import selecting
+from .dsl import laterals, selecting
 from .dsl.written import made, tree_of
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .schema import TableDescriptor
     from .table_environment import TableEnvironment
     from .table_pipeline import TablePipeline
+    from .udf import UserTable
     from .window import GroupWindow, OverWindow
 
 
@@ -249,6 +250,45 @@ class Table:
             raise self._told(SqlError(f"both tables have a column {both[0]!r}", remedy))
         on = exp.Boolean(this=True) if predicate is None else tree_of(predicate)
         join = exp.Join(this=BoundTable(this=right._plan), on=on, side=side or None)
+        return self._made(self._tree(joins=[join]))
+
+    def join_lateral(
+        self, table_function_call: Expression[Any] | UserTable, join_predicate: Expression[bool] | None = None
+    ) -> Table:
+        """Each row with each of the rows that a table function gives for it.
+
+        Args:
+            table_function_call: a call with columns, `.alias(...)` names what it gives; or what `udtf` made, which is
+                called with the row.
+            join_predicate: only pairs for which it is true.
+        """
+        return self._with_rows("", table_function_call, join_predicate)
+
+    def left_outer_join_lateral(
+        self, table_function_call: Expression[Any] | UserTable, join_predicate: Expression[bool] | None = None
+    ) -> Table:
+        """The same, and rows for which it gives none."""
+        return self._with_rows("LEFT", table_function_call, join_predicate)
+
+    def flat_map(self, func: Expression[Any] | UserTable) -> Table:
+        """The rows that a table function gives for each row, without that row.
+
+        Args:
+            func: what `udtf` made, which is called with the row; or a call with columns.
+        """
+        call, given = laterals.called(func, self._plan.names)
+        table = self.join_lateral(made(call))
+        names = table._plan.names[len(self._plan.names) :]
+        temporary = [f"flat map {at}" for at in range(len(names))]
+        inner = self.join_lateral(made(laterals.renamed(call, temporary)))
+        return inner.select(
+            *(made(selecting.column_tree(old)).alias(new) for old, new in zip(temporary, given or names, strict=True))
+        )
+
+    def _with_rows(self, side: str, func: Any, predicate: Expression[bool] | None) -> Table:
+        call, names = laterals.called(func, self._plan.names)
+        on = exp.Boolean(this=True) if predicate is None else tree_of(predicate)
+        join = exp.Join(this=laterals.tree(call, names), on=on, side=side or None)
         return self._made(self._tree(joins=[join]))
 
     # groups and windows

@@ -90,6 +90,13 @@ class UserTable(UserFunction):
 
     kernel = RowsKernel
     gives_rows = True
+    names: tuple[str, ...] = ()
+
+    def alias(self, *alias_names: str) -> UserTable:
+        """The same, with names for its columns where `Table.join_lateral` calls it with the row."""
+        found = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
+        found.names = alias_names
+        return found
 
 
 def udf(

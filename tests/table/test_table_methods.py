@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayflink.common import Instant, Types
-from rayflink.common.errors import ConfigError
+from rayflink.common.errors import ConfigError, InvalidTypesError
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.table import (
@@ -23,7 +23,7 @@ from rayflink.table import (
     TableSchema,
 )
 from rayflink.table.expressions import call, col, lit, row_interval
-from rayflink.table.udf import udf
+from rayflink.table.udf import udf, udtf
 from rayflink.table.window import Over, Session, Slide, Tumble
 
 ROWS = [(1, "tea", 2.5), (2, "cake", 4.0), (3, "tea", 2.75), (4, None, 1.0)]
@@ -188,6 +188,62 @@ class TestMap:
 
     def test_an_expression_does_too(self, t):
         assert values(t.map(call("ROW", t.id, t.price)))[0] == (1, 2.5)
+
+
+class TestTableFunctions:
+    TYPES = (DataTypes.STRING(), DataTypes.INT())
+
+    @staticmethod
+    def letters(text):
+        for at, one in enumerate(text or ""):
+            if one in "ae":
+                yield one, at
+
+    def test_rows_of_a_function_stand_beside_each_row(self, t):
+        letters = udtf(self.letters, result_types=list(self.TYPES))
+        found = t.join_lateral(letters(t.product).alias("letter", "at")).select("id", "letter", "at")
+        assert values(found) == [(1, "e", 1), (1, "a", 2), (2, "a", 1), (2, "e", 3), (3, "e", 1), (3, "a", 2)]
+        late = t.join_lateral(letters(t.product).alias("l", "at"), col("at") > 2)
+        assert values(late.select("id", "l")) == [(2, "e")]
+        outer = t.left_outer_join_lateral(letters(t.product).alias("l", "at")).where(col("l").is_null).select("id")
+        assert values(outer) == [(4,)]
+
+    def test_a_function_is_given_the_row(self, t):
+        letters = udtf(lambda row: self.letters(row.product), result_types=list(self.TYPES))
+        found = t.where(t.id == 2).join_lateral(letters.alias("letter", "at")).select("id", "letter", "at")
+        assert values(found) == [(2, "a", 1), (2, "e", 3)]
+        flat = t.where(t.id == 2).flat_map(letters)
+        assert (flat.get_schema().get_field_names(), values(flat)) == (["f0", "f1"], [("a", 1), ("e", 3)])
+        assert t.flat_map(letters.alias("x", "y")).get_schema().get_field_names() == ["x", "y"]
+
+    def test_a_function_of_the_catalog_is_called_by_its_name(self, t_env, t):
+        t_env.create_temporary_function("letters_of", udtf(self.letters, result_types=list(self.TYPES)))
+        found = t.join_lateral(call("letters_of", t.product).alias("l", "at")).select("id", "l", "at")
+        query = "SELECT id, l, `at` FROM t, LATERAL TABLE(letters_of(product)) AS u(l, `at`)"
+        assert values(found) == values(t_env.sql_query(query))
+
+    def test_what_is_no_table_function_is_refused(self, t):
+        with pytest.raises(InvalidTypesError, match="3 is no table function; give what udtf made"):
+            t.join_lateral(3)
+        with pytest.raises(SqlError, match="UNNEST of .* of type INT"):
+            t.join_lateral(udf(len, result_type=DataTypes.INT())(t.product))
+
+
+@pytest.mark.parametrize(
+    ("method", "rows"),
+    [
+        ("join", [(1, "a", 1, 10)]),
+        ("left_outer_join", [(1, "a", 1, 10), (2, "b", None, None)]),
+        ("right_outer_join", [(1, "a", 1, 10), (None, None, 3, 30)]),
+        ("full_outer_join", [(1, "a", 1, 10), (2, "b", None, None), (None, None, 3, 30)]),
+    ],
+)
+def test_tables_are_joined_as_in_sql(method, rows):
+    t_env = environment(EnvironmentSettings.in_batch_mode())
+    left = t_env.from_elements([(1, "a"), (2, "b")], ["id", "w"])
+    right = t_env.from_elements([(1, 10), (3, 30)], ["k", "n"])
+    assert sorted(values(getattr(left, method)(right, left.id == right.k)), key=repr) == sorted(rows, key=repr)
+    assert values(left.where(left.id.in_(right.select(right.k)))) == [(1, "a")]
 
 
 class TestStatementSets:

@@ -1,0 +1,56 @@
+"""Table functions beside the rows of a table, as FROM has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from rayflink.common.errors import InvalidTypesError
+
+from ..parsing.program_nodes import MoreNames
+from ..parsing.statements import Tree
+from .written import Written, tree_of
+
+
+def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
+    """The call of a table function, and the names that are given to its columns.
+
+    Args:
+        func: an expression, or what `udtf` made.
+        columns: of the row that the latter is given.
+
+    Raises:
+        InvalidTypesError: it is neither.
+    """
+    from ..row_functions import of_row
+    from ..udf import UserTable
+
+    if isinstance(func, UserTable):
+        return of_row(func, columns), list(func.names)
+    if not isinstance(func, Written):
+        remedy = "give what udtf made, or a call of it with columns"
+        raise InvalidTypesError(f"{func!r} is no table function", remedy)
+    found = tree_of(func)
+    if isinstance(found, MoreNames):
+        return found.this, list(found.args["expressions"])
+    if isinstance(found, exp.Alias):
+        return found.this, [found.alias]
+    return found, []
+
+
+def renamed(call: Tree, names: Sequence[str]) -> Tree:
+    """The call with names for its columns."""
+    return MoreNames(this=call, expressions=list(names))
+
+
+def tree(call: Tree, names: Sequence[str]) -> Tree:
+    """The call as a part of FROM."""
+    alias = exp.TableAlias(columns=[exp.to_identifier(one, quoted=True) for one in names]) if names else None
+    if isinstance(call, exp.Anonymous):  # by its name in the catalog
+        return exp.Lateral(this=call, alias=alias)
+    return exp.Unnest(expressions=[call], alias=alias)
+
+
+__all__ = ["called", "renamed", "tree"]
