@@ -1,0 +1,159 @@
+"""What DuckDB gives for a query over the same rows.
+
+Our queries and DuckDB's differ in FROM alone: a window table function becomes a query that gives each row the bounds of
+its windows. So the texts of SELECT, WHERE, GROUP BY and HAVING are one for both.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow
+from pyarrow import parquet
+
+from rayflink.table import EnvironmentSettings, TableEnvironment
+
+SCHEMA = pyarrow.schema(
+    [
+        pyarrow.field("id", pyarrow.int64()),
+        pyarrow.field("k", pyarrow.string()),
+        pyarrow.field("n", pyarrow.int32()),
+        pyarrow.field("p", pyarrow.int64()),
+        pyarrow.field("d", pyarrow.float64()),
+        pyarrow.field("m", pyarrow.decimal128(10, 2)),
+        pyarrow.field("f", pyarrow.bool_()),
+        pyarrow.field("ts", pyarrow.timestamp("ms"), nullable=False),
+    ]
+)
+DISORDER_S = 20
+"""Rows are so far out of order at most: none is late."""
+_TABLE = """CREATE TABLE {name} (id BIGINT, k STRING, n INT, p BIGINT, d DOUBLE, m DECIMAL(10, 2), f BOOLEAN,
+  ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{disorder}' SECOND)
+  WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'parquet')"""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window table function, lengths in seconds.
+
+    Args:
+        size: of a window, the longest one of CUMULATE, the gap of SESSION.
+        step: the slide of HOP, the step of CUMULATE.
+        keys: columns by which sessions are told apart.
+    """
+
+    kind: str
+    size: int
+    step: int = 0
+    keys: tuple[str, ...] = ()
+
+    def ours(self, table: str) -> str:
+        """As Flink's SQL has it."""
+        lengths = [self.size] if self.kind in ("TUMBLE", "SESSION") else [self.step, self.size]
+        told = ", ".join(f"INTERVAL '{one}' SECOND" for one in lengths)
+        keys = f" PARTITION BY {', '.join(self.keys)}" if self.keys else ""
+        return f"TABLE({self.kind}(TABLE {table}{keys}, DESCRIPTOR(ts), {told}))"
+
+    def duckdbs(self, table: str) -> str:
+        """The same rows with the same bounds."""
+        if self.kind == "SESSION":
+            return self._sessions(table)
+        size, step = self.size * 1000, (self.step or self.size) * 1000
+        row = "epoch_ms(ts) AS ms, *"
+        newest = f"(ms - ((ms % {step}) + {step}) % {step})"
+        if self.kind == "CUMULATE":
+            first = f"(ms - ((ms % {size}) + {size}) % {size})"
+            bounds = f"{first} AS s, {first} + (i + 1) * {step} AS e"
+            where = f"{first} + (i + 1) * {step} > ms"
+        else:
+            bounds = f"{newest} - i * {step} AS s, {newest} - i * {step} + {size} AS e"
+            where = "true"
+        inner = f"SELECT *, {bounds} FROM (SELECT {row} FROM {table}), range({size // step}) r(i) WHERE {where}"
+        return f"(SELECT *, make_timestamp_ms(s) AS window_start, make_timestamp_ms(e) AS window_end FROM ({inner}))"
+
+    def _sessions(self, table: str) -> str:
+        keys = ", ".join(self.keys)
+        over = f"(PARTITION BY {keys} ORDER BY ts, id)" if keys else "(ORDER BY ts, id)"
+        gap = self.size * 1000
+        marked = f"SELECT *, CASE WHEN epoch_ms(ts) - lag(epoch_ms(ts)) OVER {over} < {gap} THEN 0 ELSE 1 END AS b FROM {table}"
+        numbered = f"SELECT *, sum(b) OVER {over} AS session FROM ({marked})"
+        whole = f"(PARTITION BY {', '.join((*self.keys, 'session'))})"
+        return (
+            f"(SELECT *, min(ts) OVER {whole} AS window_start, "
+            f"max(ts) OVER {whole} + INTERVAL {self.size} SECOND AS window_end FROM ({numbered}))"
+        )
+
+
+def table_of(rows: list[tuple[Any, ...]]) -> pyarrow.Table:
+    """Rows of the columns of `SCHEMA`, without the id, which is their number."""
+    numbered = [(at, *row) for at, row in enumerate(rows)]
+    columns = [pyarrow.array([row[at] for row in numbered], field.type) for at, field in enumerate(SCHEMA)]
+    return pyarrow.Table.from_arrays(columns, schema=SCHEMA)
+
+
+class Both:
+    """Tables that both engines have.
+
+    Args:
+        folder: where their files are written.
+        tables: by name.
+        options: of ours.
+    """
+
+    def __init__(self, folder: Path, tables: dict[str, pyarrow.Table], **options: str) -> None:
+        self._theirs = duckdb.connect()
+        self._theirs.execute("SET threads = 1; SET TimeZone = 'UTC'")
+        self._ours = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        defaults = {"execution.target": "local", "parallelism.default": "2", "table.local-time-zone": "UTC"}
+        for key, value in {**defaults, **options}.items():
+            self._ours.get_config().set_string(key, value)
+        for name, table in tables.items():
+            path = folder / name
+            path.mkdir()
+            middle = len(table) // 2  # two files, two splits
+            parquet.write_table(table.slice(0, middle), path / "a.parquet")
+            parquet.write_table(table.slice(middle), path / "b.parquet")
+            self._ours.execute_sql(_TABLE.format(name=name, path=path, disorder=DISORDER_S))
+            self._theirs.register(name, table)
+
+    def ours(self, query: str) -> Counter[tuple[Any, ...]]:
+        """The rows that we give."""
+        return Counter(tuple(map(_plain, row)) for row in self._ours.execute_sql(query).collect())
+
+    def theirs(self, query: str) -> Counter[tuple[Any, ...]]:
+        """The rows that DuckDB gives."""
+        return Counter(tuple(map(_plain, row)) for row in self._theirs.execute(query).fetchall())
+
+    def agree(self, query: str, **sources: Window | tuple[Window, str]) -> int:
+        """Run a query in which `{name}` stands for a source; how many rows it gives.
+
+        Args:
+            sources: name in the query -> a window over table t, or (a window, the table).
+        Raises:
+            AssertionError: the rows differ.
+        """
+        pairs = {name: one if isinstance(one, tuple) else (one, "t") for name, one in sources.items()}
+        own = query.format(**{name: window.ours(table) for name, (window, table) in pairs.items()})
+        other = query.format(**{name: window.duckdbs(table) for name, (window, table) in pairs.items()})
+        found, wanted = self.ours(own), self.theirs(other)
+        assert found == wanted, f"{own}\nnot wanted: {found - wanted}\nmissing: {wanted - found}"
+        return found.total()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, Decimal | int):
+        return Decimal(value).normalize()
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else Decimal(repr(round(value, 9))).normalize()
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None)
+    return value
