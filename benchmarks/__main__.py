@@ -24,6 +24,7 @@ from .contestants import (
     nexmark_ways,
     ours,
     sql,
+    sql_latency,
 )
 from .environments import cache_directory
 from .nexmark import UNLIKE, kept_rows
@@ -44,6 +45,7 @@ _ABOUT = {
     "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "sql": "SQL over a CSV file of bids: a tumbling window by auction (w2), a filter and a projection (w3)",
+    "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
@@ -171,6 +173,11 @@ def _sql(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _sql_latency(asked: argparse.Namespace) -> list[Record]:
+    ways = sql_latency("flink" in asked.peers)
+    return measure([(way, None, None) for way in ways], asked.runs, cache_directory(), _say)
+
+
 def _nexmark(asked: argparse.Namespace) -> list[Record]:
     events = asked.rows // 10 if asked.small else asked.rows
     cache = cache_directory()
@@ -210,6 +217,7 @@ def _params(asked: argparse.Namespace) -> dict[str, Any]:
 _MEASURED = {
     "w1": _w1,
     "sql": _sql,
+    "sql_latency": _sql_latency,
     "nexmark": _nexmark,
     "checkpoint_cost": _checkpoint_cost,
     "state_large": _state_large,
@@ -219,6 +227,7 @@ _MEASURED = {
 _SHOWN = {
     "w1": report.rates_table,
     "sql": report.slopes_table,
+    "sql_latency": report.side_by_side,
     "nexmark": report.jobs_table,
     "checkpoint_cost": report.cost_table,
     **dict.fromkeys(("state_large", *_SIZED), report.side_by_side),

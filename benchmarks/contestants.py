@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from . import bids, nexmark, state_large
+from . import bids, nexmark, sql_events, state_large
 from .environments import Environment, Unavailable
 from .large_job import PROMPT
 
@@ -210,6 +210,16 @@ def sql(query: str, rows: int, flink: bool) -> list[Contestant]:
     if flink:
         arguments = (bids.TABLES, bids.QUERIES[query], str(rows))
         ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {told}", "SqlJob", arguments))
+    return ways
+
+
+def sql_latency(flink: bool) -> list[Contestant]:
+    """Windows of a second at a fixed rate: ours, and Flink's SQL with and without mini-batches."""
+    told = f"{sql_events.RATE} bids a second"
+    ways: list[Contestant] = [PythonModule("ours", f"rayflink, {told}", "benchmarks.ours_sql_latency")]
+    for batches, mini in (("true", "with"), ("false", "without")) if flink else ():
+        arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches)
+        ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {told}, {mini} mini-batches", "SqlLatency", arguments))
     return ways
 
 

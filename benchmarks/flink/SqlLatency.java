@@ -1,0 +1,48 @@
+import java.time.Duration;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableEnvironment;
+
+/** How long after the end of a window its results are there: DDL, the query, windows to leave out, mini-batch or not. */
+public final class SqlLatency {
+    public static void main(String[] args) throws Exception {
+        var env = TableEnvironment.create(EnvironmentSettings.inStreamingMode());
+        var config = env.getConfig();
+        config.set("parallelism.default", "2");
+        config.set("table.local-time-zone", "UTC");
+        config.set("table.exec.mini-batch.enabled", args[3]);
+        config.set("table.exec.mini-batch.allow-latency", "1 s");
+        config.set("table.exec.mini-batch.size", "5000");
+        env.executeSql(args[0]);
+        long begun = System.currentTimeMillis();
+        long first = 0;
+        LocalDateTime from = null;
+        List<Long> delays = new ArrayList<>();
+        try (var rows = env.executeSql(args[1]).collect()) {
+            while (rows.hasNext()) {
+                var row = rows.next();
+                LocalDateTime end = row.getFieldAs(0);
+                if (from == null) {
+                    first = System.currentTimeMillis() - begun;
+                    from = end.plusSeconds(Long.parseLong(args[2]));
+                }
+                if (!end.isBefore(from)) {
+                    delays.add(Duration.between(end, (LocalDateTime) row.getFieldAs(1)).toMillis());
+                }
+            }
+        }
+        Collections.sort(delays);
+        System.out.printf(
+                Locale.ROOT,
+                "%n{\"results\": %d, \"p50_ms\": %d, \"p99_ms\": %d, \"max_ms\": %d, \"first_row_s\": %.3f}%n",
+                delays.size(), at(delays, 0.5), at(delays, 0.99), at(delays, 1.0), first / 1e3);
+    }
+
+    private static long at(List<Long> sorted, double share) {
+        return sorted.get(Math.max((int) Math.ceil(sorted.size() * share) - 1, 0));
+    }
+}
