@@ -20,6 +20,7 @@ from .connectors.held import HeldTable
 from .errors import SqlError
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
 from .logical import (
+    Attribute,
     Filter,
     Project,
     Relation,
@@ -38,6 +39,7 @@ from .logical import (
 )
 from .physical_joins import join_factory, refused
 from .ranks import Rank, WindowRank
+from .rules.conditions import is_movable
 from .rules.merge_steps import inlined
 from .runtime.aggregates import Aggregate, AggregateKind
 from .runtime.bounded_rank import RowNumbers
@@ -162,6 +164,8 @@ class PhysicalPlanner:
         if not isinstance(below, Scan):
             raise SqlError("a watermark on what is no table", "declare it where the table is created")
         own = isinstance(expression, Literal)  # SOURCE_WATERMARK()
+        if not (is_movable(expression) and is_movable(time)):
+            return self._watermarks_of_moments(plan)
         key = (below, expression, time)
         stream = self._timed.get(key)
         if stream is None:
@@ -172,6 +176,16 @@ class PhysicalPlanner:
             if self._settings.reuses(below):
                 self._timed[key] = stream
         return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
+
+    def _watermarks_of_moments(self, plan: WatermarkAssigner) -> DataStream:
+        """What gives another value each time is computed once: the watermark is about the times that rows show."""
+        columns = tuple(plan.input.column(at) for at in range(len(plan.schema)))
+        marked = (*plan.schema, Attribute("$watermark", plan.expression.type))
+        with_mark = Project(marked, plan.input, (*columns, plan.expression))
+        mark = with_mark.column(len(columns))
+        strategy = watermark_strategy(mark, columns[plan.time], self._session)
+        stream = self.stream(with_mark).assign_timestamps_and_watermarks(strategy)
+        return self._calc(stream, None, columns, plan.schema, plan)
 
     def _values(self, plan: Relation) -> DataStream:
         import pyarrow

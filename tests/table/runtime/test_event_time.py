@@ -47,3 +47,21 @@ def test_a_row_without_a_time_is_refused(expression):
     rows = pa.RecordBatch.from_arrays([pa.array([1], pa.int32()), pa.nulls(1, pa.timestamp("ms"))], ["n", "ts"])
     with pytest.raises(ValueError, match="the time column ts is NULL in a row; filter such rows out"):
         values("TIMESTAMP(3)", expression)(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("watermark", ["ts", "LOCALTIMESTAMP - INTERVAL '0.05' SECOND"])
+def test_the_moment_of_a_row_is_its_event_time(watermark):
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set_string("execution.target", "local").set_string("table.local-time-zone", "UTC")
+    t_env.execute_sql(
+        f"CREATE TABLE t (n INT, ts AS LOCALTIMESTAMP, WATERMARK FOR ts AS {watermark}) "
+        "WITH ('connector' = 'datagen', 'rows-per-second' = '1000')"
+    )
+    query = (
+        "SELECT window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '0.1' SECOND)) "
+        "GROUP BY window_start, window_end"
+    )
+    with t_env.execute_sql(query).collect() as rows:  # the table has no end: rows come since time goes on
+        ends = [next(rows)[0] for _ in range(3)]
+    assert ends == sorted(ends)
