@@ -321,6 +321,9 @@ class WindowTable(_OnOne):
     def told(self) -> str:
         return f"WindowTableFunction(window=[{self.windowing.told(self.input.names)}])"
 
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.windowing.partition if self.windowing.kind is WindowKind.SESSION else None
+
 
 @dataclass(frozen=True)
 class Unnest(_OnOne):

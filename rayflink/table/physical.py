@@ -52,6 +52,7 @@ from .runtime.global_window import WindowAggregate as WholeWindowAggregate
 from .runtime.key_columns import KeyColumns
 from .runtime.local_window import LocalWindowAggregate
 from .runtime.ranking import Ranking
+from .runtime.session_table import SessionTable
 from .runtime.session_window import SessionWindowAggregate
 from .runtime.sorting import LimitOperator, SortOperator
 from .runtime.unnest import UnnestOperator
@@ -221,10 +222,17 @@ class PhysicalPlanner:
     def _window_table(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowTable)
         if plan.windowing.kind is WindowKind.SESSION:
-            remedy = "group by window_start, window_end and just the columns of PARTITION BY in the same query"
-            raise SqlError("SESSION is supported with an aggregate of its own alone", remedy, "", plan.place)
+            return self._session_table(plan)
         factory = Factory(WindowTableOperator, plan.windowing, arrow_schema(plan.schema), self._session)
         return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.told())
+
+    def _session_table(self, plan: WindowTable) -> DataStream:
+        keys = plan.windowing.partition
+        names = [plan.input.names[at] for at in keys]
+        spec = self._windows(plan.windowing, plan.schema[-1].type)
+        factory = Factory(SessionTable, physical_ranks.row_of(plan.input), keys, spec, arrow_schema(plan.schema))
+        dealt = self._dealt(self.stream(plan.input), names)
+        return self._one(dealt, "WindowTableFunction", factory, names).set_description(plan.told())
 
     def _window_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowAggregate)
@@ -272,13 +280,16 @@ class PhysicalPlanner:
         )
 
     def _spec(self, plan: WindowAggregate) -> WindowSpec:
-        zone, windowing = self._session.zone, plan.windowing
         time_type = plan.schema[-1].type
-        if windowing is None:
-            assert plan.bounds is not None
-            inner = plan.input.schema[plan.bounds[0]].windowing
-            assert inner is not None
-            return self._attached(plan.bounds, inner, time_type)
+        if plan.windowing is not None:
+            return self._windows(plan.windowing, time_type)
+        assert plan.bounds is not None
+        inner = plan.input.schema[plan.bounds[0]].windowing
+        assert inner is not None
+        return self._attached(plan.bounds, inner, time_type)
+
+    def _windows(self, windowing: Windowing, time_type: DataType) -> WindowSpec:
+        """Windows into which rows are put."""
         session = windowing.kind is WindowKind.SESSION
         return WindowSpec(
             SpecKind(windowing.kind.value),
@@ -287,7 +298,7 @@ class PhysicalPlanner:
             offset_ms=windowing.offset_ms,
             gap_ms=windowing.size_ms if session else 0,
             time_column=windowing.time if windowing.is_event_time else None,
-            zone=zone,
+            zone=self._session.zone,
             time_type=time_type,
             is_event_time=windowing.is_event_time,
         )

@@ -121,8 +121,6 @@ BAD = [
     ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MONTH))", 21, "a window of months", "days"),
     ("SELECT * FROM TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '3' SECOND, INTERVAL '10' SECOND))", 21,
      "a size of 10000 ms and a slide of 3000 ms", "multiple"),
-    ("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY customer, DESCRIPTOR(ts), "
-     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "with an aggregate of its own alone", "PARTITION BY"),
     ("SELECT window_start, JSON_OBJECTAGG(KEY id VALUE amount) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "a key of type BIGINT", "cast it to STRING"),
     ("SELECT window_start, SUM(amount IGNORE NULLS) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "

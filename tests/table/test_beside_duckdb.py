@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.table.duckdb_oracle import Both, Window, table_of
 
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+"""A failing example is told as it is: to make it small would take minutes."""
 START = datetime.datetime(2026, 3, 1, 12)
 
 
@@ -106,7 +108,9 @@ def windowed(draw: st.DrawFn, windows: list[Window]) -> tuple[str, Window]:
     keys = list(window.keys) if window.kind == "SESSION" else draw(some(KEYS, 0, 2))
     calls = draw(some(AGGREGATES, 1))
     having = draw(st.none() | st.sampled_from(HAVING))
-    selected = ", ".join([*(f"{one} AS g{at}" for at, one in enumerate(keys)), "window_start", "window_end", named(calls)])
+    selected = ", ".join(
+        [*(f"{one} AS g{at}" for at, one in enumerate(keys)), "window_start", "window_end", named(calls)]
+    )
     group = ", ".join([*keys, "window_start", "window_end"])
     query = f"SELECT {selected} FROM {{w}}{draw(filters())} GROUP BY {group}"
     query += f" HAVING {having}" if having else ""
@@ -122,14 +126,14 @@ def checked(rows: list[tuple[Any, ...]], query: str, **sources: Window) -> int:
 
 @pytest.mark.slow
 @given(rows=tables(), query=rowwise())
-@settings(max_examples=60)
+@settings(max_examples=60, phases=PHASES)
 def test_projections_and_filters(rows, query):
     checked(rows, query)
 
 
 @pytest.mark.slow
 @given(rows=tables(), made=windowed(WINDOWS))
-@settings(max_examples=100)
+@settings(max_examples=60, phases=PHASES)
 def test_aggregates_over_windows(rows, made):
     query, window = made
     checked(rows, query, w=window)
@@ -137,7 +141,7 @@ def test_aggregates_over_windows(rows, made):
 
 @pytest.mark.slow
 @given(rows=tables(), made=windowed(SESSIONS))
-@settings(max_examples=60)
+@settings(max_examples=60, phases=PHASES)
 def test_aggregates_over_sessions(rows, made):
     query, window = made
     checked(rows, query, w=window)
@@ -145,7 +149,7 @@ def test_aggregates_over_sessions(rows, made):
 
 @pytest.mark.slow
 @given(rows=tables(), inner=st.sampled_from(WINDOWS[:4]), keys=some(KEYS[:3], 0, 2))
-@settings(max_examples=40)
+@settings(max_examples=25, phases=PHASES)
 def test_aggregates_of_aggregates(rows, inner, keys):
     group = ", ".join([*keys, "window_start", "window_end"])
     counted = f"SELECT {group}, COUNT(*) AS c, SUM(n) AS s FROM {{w}} GROUP BY {group}"
@@ -157,7 +161,7 @@ def test_aggregates_of_aggregates(rows, inner, keys):
 @given(rows=tables(), window=st.sampled_from(WINDOWS), sets=st.sampled_from(
     ["GROUPING SETS ((k), (n), ())", "ROLLUP (k, f)", "CUBE (k, f)", "GROUPING SETS ((k, f), (f))"]
 ))  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=25, phases=PHASES)
 def test_grouping_sets(rows, window, sets):
     named = [one for one in ("k", "n", "f") if one in sets.replace("SETS", "")]
     query = f"SELECT {', '.join(named)}, window_start, window_end, COUNT(*), SUM(n) FROM {{w}} GROUP BY window_start, window_end, {sets}"
@@ -166,13 +170,13 @@ def test_grouping_sets(rows, window, sets):
 
 @pytest.mark.slow
 @given(rows=tables(), window=st.sampled_from(WINDOWS), columns=some(["k", "n", "f"], 1, 2))
-@settings(max_examples=30)
+@settings(max_examples=30, phases=PHASES)
 def test_distinct_rows_of_windows(rows, window, columns):
     checked(rows, f"SELECT DISTINCT {', '.join(columns)}, window_start, window_end FROM {{w}}", w=window)
 
 
 @pytest.mark.slow
 @given(rows=tables(), window=st.sampled_from(WINDOWS))
-@settings(max_examples=20)
+@settings(max_examples=20, phases=PHASES)
 def test_rows_with_their_windows(rows, window):
     checked(rows, "SELECT id, window_start, window_end FROM {w}", w=window)

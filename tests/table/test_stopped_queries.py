@@ -24,6 +24,7 @@ NAMES = [
     "unnest_then_window", "early_fire", "early_fire_hop", "late_fire", "array_agg_session",
     "window_join_full", "window_join_most", "window_join_anti_in", "interval_join_full", "interval_join_then_window",
     "interval_join_of_window_end", "reuse_aggregate", "filter_below_aggregate",
+    "session_rows", "session_where", "session_grouped_otherwise",
 ]  # fmt: skip
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowTable
+from ..logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowKind, WindowTable
 from ..ranks import Rank
 from ..typed import Column, Expr
 from .conditions import filtered, is_movable, parts_of, reads_only
@@ -39,6 +39,8 @@ def _divided(relation: Relation, conditions: Sequence[Expr]) -> tuple[list[Expr]
 def _may_pass(relation: Relation, condition: Expr) -> bool:
     if isinstance(relation, Project):
         return is_cheap((condition,), relation.exprs)
+    if isinstance(relation, WindowTable) and relation.windowing.kind is WindowKind.SESSION:
+        return reads_only(condition, relation.windowing.partition)  # which sessions there are depends on all their rows
     if isinstance(relation, WindowTable):
         return all(at < len(relation.input.schema) for at in columns_of(condition))
     if isinstance(relation, WindowAggregate):

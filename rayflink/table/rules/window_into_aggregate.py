@@ -30,7 +30,7 @@ def _pulled(one: Relation) -> Relation:
     lower = _Lower(below)
     for step in reversed(steps):
         if isinstance(step, Filter):
-            if not lower.has(step.condition):
+            if not lower.has(step.condition) or not _keeps_sessions(below, step.condition, lower):
                 return one
             lower.filter(step)
         elif isinstance(step, Project):
@@ -45,6 +45,13 @@ def _pulled(one: Relation) -> Relation:
     windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
     calls = tuple(moved_call(call, lower.places) for call in one.calls)
     return replace(one, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
+
+
+def _keeps_sessions(windows: WindowTable, condition: Expr, lower: _Lower) -> bool:
+    """Whether the windows are the same of the rows that a filter leaves: sessions depend on all rows of their key."""
+    if windows.windowing.kind is not WindowKind.SESSION:
+        return True
+    return all(lower.places[at] in lower.partition for at in columns_of(condition))
 
 
 class _Lower:
