@@ -82,7 +82,8 @@ class Window:
         keys = ", ".join(self.keys)
         over = f"(PARTITION BY {keys} ORDER BY ts, id)" if keys else "(ORDER BY ts, id)"
         gap = self.size * 1000
-        marked = f"SELECT *, CASE WHEN epoch_ms(ts) - lag(epoch_ms(ts)) OVER {over} <= {gap} THEN 0 ELSE 1 END AS b FROM {table}"
+        goes_on = f"epoch_ms(ts) - lag(epoch_ms(ts)) OVER {over} <= {gap}"
+        marked = f"SELECT *, CASE WHEN {goes_on} THEN 0 ELSE 1 END AS b FROM {table}"
         numbered = f"SELECT *, sum(b) OVER {over} AS session FROM ({marked})"
         whole = f"(PARTITION BY {', '.join((*self.keys, 'session'))})"
         return (

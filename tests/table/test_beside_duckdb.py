@@ -52,13 +52,16 @@ VALUES = [
     "d", "m", "f", "n > 1 AND f", "f OR n IS NULL", "NOT f", "n BETWEEN -1 AND 1", "k IN ('a', 'b')",
 ]  # fmt: skip
 CONDITIONS = [
-    "n > 0", "n <> 1", "k = 'a'", "k LIKE '%o%'", "k IS NULL", "k IS NOT NULL", "f", "NOT f", "f IS NOT TRUE", "n IN (1, 2)",
+    "n > 0", "n <> 1", "k = 'a'", "k LIKE '%o%'", "k IS NULL", "k IS NOT NULL", "f",
+    "NOT f", "f IS NOT TRUE", "n IN (1, 2)",
     "n NOT IN (0, 3)", "p BETWEEN 0 AND 10", "d >= 0.5e0", "m < 1", "id > 5", "n IS DISTINCT FROM p", "n = n", "k <> ''",
 ]  # fmt: skip
 KEYS = ["k", "n", "f", "n + 1", "COALESCE(k, 'none')", "CASE WHEN n > 0 THEN 'some' END", "p"]
 AGGREGATES = [
-    "COUNT(*)", "COUNT(n)", "COUNT(DISTINCT n)", "COUNT(DISTINCT k)", "SUM(n)", "SUM(p)", "SUM(m)", "SUM(d)", "MIN(n)", "MAX(p)",
-    "MIN(k)", "MAX(k)", "MIN(d)", "MAX(m)", "AVG(d)", "SUM(DISTINCT n)", "MAX(ts)", "MIN(ts)", "SUM(n + 1)", "STDDEV_POP(d)",
+    "COUNT(*)", "COUNT(n)", "COUNT(DISTINCT n)", "COUNT(DISTINCT k)", "SUM(n)", "SUM(p)", "SUM(m)", "SUM(d)", "MIN(n)",
+    "MAX(p)",
+    "MIN(k)", "MAX(k)", "MIN(d)", "MAX(m)", "AVG(d)", "SUM(DISTINCT n)", "MAX(ts)", "MIN(ts)", "SUM(n + 1)",
+    "STDDEV_POP(d)",
     "VAR_SAMP(d)", "COUNT(n) FILTER (WHERE f)", "SUM(n) FILTER (WHERE k = 'a')", "SUM(n) - MIN(n)", "COUNT(*) * 2",
     "MAX(CASE WHEN f THEN n END)",
 ]  # fmt: skip
@@ -153,8 +156,8 @@ def test_aggregates_over_sessions(rows, made):
 def test_aggregates_of_aggregates(rows, inner, keys):
     group = ", ".join([*keys, "window_start", "window_end"])
     counted = f"SELECT {group}, COUNT(*) AS c, SUM(n) AS s FROM {{w}} GROUP BY {group}"
-    query = f"SELECT window_start, window_end, MAX(c), SUM(s), COUNT(*) FROM ({counted}) AS x GROUP BY window_start, window_end"
-    checked(rows, query, w=inner)
+    query = f"SELECT window_start, window_end, MAX(c), SUM(s), COUNT(*) FROM ({counted}) AS x"
+    checked(rows, f"{query} GROUP BY window_start, window_end", w=inner)
 
 
 @pytest.mark.slow
@@ -164,8 +167,8 @@ def test_aggregates_of_aggregates(rows, inner, keys):
 @settings(max_examples=25, phases=PHASES)
 def test_grouping_sets(rows, window, sets):
     named = [one for one in ("k", "n", "f") if one in sets.replace("SETS", "")]
-    query = f"SELECT {', '.join(named)}, window_start, window_end, COUNT(*), SUM(n) FROM {{w}} GROUP BY window_start, window_end, {sets}"
-    checked(rows, query, w=window)
+    query = f"SELECT {', '.join(named)}, window_start, window_end, COUNT(*), SUM(n) FROM {{w}}"
+    checked(rows, f"{query} GROUP BY window_start, window_end, {sets}", w=window)
 
 
 @pytest.mark.slow
