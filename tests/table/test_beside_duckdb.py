@@ -52,9 +52,9 @@ VALUES = [
     "d", "m", "f", "n > 1 AND f", "f OR n IS NULL", "NOT f", "n BETWEEN -1 AND 1", "k IN ('a', 'b')",
 ]  # fmt: skip
 CONDITIONS = [
-    "n > 0", "n <> 1", "k = 'a'", "k LIKE '%o%'", "k IS NULL", "k IS NOT NULL", "f",
-    "NOT f", "f IS NOT TRUE", "n IN (1, 2)",
-    "n NOT IN (0, 3)", "p BETWEEN 0 AND 10", "d >= 0.5e0", "m < 1", "id > 5", "n IS DISTINCT FROM p", "n = n", "k <> ''",
+    "n > 0", "n <> 1", "k = 'a'", "k LIKE '%o%'", "k IS NULL", "k IS NOT NULL", "f", "NOT f", "f IS NOT TRUE",
+    "n IN (1, 2)", "n NOT IN (0, 3)", "p BETWEEN 0 AND 10", "d >= 0.5e0", "m < 1", "id > 5", "n IS DISTINCT FROM p",
+    "n = n", "k <> ''",
 ]  # fmt: skip
 KEYS = ["k", "n", "f", "n + 1", "COALESCE(k, 'none')", "CASE WHEN n > 0 THEN 'some' END", "p"]
 AGGREGATES = [
