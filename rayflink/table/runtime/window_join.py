@@ -7,6 +7,7 @@ over is late; it is then counted and dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,19 @@ _WHOLE = 0
 """In place of a window's end where there are no windows."""
 
 
+@dataclass
+class _Rows:
+    """The rows of one side and window: pieces in files, and those in memory, which came later."""
+
+    filed: list[Columns] = field(default_factory=list)
+    pieces: list[Columns] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Columns]:
+        """All pieces."""
+        return [*self.filed, *self.pieces]
+
+
 class WindowJoinOperator(JoinOperator):
     """Joins rows of equal windows that are dealt by key.
 
@@ -48,14 +62,14 @@ class WindowJoinOperator(JoinOperator):
         self._zone = zone
         self._starts = None if bounds is None else (bounds[0][0], bounds[1][0])
         self._ends = None if bounds is None else (bounds[0][1], bounds[1][1])
-        self._windows: dict[int, tuple[list[Columns], list[Columns]]] = {}
-        """End of the windows -> pieces of the left side, of the right side."""
+        self._windows: dict[int, tuple[_Rows, _Rows]] = {}
+        """End of the windows -> rows of the left side, of the right side."""
         self._size = 0
 
     # state
 
     def frame(self, side: int) -> Frame:
-        held = [(end, list(pieces[side])) for end, pieces in self._windows.items() if pieces[side]]
+        held = [(end, pieces) for end, sides in self._windows.items() if (pieces := sides[side].all)]
         schema = self._state_schemas[side]
 
         def frame() -> pa.RecordBatch:
@@ -78,7 +92,7 @@ class WindowJoinOperator(JoinOperator):
 
     def _add(self, side: int, ends: NDArray[np.int64], columns: Columns) -> None:
         for end, piece in split_by(ends, columns):
-            self._windows.setdefault(end, ([], []))[side].append(piece)
+            self._windows.setdefault(end, (_Rows(), _Rows()))[side].pieces.append(piece)
             self._size += size_of(piece)
         if self.memory is not None and not self.memory.hold(self._size):
             self._write()
@@ -86,12 +100,13 @@ class WindowJoinOperator(JoinOperator):
     def _write(self) -> None:
         """Have all rows in files."""
         assert self.memory is not None
-        places = [(sides[at], at) for at in (0, 1) for sides in self._windows.values() if sides[at]]
         for side in (0, 1):
-            own = [pieces for pieces, of in places if of == side]
-            if own:
-                for pieces, piece in zip(own, self.memory.written(map(concatenated, own)), strict=True):
-                    pieces[:] = [piece]
+            held = [sides[side] for sides in self._windows.values() if sides[side].pieces]
+            if held:
+                written = self.memory.written(concatenated(one.pieces) for one in held)
+                for one, piece in zip(held, written, strict=True):
+                    one.filed.append(piece)
+                    one.pieces = []
         self._size = 0
         self.memory.hold(0)
 
@@ -137,7 +152,7 @@ class WindowJoinOperator(JoinOperator):
             if self._fires_at(end) > self.progress:
                 break
             due.append(end)
-            rows += sum(len(piece[0]) for pieces in self._windows[end] for piece in pieces)
+            rows += sum(len(piece[0]) for one in self._windows[end] for piece in one.all)
             if rows >= FIRING_ROWS:
                 yield from self._joined(due)
                 due, rows = [], 0
@@ -153,9 +168,9 @@ class WindowJoinOperator(JoinOperator):
     def _joined(self, due: list[int]) -> Iterator[Element]:
         """The rows of some windows."""
         windows = [self._windows.pop(end) for end in due]
-        sides = [[piece for window in windows for piece in window[side]] for side in (0, 1)]
+        sides = [[piece for window in windows for piece in window[side].all] for side in (0, 1)]
         sizes = [sum(map(size_of, pieces)) for pieces in sides]
-        self._size = max(0, self._size - sum(sizes))
+        self._size -= sum(size_of(piece) for window in windows for one in window for piece in one.pieces)
         parts = 1
         if self.memory is not None and self.spec.left.dealt and len(due) == 1:
             parts = self.memory.parts(sum(sizes))
