@@ -37,7 +37,7 @@ def test_a_table_example_of_pyflink_prints_the_rows_it_prints_there(name, tmp_pa
     assert comparable(found) == comparable(wanted)
 
 
-@pytest.mark.spec("R03")
+@pytest.mark.spec("R01", "R03")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RANDOM)
 def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name, tmp_path):
