@@ -184,7 +184,7 @@ class Session:
 class Function:
     """A scalar function of SQL.
 
-    Two of one name are equal; a built-in one travels by its name.
+    Two of one name and kernel are equal; a built-in one travels by its name.
 
     Args:
         name: in capitals, or an operator.
@@ -206,7 +206,7 @@ class Function:
 
     name: str
     infer: Infer = field(compare=False, repr=False)
-    kernel: Callable[[Arguments], Values] | None = field(compare=False, repr=False, default=None)
+    kernel: Callable[[Arguments], Values] | None = field(repr=False, default=None)
     family: str = field(default="", compare=False, repr=False)
     usage: str = field(default="", compare=False, repr=False)
     about: str = field(default="", compare=False, repr=False)

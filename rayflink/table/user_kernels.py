@@ -40,6 +40,14 @@ class UserKernel:
         self._function, self._kind, self._name = function, kind, name
         self._call = body_of(function)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UserKernel):
+            return NotImplemented
+        return (type(self), self._kind) == (type(other), other._kind) and self._function is other._function
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._kind, id(self._function)))
+
     def open(self, context: FunctionContext) -> None:
         """Open the user's function."""
         if isinstance(self._function, UserDefinedFunction):

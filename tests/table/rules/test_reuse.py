@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.table import EnvironmentSettings, ExplainDetail, TableEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, ExplainDetail, TableEnvironment
+from rayflink.table.expressions import call, col
+from rayflink.table.udf import udf
 from tests.table.golden_queries import FOLDER, GoldenQuery
 
 
@@ -71,3 +73,18 @@ def test_statements_of_a_set_read_a_table_once(capfd):
     assert told.count('"Data Source"') == 1
     t_env.execute_sql(statements).wait()
     assert sorted(line.partition("> ")[2] for line in capfd.readouterr().out.splitlines()) == ["+I[9]", "+I[cake]"]
+
+
+def test_two_functions_of_one_name_are_not_one(t_env):
+    def made(word):
+        def same(given):
+            return f"{given}{word}"
+
+        return udf(same, result_type=DataTypes.STRING())
+
+    table = t_env.from_path("t").where(col("n") == 3)
+    both = table.select(call(made("x"), col("n"))).union_all(table.select(call(made("y"), col("n"))))
+    assert sorted(both.to_arrow().column(0).to_pylist()) == ["3x", "3y"]
+    own = made("z")
+    one = table.select(call(own, col("n"))).union_all(table.select(call(own, col("n"))))
+    assert "Reused" in one.explain() and one.to_arrow().column(0).to_pylist() == ["3z", "3z"]
