@@ -218,7 +218,7 @@ def sql_latency(flink: bool) -> list[Contestant]:
     told = f"{sql_events.RATE} bids a second"
     ways: list[Contestant] = [PythonModule("ours", f"rayflink, {told}", "benchmarks.ours_sql_latency")]
     for batches, mini in (("true", "with"), ("false", "without")) if flink else ():
-        arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches)
+        arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches, sql_events.FIRST)
         ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {told}, {mini} mini-batches", "SqlLatency", arguments))
     return ways
 

@@ -17,6 +17,9 @@ QUERY = """SELECT window_end, LOCALTIMESTAMP AS told, n FROM (
 WHERE top > 0 AND MOD(auction, 50) = 0"""
 """W2 over windows of a second, and when each result was made; every fiftieth is looked at."""
 
+FIRST = "SELECT auction, price FROM bid WHERE price > 0"
+"""What is asked first of all: how long it takes to its first row."""
+
 
 def table(seconds: int = SECONDS) -> str:
     """The DDL of bids for so long."""
