@@ -73,14 +73,19 @@ class TableEnvironment:
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
-        """An environment of its own.
+        """An environment of its own, with the options that were given from outside, and over them those given here.
+
+        From outside come those of a file, of the environment and of the command line of `rayflink run`.
 
         Args:
             environment_settings: or a configuration, which is that of a streaming environment.
+
+        Raises:
+            ConfigError: an option does not parse.
         """
         if isinstance(environment_settings, Configuration):
             environment_settings = EnvironmentSettings(True, environment_settings)
-        env = StreamExecutionEnvironment(environment_settings.get_configuration())
+        env = StreamExecutionEnvironment.get_execution_environment(environment_settings.get_configuration())
         return TableEnvironment(env, environment_settings)
 
     def get_config(self) -> TableConfig:
@@ -443,9 +448,10 @@ class StreamTableEnvironment(TableEnvironment):
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
-        """On a stream program's environment."""
+        """On a stream program's environment; without one on one of its own, as `TableEnvironment.create` makes it."""
         settings = environment_settings or EnvironmentSettings.in_streaming_mode()
-        env = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
+        known = stream_execution_environment
+        env = known or StreamExecutionEnvironment.get_execution_environment(settings.get_configuration())
         return StreamTableEnvironment(env, settings)
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Any) -> Table:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow
 import pytest
 
-from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.table import EnvironmentSettings, SqlError, StreamTableEnvironment, TableEnvironment
 
 COLUMNS = """n BIGINT, w STRING, d DECIMAL(10, 2), b BOOLEAN, f DOUBLE, day DATE, at TIMESTAMP(3), i TIMESTAMP_LTZ(3)"""
 VALUES = """(1, 'a,b', 1.25, TRUE, 1.5E0, DATE '2020-02-29', TIMESTAMP '2020-01-01 00:00:00.123', NULL),
@@ -91,3 +92,15 @@ def test_broken_csv_is_skipped_and_counted_where_that_is_wanted(t_env, tmp_path)
     assert found["w"] == ["a", "b", "d", "x,y"]
     assert [None if one is None else one.day for one in found["ts"]] == [1, 2, None, None]
     assert t_env.sql_query("SELECT w FROM t").to_arrow().to_pydict()["w"][:2] == ["a", "b"]
+
+
+def test_a_relative_path_begins_where_the_program_runs(tmp_path, monkeypatch):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "one.csv").write_text("1\n")
+    monkeypatch.chdir(tmp_path)
+    env = StreamExecutionEnvironment({"execution.target": "local"})
+    t_env = StreamTableEnvironment.create(env)
+    t_env.execute_sql("CREATE TABLE t (n INT) WITH ('connector' = 'filesystem', 'path' = 't', 'format' = 'csv')")
+    stream = t_env.to_data_stream(t_env.from_path("t"))
+    monkeypatch.chdir("/")  # as subtasks of a cluster that was started there
+    assert [row.n for row in stream.execute_and_collect()] == [1]

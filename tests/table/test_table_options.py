@@ -9,10 +9,11 @@ import pyarrow
 import pytest
 
 from rayflink.common.batches import ArrowBatch
+from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobFailed
 from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import OperatorContext
-from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from rayflink.table.runtime.constraints import DROPPED, ConstraintOperator, Length
 from rayflink.testing import verify
 from rayflink.testing.elements import columns
@@ -31,9 +32,7 @@ MIXED = "SELECT a, b, a FROM (VALUES ('abc', CAST(NULL AS INT)), ('xyz', 2)) AS 
 
 
 def test_a_row_with_null_for_a_column_that_has_none_is_an_error(t_env):
-    with pytest.raises(
-        JobFailed, match=r"column 'b' of .*shown is NOT NULL, and a row has NULL there"
-    ):
+    with pytest.raises(JobFailed, match=r"column 'b' of .*shown is NOT NULL, and a row has NULL there"):
         t_env.execute_sql(f"INSERT INTO shown {MIXED}").wait()
 
 
@@ -120,3 +119,14 @@ def test_mini_batches_are_always_there(t_env):
     text = str(told[0].message)
     assert re.search(r"table.exec.mini-batch.size.* has no effect: this version works the rows of a batch", text)
     assert "'table.exec.mini-batc.size' is no option; did you mean" in text or "is no option" in text
+
+
+@pytest.mark.parametrize("create", [TableEnvironment.create, lambda given: StreamTableEnvironment.create(None, given)])
+def test_options_from_outside_reach_tables(create, monkeypatch):
+    monkeypatch.setenv("RAYFLINK_OPTIONS", "execution.target=local table.local-time-zone=Asia/Tokyo")
+    t_env = create(EnvironmentSettings.in_streaming_mode())
+    assert t_env.get_config().get("execution.target", "") == "local"
+    assert t_env.get_config().get_local_timezone() == "Asia/Tokyo"
+    given = Configuration.from_dict({"table.local-time-zone": "UTC"})
+    settings = EnvironmentSettings.new_instance().with_configuration(given).build()
+    assert create(settings).get_config().get_local_timezone() == "UTC"

@@ -312,7 +312,9 @@ class Filesystem(Connector):
 
 
 def _local(path: str) -> str:
-    return path.removeprefix("file://")
+    """The path from the root: a relative one begins where the program runs, not where its subtasks do."""
+    path = path.removeprefix("file://")
+    return os.path.abspath(path) if path and "://" not in path else path
 
 
 __all__ = ["Filesystem"]
