@@ -110,9 +110,7 @@ def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
         return column
     per_second = _PER_SECOND[kind.unit]
     nanoseconds = 1_000_000_000 // per_second
-    return [
-        one.seconds * per_second + one.nanos // nanoseconds if isinstance(one, Instant) else one for one in column
-    ]
+    return [one.seconds * per_second + one.nanos // nanoseconds if isinstance(one, Instant) else one for one in column]
 
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

@@ -39,9 +39,7 @@ def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) 
 def _columns_fit(fields: Sequence[TypeInformation], records: Sequence[Any]) -> bool:
     if not set(map(len, records)) <= {len(fields)}:
         return False
-    return all(
-        field._field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields)
-    )
+    return all(field._field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields))
 
 
 class TupleTypeInfo(TypeInformation):

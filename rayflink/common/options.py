@@ -518,6 +518,9 @@ TYPE_LENGTH_ENFORCER = _option(_S, "table.exec.sink.type-length-enforcer", enum_
                                TypeLengthEnforcer.IGNORE,
                                "What becomes of texts and bytes whose length is not that of their column's type, where "
                                "they are written: nothing, they are cut and filled up, or it is an error.")
+PRINTED_WIDTH = _option(_S, "table.display.max-column-width", INT, 30,
+                        "Characters that print() shows of a text or another value of no fixed length, where rows are "
+                        "printed as they come; longer ones end in dots.", test=_POSITIVE)
 TABLE_PARALLELISM = _option(_S, "table.exec.resource.default-parallelism", INT, -1,
                             "Subtasks of the steps of queries; -1: parallelism.default.",
                             test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))

@@ -44,8 +44,6 @@ where it asks for what this version does not do, submitting the job gives a warn
 `python -m rayflink.common.options`."""
 
 
-
-
 def markdown() -> str:
     """The registry as the text of docs/configuration.md."""
     lines = [_HEAD]

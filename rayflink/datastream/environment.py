@@ -564,10 +564,13 @@ class StreamExecutionEnvironment(FaultTolerance):
     def apart(self) -> Iterator[None]:
         """Within the block a program of its own is written and run, which leaves the steps written before alone."""
         before, self._sinks = self._sinks, []
+        unseen = [written for written in _watchers if self not in written]
         try:
             yield
         finally:
             self._sinks = before
+            for written in unseen:  # steps that were only shown, as by EXPLAIN, are not forgotten ones
+                written.pop(self, None)
 
     def add_cached(self, transformation: graph.Cached) -> None:
         """Register a cached stream, which `close` gives up; front ends call it."""

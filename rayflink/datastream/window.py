@@ -68,9 +68,7 @@ else:
                 "SlidingEventTimeWindows SlidingProcessingTimeWindows TumblingEventTimeWindows "
                 "TumblingProcessingTimeWindows WindowAssigner"
             ),
-            "rayflink.operators.continuous_triggers": (
-                "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger"
-            ),
+            "rayflink.operators.continuous_triggers": ("ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger"),
             "rayflink.operators.count_windows": (
                 "CountSlidingWindowAssigner CountTumblingWindowAssigner GlobalWindows"
             ),

@@ -27,7 +27,7 @@ from .logical import Schema as Attributes
 from .materialized import materialized
 from .physical import PhysicalPlanner, PlannerSettings
 from .rules import optimized, share_scans
-from .table_result import CloseableIterator, TableResult
+from .table_result import CloseableIterator, Printing, TableResult
 from .type_rules import widens
 from .typed import Column, Expr, Literal, Session
 from .types import DataTypes
@@ -74,7 +74,8 @@ class QueryRunner:
             stream = self.planner().stream(self.optimized([plan])[0])
             rows = stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
-        return TableResult(plan.schema, CloseableIterator(rows), None, not self._is_batch, zone=self.zone)
+        printing = Printing(self.zone, self._env.get_configuration().get(options.PRINTED_WIDTH))
+        return TableResult(plan.schema, CloseableIterator(rows), None, not self._is_batch, printing=printing)
 
     def whole(self, plan: Relation) -> pyarrow.Table:
         """Run a query to its end.

@@ -19,7 +19,7 @@ from .inserts import Insertion
 from .logical import Attribute, Relation, Sink, TimePart
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
-from .table_result import TableResult, done
+from .table_result import TableResult, done, raw
 from .types import DataTypes
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class StatementRunner:
 
     def _explain(self, statement: said.Explain) -> TableResult:
         text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])
-        return TableResult([Attribute("result", DataTypes.STRING())], [Row(text)])
+        return raw(text)
 
     # definitions
 
@@ -231,7 +231,7 @@ class StatementRunner:
     def _show(self, statement: said.Show) -> TableResult:
         what = statement.what
         if what in ("CREATE TABLE", "CREATE VIEW"):
-            return TableResult([Attribute("result", DataTypes.STRING())], [Row(self._statement_of(statement))])
+            return raw(self._statement_of(statement))
         if what == "COLUMNS":
             return self._described(statement.path, statement)
         named: dict[str, Callable[[], list[str]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.types import Row
@@ -17,8 +18,23 @@ from .types import DataType, DataTypes, Root
 if TYPE_CHECKING:
     from rayflink.common.job_client import JobClient
 
-_WIDEST = 30
-"""Characters of a column of printed text without a fixed width; longer values are cut."""
+
+@dataclass(frozen=True)
+class Printing:
+    """How `TableResult.print` shows values.
+
+    Args:
+        zone: in which instants are shown.
+        widest: characters of a value without a fixed width, where rows are printed as they come.
+        is_raw: the one value is shown as it is, without a table around it.
+    """
+
+    zone: str = "UTC"
+    widest: int = 30
+    is_raw: bool = False
+
+
+PLAIN = Printing()
 
 
 class TableResult:
@@ -30,15 +46,15 @@ class TableResult:
         job: the job that was started; None: there is none.
         changes: `print` shows what each row does.
         message: what `print` writes in the place of rows.
-        zone: in which `print` shows instants.
+        printing: how `print` shows values.
     """
 
     def __init__(
         self, schema: Sequence[Attribute], rows: Iterable[Row], job: JobClient | None = None, changes: bool = False,
-        message: str | None = None, zone: str = "UTC",
+        message: str | None = None, printing: Printing = PLAIN,
     ) -> None:  # fmt: skip
         self._schema, self._rows, self._job, self._changes = tuple(schema), rows, job, changes
-        self._message, self._zone = message, zone
+        self._message, self._printing = message, printing
 
     def get_job_client(self) -> JobClient | None:
         """The job's client; None where no job was started, or its rows are drawn."""
@@ -93,7 +109,11 @@ class TableResult:
         if self._message is not None:
             print(self._message)
             return
-        for line in printed(self._schema, self._rows, self._changes, self._zone):
+        if self._printing.is_raw:
+            for row in self._rows:
+                print(*row._values)
+            return
+        for line in printed(self._schema, self._rows, self._changes, self._printing):
             print(line)
 
 
@@ -130,13 +150,18 @@ def done(message: str = "OK") -> TableResult:
     return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)], message=message)
 
 
-def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, zone: str = "UTC") -> Iterator[str]:
+def raw(text: str) -> TableResult:
+    """A text of several lines, which is printed as it is."""
+    return TableResult([Attribute("result", DataTypes.STRING())], [Row(text)], printing=Printing(is_raw=True))
+
+
+def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, printing: Printing) -> Iterator[str]:
     """The lines of a printed table.
 
     Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
     """
-    texts = [SqlTexts(zone=zone).of(one.type) for one in schema]
-    widths = [max(_width(one.type), len(one.name)) for one in schema]
+    texts = [SqlTexts(zone=printing.zone).of(one.type) for one in schema]
+    widths = [max(_width(one.type, printing.widest), len(one.name)) for one in schema]
     if isinstance(rows, list):
         shown = [[text(value) for text, value in zip(texts, row._values, strict=True)] for row in rows]
         widths = [max([len(one.name), *(len(row[at]) for row in shown)]) for at, one in enumerate(schema)]
@@ -169,7 +194,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
-def _width(kind: DataType) -> int:
+def _width(kind: DataType, widest: int) -> int:
     """Characters that a column takes.
 
     Source: apache/flink PrintStyle and TableauStyle.columnWidthsByType.
@@ -182,4 +207,4 @@ def _width(kind: DataType) -> int:
         return kind.precision + 2
     if kind.is_timestamp:
         return 20 + kind.precision if kind.precision else 19
-    return _WIDEST
+    return widest

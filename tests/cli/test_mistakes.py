@@ -154,3 +154,15 @@ def test_a_file_of_options_that_is_none_is_refused_with_its_line(
     assert run(script("numbers.print()\nenv.execute()\n"), "--config", str(file)) == 2
     said = capsys.readouterr().err
     assert str(file) in said and told in said and said.count("\n") == 1
+
+
+def test_a_program_that_only_explains_a_query_has_forgotten_nothing(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "plan.py"
+    path.write_text(
+        "from rayflink.table import EnvironmentSettings, TableEnvironment\n"
+        "t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())\n"
+        "t_env.execute_sql('EXPLAIN SELECT 1 AS n').print()\n"
+    )
+    assert main(["run", "--local", str(path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("== Abstract") and not said.err

@@ -125,7 +125,6 @@ class TestDrawnOnce:
         once.new([RowBlock("a", 0, 0, [])])
         assert once.new([RowBlock("a", 0, 1, [0]), RowBlock("a", 0, 0, [0])]) == [0]
 
-
     def test_an_attempt_that_counts_from_the_beginning_is_another_one_though_its_number_is_known(self) -> None:
         once = DrawnOnce("7" * 32)
         assert once.new([RowBlock("a", 0, 0, [0]), RowBlock("a", 1, 0, [1])]) == [0, 1]

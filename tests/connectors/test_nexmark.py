@@ -66,7 +66,9 @@ def test_half_of_the_bids_come_by_a_hot_channel_and_nine_in_ten_others_say_their
     assert pc.mean(hot.cast(pa.int8())).as_py() == pytest.approx(0.5, abs=0.01)
     others = BIDS.filter(pc.invert(hot))["url"]
     assert pc.mean(pc.match_substring(others, "&channel_id=").cast(pa.int8())).as_py() == pytest.approx(0.9, abs=0.02)
-    assert pc.all(pc.match_substring_regex(BIDS["url"], r"^https://www\.nexmark\.com/\w{3,4}/\w{3,4}/\w{3,4}/item")).as_py()
+    assert pc.all(
+        pc.match_substring_regex(BIDS["url"], r"^https://www\.nexmark\.com/\w{3,4}/\w{3,4}/\w{3,4}/item")
+    ).as_py()
     ids = pc.extract_regex(BIDS["url"], "channel_id=(?P<id>.*)$").combine_chunks().field("id")
     assert all(0 <= int(one) <= 1 << 31 for one in ids.to_pylist() if one)
 

@@ -259,9 +259,7 @@ def test_what_was_tried_too_often_fails_the_task_and_is_still_in_the_checkpoint(
     snapshot = _checkpoint(harness, 1, "a")
     harness.notify_checkpoint_complete(1)
     harness.set_processing_time(100)
-    with pytest.raises(
-        UserCodeError, match=r"'a'.* was not committed after 2 retries .*OSError: b.*the next attem"
-    ):
+    with pytest.raises(UserCodeError, match=r"'a'.* was not committed after 2 retries .*OSError: b.*the next attem"):
         harness.set_processing_time(300)
     assert _counts(harness) == {"total": 1, "retried": 2, "failed": 1, "pending": 1}
     harness.close()

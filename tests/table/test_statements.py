@@ -162,3 +162,17 @@ def test_results_are_printed_as_flink_prints_them(t_env, capsys):
         "+----+-------------+--------------------------------+",
         "1 row in set",
     ]
+
+
+def test_a_plan_and_a_definition_are_printed_as_they_are(t_env, capsys):
+    t_env.execute_sql("CREATE TABLE out (n BIGINT) WITH ('connector' = 'blackhole')")
+    t_env.execute_sql("EXPLAIN SELECT 1 AS n").print()
+    assert capsys.readouterr().out.startswith("== Abstract Syntax Tree ==\nProject(")
+    t_env.execute_sql("SHOW CREATE TABLE out").print()
+    assert capsys.readouterr().out.startswith("CREATE TABLE `default_catalog`.`default_database`.`out` (\n")
+
+
+def test_printed_texts_are_as_wide_as_wanted(t_env, capsys):
+    t_env.execute_sql("SET 'table.display.max-column-width' = '5'")
+    t_env.execute_sql("SELECT 'abcde' AS w UNION ALL SELECT 'abcdef'").print()
+    assert sorted(capsys.readouterr().out.splitlines()[3:5]) == ["| +I | ab... |", "| +I | abcde |"]

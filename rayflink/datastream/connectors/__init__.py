@@ -54,9 +54,7 @@ else:
         {
             "rayflink.common.delivery_guarantee": "DeliveryGuarantee",
             "rayflink.common.commits": "CommitRequest",
-            "rayflink.common.sink": (
-                "Committer Sink SinkWriter TwoPhaseCommittingSink UnwritableRecord WriterContext"
-            ),
+            "rayflink.common.sink": ("Committer Sink SinkWriter TwoPhaseCommittingSink UnwritableRecord WriterContext"),
             "rayflink.common.source": "Source",
             "rayflink.connectors.collection": "CollectSink CollectionSource",
             "rayflink.connectors.buckets": "BucketAssigner",

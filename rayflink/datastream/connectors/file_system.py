@@ -38,8 +38,7 @@ else:
             "rayflink.connectors.buckets": "BucketAssigner BucketContext",
             "rayflink.connectors.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
             "rayflink.connectors.file_sink": (
-                "FileCompactor FileCompactStrategy FileSink "
-                "OutputFileConfig StreamingFileSink"
+                "FileCompactor FileCompactStrategy FileSink OutputFileConfig StreamingFileSink"
             ),
             "rayflink.connectors.file_source": "BulkFormat FileSource FileSourceBuilder StreamFormat",
             "rayflink.connectors.rolling": "DefaultRollingPolicy OnCheckpointRollingPolicy RollingPolicy",

@@ -1,6 +1,5 @@
 """PyFlink's module path of the sequence source."""
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
