@@ -70,6 +70,10 @@ from .worked_buffer import WorkedBuffer
 log = get_logger(__name__)
 
 
+_MOST_POLLED = 1 << 17
+"""Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
+
+
 class StreamTask:
     """Runs one execution attempt.
 
@@ -367,7 +371,7 @@ class StreamTask:
     def _poll(self, source: PolledSource) -> Progress:
         if source.ended:
             return Progress.IDLE
-        rows = self._slicer.rows(1 << 14)
+        rows = self._slicer.rows(_MOST_POLLED)
         self._slicer.begin()
         elements = source.poll(rows)
         if elements is None:

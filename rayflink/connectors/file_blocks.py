@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from .compression import UNPACK_ERRORS, is_compressed, open_bytes
 
 BLOCK_BYTES = 1 << 20
+READ_BYTES = 2 << 20
+"""Lines are read in blocks of so much: small enough for the processor's cache, large enough for work by columns."""
 """Read at a time."""
 SPLIT_BYTES = 16 << 20
 """Largest split of a file; a file is cut smaller so that every reader gets a part, but not below a block."""
@@ -134,7 +136,7 @@ class LineBlocks:
         ValueError: it cannot be unpacked, or was written anew since it was listed.
     """
 
-    def __init__(self, split: FileSplit, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, split: FileSplit, block_bytes: int = READ_BYTES) -> None:
         self._path = split.path
         self._file = open_bytes(split.path)
         self._stop, self._block_bytes = split.stop, block_bytes
