@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+MOST_POLLED = 1 << 17
+"""Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
+
 
 class Monotonic(Protocol):
     """A clock for durations."""

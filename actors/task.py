@@ -58,7 +58,7 @@ from .messages import (
 from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .settings import MemorySplit, TaskSettings
-from .slicing import Slicer
+from .slicing import MOST_POLLED, Slicer
 from .states import ExecutionState, IllegalTransition, InvalidStart
 from .supersteps import SuperstepAligner
 from .task_folders import remove_older_spills, remove_spills
@@ -68,10 +68,6 @@ from .wiring import assign_buffers, make_chain, make_gate, make_writers, operato
 from .worked_buffer import WorkedBuffer
 
 log = get_logger(__name__)
-
-
-_MOST_POLLED = 1 << 17
-"""Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
 
 
 class StreamTask:
@@ -371,7 +367,7 @@ class StreamTask:
     def _poll(self, source: PolledSource) -> Progress:
         if source.ended:
             return Progress.IDLE
-        rows = self._slicer.rows(_MOST_POLLED)
+        rows = self._slicer.rows(MOST_POLLED)
         self._slicer.begin()
         elements = source.poll(rows)
         if elements is None:
