@@ -42,6 +42,7 @@ class StreamNode:
     max_parallelism: int | None = None
     uid: str | None = None
     uid_hash: str | None = None
+    identity: str | None = None
     slot_sharing_group: str = DEFAULT_SLOT_SHARING_GROUP
     co_location_group_key: str | None = None
     buffer_timeout_ms: int = 100

@@ -40,6 +40,11 @@ class MissingType:
     reason: str
 
 
+def next_id() -> int:
+    """A number that is greater than the ids of all steps so far, and less than those of all to come."""
+    return next(_ids)
+
+
 @dataclass(eq=False, kw_only=True)
 class Transformation:
     """One step of a program; subclasses say of what kind.
@@ -51,6 +56,7 @@ class Transformation:
         max_parallelism: key groups, in [1, 32768]; None lets the job graph choose.
         uid: the user's name for the operator, from which its id is made.
         uid_hash: the operator's id itself, 32 hex digits; comes before `uid`.
+        identity: what its state is of, where no uid is given: then its id does not depend on where it stands.
         slot_sharing_group: None inherits the group of the inputs.
         co_location_group_key: subtasks of one index and one key run in one slot.
         buffer_timeout_ms: how long a batch may wait to be filled; 0 sends every record at once, None and -1 take the
@@ -69,6 +75,7 @@ class Transformation:
     max_parallelism: int | None = None
     uid: str | None = None
     uid_hash: str | None = None
+    identity: str | None = None
     slot_sharing_group: str | None = None
     co_location_group_key: str | None = None
     buffer_timeout_ms: int | None = None
@@ -273,5 +280,5 @@ class CoFeedback(Transformation):
 
 __all__ = [
     "CoFeedback", "Feedback", "KeySelector", "MissingType", "OneInput", "OperatorFactory", "Partition", "Select",
-    "SideOutput", "Sink", "Source", "Split", "Transformation", "TwoInput", "Union", "call_site",
+    "SideOutput", "Sink", "Source", "Split", "Transformation", "TwoInput", "Union", "call_site", "next_id",
 ]  # fmt: skip

@@ -211,6 +211,7 @@ class _Translation:
             max_parallelism=of.max_parallelism,
             uid=of.uid,
             uid_hash=of.uid_hash,
+            identity=of.identity,
             slot_sharing_group=self._group(of.slot_sharing_group, [key for keys in inputs for key in keys]),
             co_location_group_key=of.co_location_group_key,
             buffer_timeout_ms=self._buffer_timeout_ms(of),

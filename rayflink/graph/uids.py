@@ -1,6 +1,7 @@
 """Operator ids: the same for the same operator in every version of a program, since state is found by them.
 
-An operator with a uid has the hash of it. Any other has the hash of where it stands: its kind, the ids of its
+An operator with a uid has the hash of it, one with an identity that of its identity, and of its rank among those
+that have the same. Any other has the hash of where it stands: its kind, the ids of its
 producers and by which input and side output it hangs on them, and its rank among those that stand in the same place.
 Names, parallelism, partitioners, chaining and whatever else the program contains do not take part, so renaming,
 rescaling, or adding an operator after the others keeps every id.
@@ -56,6 +57,8 @@ def operator_ids(graph: StreamGraph) -> dict[int, OperatorID]:
 
 
 def _place(graph: StreamGraph, node: StreamNode, ids: dict[int, OperatorID]) -> tuple[str, ...]:
+    if node.identity is not None:
+        return node.kind.value, "identity", node.identity
     place = [node.kind.value]
     for edge in graph.in_edges(node.id):
         tag = "" if edge.tag_id is None else f"tag {edge.tag_id}"

@@ -104,12 +104,14 @@ class ViewDefinition:
     Args:
         text: its query; "" where `relation` says what it is.
         relation: the plan of a view that was made of a `Table`.
+        selected: the columns that the query had when the view was made: it keeps to them.
     """
 
     text: str
     columns: tuple[str, ...] = ()
     comment: str | None = None
     relation: Any = None
+    selected: tuple[str, ...] = ()
 
 
 def quoted(name: str) -> str:

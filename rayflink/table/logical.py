@@ -122,6 +122,8 @@ class Attribute:
 
 
 Schema = tuple[Attribute, ...]
+UNNAMED = "Unregistered_"
+"""How the names of tables begin that have none."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,12 @@ class Values(Relation):
     """Rows of constants; each row holds Python values as pyarrow takes them for the types."""
 
     rows: tuple[tuple[Any, ...], ...]
+
+    def __eq__(self, other: object) -> bool:
+        """As literals: 0.0 is not -0.0."""
+        if not isinstance(other, Values) or self.schema != other.schema:
+            return False
+        return self.rows is other.rows or repr(self.rows) == repr(other.rows)
 
     def told(self) -> str:
         shown = ", ".join("{ " + ", ".join(map(str, row)) + " }" for row in self.rows)

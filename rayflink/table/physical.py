@@ -19,7 +19,9 @@ from .arrow_columns import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
+from .lineage import aggregation_of, lineage, rows_of
 from .logical import (
+    UNNAMED,
     Attribute,
     Filter,
     Project,
@@ -37,7 +39,7 @@ from .logical import (
     WindowKind,
     WindowTable,
 )
-from .physical_joins import join_factory, refused
+from .physical_joins import join_factory, refused, side_of
 from .ranks import Rank, WindowRank
 from .rules.conditions import is_movable
 from .rules.merge_steps import inlined
@@ -127,7 +129,9 @@ class PhysicalPlanner:
 
     def write(self, plan: Sink) -> None:
         """Let the rows of a query go into a table."""
-        plan.sink.attach(self._constrained(plan, self.stream(plan.input)), f"Sink: {plan.path[-1]}")
+        step = plan.sink.attach(self._constrained(plan, self.stream(plan.input)), f"Sink: {plan.path[-1]}")
+        if isinstance(step._transformation, graph.Sink):
+            step._transformation.identity = f"into {'.'.join(plan.path)}"
 
     def _constrained(self, plan: Sink, stream: DataStream) -> DataStream:
         """The rows that the table takes."""
@@ -151,7 +155,10 @@ class PhysicalPlanner:
 
     def _scan(self, plan: Relation, strategy: Any = None) -> DataStream:
         assert isinstance(plan, Scan)
+        newest = graph.next_id()
         stream: DataStream = plan.source.stream(self._env, strategy, plan.path[-1])
+        if len(plan.path) > 1 and not plan.path[-1].startswith(UNNAMED):
+            _identify(stream._transformation, f"from {'.'.join(plan.path)}", newest)
         return stream.set_description(plan.told())
 
     def _watermarks(self, plan: Relation) -> DataStream:
@@ -230,9 +237,10 @@ class PhysicalPlanner:
         keys = plan.windowing.partition
         names = [plan.input.names[at] for at in keys]
         spec = self._windows(plan.windowing, plan.schema[-1].type)
-        factory = Factory(SessionTable, physical_ranks.row_of(plan.input), keys, spec, arrow_schema(plan.schema))
+        of = f"{rows_of(plan.input, keys)} in sessions by {lineage(plan.input, plan.windowing.time)}"
+        factory = Factory(SessionTable, physical_ranks.row_of(plan.input), keys, spec, arrow_schema(plan.schema), of)
         dealt = self._dealt(self.stream(plan.input), names)
-        return self._one(dealt, "WindowTableFunction", factory, names).set_description(plan.told())
+        return self._one(dealt, "WindowTableFunction", factory, names, of).set_description(plan.told())
 
     def _window_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowAggregate)
@@ -246,11 +254,12 @@ class PhysicalPlanner:
             factory = Factory(_whole(spec), aggregation)
             if plan.emission is not None:
                 factory = Factory(EmittingWindowAggregate, aggregation, plan.emission)
-            return self._one(dealt, "WindowAggregate", factory, names).set_description(about)
+            return self._one(dealt, "WindowAggregate", factory, names, aggregation.of).set_description(about)
         local = stream._one_input("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
         names = list(aggregation.key_names)
         dealt = self._dealt(local.set_description(about), names)
-        made = self._one(dealt, "GlobalWindowAggregate", Factory(GlobalWindowAggregate, aggregation), names)
+        factory = Factory(GlobalWindowAggregate, aggregation)
+        made = self._one(dealt, "GlobalWindowAggregate", factory, names, aggregation.of)
         return made.set_description(about)
 
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
@@ -258,8 +267,10 @@ class PhysicalPlanner:
         strategy = KeyGroup(KeyBy(KeyColumns(names), graph.call_site(), None)) if names else Global()
         return DataStream(self._env, graph.Partition(stream._transformation, strategy))
 
-    def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str]) -> DataStream:
+    def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str], of: str = "") -> DataStream:
+        """An operator that is dealt rows; `of` says what its state is of, and so which operator it is."""
         made = stream._one_input(name, factory, None, KeyBy(KeyColumns(keys), graph.call_site(), None))
+        made._transformation.identity = of or None
         return made if keys else made.set_parallelism(1)
 
     def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
@@ -275,9 +286,8 @@ class PhysicalPlanner:
             for call in plan.calls
         )
         names = [f"c{at}" for at in range(len(plan.grouping) + len(calls))]
-        return WindowAggregation(
-            physical_ranks.row_of(plan.input), plan.grouping, calls, self._spec(plan), tuple(names)
-        )
+        row, of = physical_ranks.row_of(plan.input), aggregation_of(plan)
+        return WindowAggregation(row, plan.grouping, calls, self._spec(plan), tuple(names), of)
 
     def _spec(self, plan: WindowAggregate) -> WindowSpec:
         time_type = plan.schema[-1].type
@@ -343,7 +353,7 @@ class PhysicalPlanner:
         keys = [KeyBy(KeyColumns(own), graph.call_site(), None) for own in names]
         step = graph.TwoInput(
             left._transformation, right._transformation, join_factory(plan, self._session), *keys,
-            name=type(plan).__name__,
+            name=type(plan).__name__, identity=" with ".join(side_of(plan, at) for at in (0, 1)),
         )  # fmt: skip
         self._env.add(step)
         stream = DataStream(self._env, step).set_description(plan.told())
@@ -391,7 +401,7 @@ class PhysicalPlanner:
         name, about = type(plan).__name__, plan.told()
         local = self.stream(plan.input)._one_input(f"Local{name}", Factory(LocalRank, ranking)).set_description(about)
         dealt = self._dealt(local, ranking.key_names)
-        return self._one(dealt, name, factory, ranking.key_names).set_description(about)
+        return self._one(dealt, name, factory, ranking.key_names, ranking.of).set_description(about)
 
     _PLANNERS: ClassVar[dict[type, Callable[[Any, Relation], DataStream]]] = {
         Scan: _scan,
@@ -415,6 +425,15 @@ class PhysicalPlanner:
 
 def _in_order(keys: Sequence[tuple[int, bool, bool]], offset: int, limit: int | None) -> Factory:
     return Factory(SortOperator, keys, offset, limit) if keys else Factory(LimitOperator, offset, limit)
+
+
+def _identify(step: graph.Transformation, identity: str, newest: int) -> None:
+    """Say of what table the sources of a step are that were made behind another; a user's own stay what they are."""
+    if step.id > newest:
+        if isinstance(step, graph.Source):
+            step.identity = identity
+        for one in step.inputs:
+            _identify(one, identity, newest)
 
 
 def _whole(spec: WindowSpec) -> Any:

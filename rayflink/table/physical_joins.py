@@ -7,6 +7,7 @@ from rayflink.operators.factory import Factory
 from .arrow_columns import arrow_schema
 from .errors import SqlError
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
+from .lineage import all_of, rows_of
 from .logical import Relation, TimePart
 from .rules.join_keys import equalities
 from .runtime.interval_bounds import IntervalBounds, SideTime
@@ -24,7 +25,7 @@ _REMEDY = (
 def join_factory(plan: KeyedJoin, session: Session) -> Factory:
     """Makes the operator of a join."""
     left, right = (
-        JoinSide(arrow_schema(side.schema), keys, plan.dealt_by(at) or ())
+        JoinSide(arrow_schema(side.schema), keys, plan.dealt_by(at) or (), side_of(plan, at))
         for at, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
     )
     result = arrow_schema(plan.schema)
@@ -38,6 +39,15 @@ def join_factory(plan: KeyedJoin, session: Session) -> Factory:
         zone = session.zone if plan.windowing.by_local_time else "UTC"
         return Factory(WindowJoinOperator, spec, (plan.left_bounds, plan.right_bounds), zone)
     return Factory(WindowJoinOperator, spec, None, "UTC")
+
+
+def side_of(plan: KeyedJoin, at: int) -> str:
+    """What the operator keeps of a side, as text."""
+    side = plan.inputs[at]
+    bounds = (plan.left_bounds, plan.right_bounds)[at] if isinstance(plan, WindowJoin) else ()
+    times = ((plan.interval.left, plan.interval.right)[at],) if isinstance(plan, IntervalJoin) else ()
+    keys = (plan.keys.left, plan.keys.right)[at]
+    return f"{rows_of(side, keys)}, joined in {all_of(side, (*bounds, *times)) or 'whole'}"
 
 
 def _time(at: int, side: Relation, session: Session) -> SideTime:
@@ -72,4 +82,4 @@ def refused(plan: Join) -> SqlError:
     return SqlError(problem, f"it is not supported yet; {_REMEDY}", "", plan.place)
 
 
-__all__ = ["join_factory", "refused"]
+__all__ = ["join_factory", "refused", "side_of"]

@@ -6,6 +6,7 @@ from rayflink.operators.factory import Factory
 
 from .arrow_columns import arrow_schema
 from .errors import SqlError
+from .lineage import all_of, rows_of
 from .logical import Relation
 from .ranks import Rank, WindowRank
 from .runtime.bounded_rank import BoundedRank
@@ -38,9 +39,15 @@ def first_rows_of_windows(plan: WindowRank, window: WindowSpec) -> tuple[Ranking
         remedy = "use windows of a column with a WATERMARK: by the clock it is not known when all rows are there"
         raise SqlError("ROW_NUMBER() in windows of processing time", remedy, "", plan.place)
     ranking = Ranking(
-        row_of(plan.input), plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first
-    )  # fmt: skip
+        row_of(plan.input), plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first, rank_of(plan)
+    )
     return ranking, Factory(WindowRankOperator, ranking, window, arrow_schema(plan.schema))
+
+
+def rank_of(plan: WindowRank) -> str:
+    """What the operator keeps, as text."""
+    order = all_of(plan.input, (at for at, _, _ in plan.keys))
+    return f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
 
 
 def refused(plan: Rank) -> SqlError:
@@ -55,4 +62,4 @@ def refused(plan: Rank) -> SqlError:
     return SqlError("ROW_NUMBER() of all rows of a stream", remedy, "", plan.place)
 
 
-__all__ = ["first_rows", "first_rows_of_windows", "refused", "row_of"]
+__all__ = ["first_rows", "first_rows_of_windows", "rank_of", "refused", "row_of"]

@@ -168,7 +168,11 @@ class QueryRunner:
         """The rows of a plan as a stream of the environment's program."""
         from .streams import to_data_stream
 
-        return to_data_stream(self.planner(), self.optimized([plan])[0])
+        [run] = self.optimized([plan])
+        if not ChangelogModes([run]).of(run).is_append_only:
+            problem = "to_data_stream() of a query whose rows change later: a stream would count them twice"
+            raise SqlError(problem, "draw them with execute().collect(), or let the query give each row once")
+        return to_data_stream(self.planner(), run)
 
     def planner(self) -> PhysicalPlanner:
         """Writes steps of plans into the environment's program."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from .binding.expressions import ExpressionBinder
@@ -17,8 +18,11 @@ from .parsing.statements import ColumnOf, CreateTable
 from .typed import Expr, Literal, Place
 
 
-def definition(said: CreateTable, text: str) -> TableDefinition:
+def definition(said: CreateTable, text: str, inherited: Sequence[str] = ()) -> TableDefinition:
     """A table as CREATE TABLE defines it.
+
+    Args:
+        inherited: names of columns of the table that it is LIKE.
 
     Raises:
         SqlError: two columns have one name, or a key or watermark names none.
@@ -28,6 +32,7 @@ def definition(said: CreateTable, text: str) -> TableDefinition:
     for at, one in enumerate(said.columns):
         if one.name in names[:at]:
             raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
+    names += [one for one in inherited if one not in names]
     for key in (*said.primary_key, *said.partition_keys):
         if key not in names:
             problem = f"there is no column {key!r}{nearest(key, names)}"

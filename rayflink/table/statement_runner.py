@@ -16,6 +16,7 @@ from .definitions import TableDefinition, ViewDefinition
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .inserts import Insertion
+from .likeness import like
 from .logical import Attribute, Relation, Sink, TimePart
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
@@ -103,9 +104,10 @@ class StatementRunner:
     def _create_table(self, statement: said.CreateTable) -> TableResult:
         if statement.query is not None:
             return self._create_table_as(statement)
-        made = resolution.definition(statement, self._text)
-        if statement.like is not None:
-            made = self._like(made, statement.like)
+        base = None if statement.like is None else self._base(statement.like)
+        made = resolution.definition(statement, self._text, [one.name for one in base.columns] if base else ())
+        if base is not None and statement.like is not None:
+            made = like(made, base, statement.like, self._text)
         path = self._catalogs.path(statement.path)
         if made.connector is not None:
             connector(path, made).parsed(".".join(path), made.options)
@@ -135,29 +137,11 @@ class StatementRunner:
         """Bind its computed columns and its watermark, so that what they lack is told now."""
         resolution.relation(path, made, None)
 
-    def _like(self, made: TableDefinition, like: said.LikeOf) -> TableDefinition:
+    def _base(self, like: said.LikeOf) -> TableDefinition:
         _, base = self._catalogs.find(like.source, like.place)
         if isinstance(base, ViewDefinition):
             raise SqlError("LIKE a view", "name a table", self._text, like.place)
-        everything = like.options.get("ALL", "INCLUDING")
-
-        def takes(feature: str) -> bool:
-            return like.options.get(feature, everything) != "EXCLUDING"
-
-        kept = [
-            one
-            for one in base.columns
-            if (one.computed is None or takes("GENERATED")) and (one.metadata is None or takes("METADATA"))
-        ]
-        names = {one.name for one in made.columns}
-        return TableDefinition(
-            (*(one for one in kept if one.name not in names), *made.columns),
-            made.watermark or (base.watermark if takes("WATERMARKS") else None),
-            made.primary_key or (base.primary_key if takes("CONSTRAINTS") else ()),
-            made.partition_keys or (base.partition_keys if takes("PARTITIONS") else ()),
-            {**(base.options if takes("OPTIONS") else {}), **made.options},
-            made.comment,
-        )
+        return base
 
     def _create_view(self, statement: said.CreateView) -> TableResult:
         query = parse_statement(statement.text)
@@ -166,7 +150,7 @@ class StatementRunner:
         if statement.columns and len(statement.columns) != len(plan.schema):
             problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
             raise SqlError(problem, "name all of them, or none", self._text, statement.place)
-        made = ViewDefinition(statement.text, statement.columns, statement.comment)
+        made = ViewDefinition(statement.text, statement.columns, statement.comment, selected=tuple(plan.names))
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
 
@@ -176,8 +160,8 @@ class StatementRunner:
             raise SqlError(f"{path[-1]} is no view", "name a view", self._text, statement.place)
         query = parse_statement(statement.text)
         assert isinstance(query, said.Query)
-        self._env._bound(query.tree, statement.text)
-        self._catalogs.replace(path, ViewDefinition(statement.text, (), view.comment))
+        plan = self._env._bound(query.tree, statement.text)
+        self._catalogs.replace(path, ViewDefinition(statement.text, (), view.comment, selected=tuple(plan.names)))
         return done()
 
     def _create_database(self, statement: said.CreateDatabase) -> TableResult:
@@ -196,6 +180,8 @@ class StatementRunner:
 
     def _rename(self, statement: said.Rename) -> TableResult:
         path, made = self._catalogs.find(statement.path, statement.place)
+        if statement.kind == "VIEW" and not isinstance(made, ViewDefinition):
+            raise SqlError(f"{path[-1]} is no view", "name a view, or write ALTER TABLE", self._text, statement.place)
         temporary = self._catalogs.is_temporary(path)
         target = statement.to if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
         self._catalogs.create(target, made, temporary, False, statement.place)

@@ -15,7 +15,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams import DataStream
 
 from . import resolution
-from .binding.queries import QueryBinder, renamed
+from .binding.queries import QueryBinder, as_it_was, renamed
 from .catalog import Catalogs
 from .connectors.held import HeldTable
 from .connectors.known import connector
@@ -28,7 +28,7 @@ from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
 from .inserts import Insertion
-from .logical import Attribute, Relation, Sink
+from .logical import UNNAMED, Attribute, Relation, Sink
 from .parsing import statements as said
 from .parsing.statement_parser import parse_statement
 from .query_runner import QueryRunner
@@ -200,7 +200,7 @@ class TableEnvironment:
         from .logical import Scan
 
         schema = tuple(Attribute(field.name, field.type) for field in fields)
-        return Table(self, Scan(schema, (f"Unregistered_{os.urandom(4).hex()}",), HeldTable(table)))
+        return Table(self, Scan(schema, (f"{UNNAMED}{os.urandom(4).hex()}",), HeldTable(table)))
 
     # the catalog
 
@@ -431,7 +431,7 @@ class TableEnvironment:
                 return plan
             query = parse_statement(found.text)
             assert isinstance(query, said.Query)
-            plan = self._bound(query.tree, found.text)
+            plan = as_it_was(self._bound(query.tree, found.text), found.selected, path[-1], place)
             return renamed(plan, list(found.columns), place) if found.columns else plan
         return self._relation(path, found)
 
@@ -477,7 +477,7 @@ class StreamTableEnvironment(TableEnvironment):
         if trees:
             schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
         definition = definition_of(data_stream, schema)
-        path = (self._catalogs.catalog, self._catalogs.database, f"Unregistered_{os.urandom(4).hex()}")
+        path = (self._catalogs.catalog, self._catalogs.database, f"{UNNAMED}{os.urandom(4).hex()}")
         found = Table(self, self._relation(path, definition))
         if trees:
             return found._made(found._tree(selected))

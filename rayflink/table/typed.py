@@ -70,9 +70,17 @@ class Column(Expr):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A value: of Python, as pyarrow takes it for the type; months and milliseconds as whole numbers."""
+    """A value: of Python, as pyarrow takes it for the type; months and milliseconds as whole numbers.
+
+    Two are equal where they are written the same: 0.0 is not -0.0, and NaN is NaN.
+    """
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal) or self.type != other.type:
+            return False
+        return self.value is other.value or repr(self.value) == repr(other.value)
 
     @cached_property
     def scalar(self) -> pyarrow.Scalar:

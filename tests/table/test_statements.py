@@ -68,6 +68,46 @@ def test_a_table_like_another_takes_what_is_included(t_env):
     assert "WATERMARK" not in shown and "PRIMARY KEY" in shown
 
 
+def test_a_table_like_another_may_make_watermarks_of_its_columns(t_env):
+    t_env.execute_sql(CREATE)
+    t_env.execute_sql("CREATE TABLE late (WATERMARK FOR `at` AS `at`) LIKE bids (OVERWRITING WATERMARKS)")
+    [shown] = names(t_env, "SHOW CREATE TABLE late")
+    assert "WATERMARK FOR `at` AS `at`" in shown
+    t_env.execute_sql("CREATE TABLE cheap (cents AS price * 10) LIKE bids (OVERWRITING GENERATED)")
+    assert "price * 10" in names(t_env, "SHOW CREATE TABLE cheap")[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "has", "remedy"),
+    [
+        ("WATERMARK FOR `at` AS `at`", "a watermark of 'at'", "OVERWRITING WATERMARKS"),
+        ("cents AS price * 10", "a column 'cents'", "OVERWRITING GENERATED"),
+        ("price INT", "a column 'price'", "leave it out"),
+    ],
+)
+def test_what_both_tables_have_is_refused(t_env, own, has, remedy):
+    t_env.execute_sql(CREATE)
+    with pytest.raises(SqlError, match=f"bids has {has} already.*{remedy}"):
+        t_env.execute_sql(f"CREATE TABLE late ({own}) LIKE bids")
+
+
+def test_a_view_keeps_to_the_columns_that_it_was_made_of(t_env):
+    t_env.execute_sql(CREATE)
+    t_env.execute_sql("CREATE VIEW all_bids AS SELECT * FROM bids")
+    before = names(t_env, "DESCRIBE all_bids")
+    t_env.execute_sql("ALTER TABLE bids ADD (note STRING FIRST)")
+    assert names(t_env, "DESCRIBE all_bids") == before
+    t_env.execute_sql("ALTER TABLE bids DROP cents")
+    with pytest.raises(SqlError, match="view 'all_bids' has a column 'cents', which its query does not give any more"):
+        t_env.execute_sql("DESCRIBE all_bids")
+
+
+def test_a_table_is_not_renamed_as_a_view(t_env):
+    t_env.execute_sql(CREATE)
+    with pytest.raises(SqlError, match="bids is no view"):
+        t_env.execute_sql("ALTER VIEW bids RENAME TO offers")
+
+
 def test_tables_are_altered(t_env):
     t_env.execute_sql(CREATE)
     for statement in [

@@ -88,3 +88,15 @@ def test_tables_are_defined_by_descriptors(env, tmp_path):
         t_env.execute_sql("CREATE TABLE m (n INT, o STRING METADATA) WITH ('connector' = 'filesystem', 'path' = '/', "
                           "'format' = 'csv')")  # fmt: skip
         t_env.execute_sql("SELECT n FROM m")
+
+
+def test_a_query_whose_rows_change_is_no_stream(env):
+    t_env = StreamTableEnvironment.create(env)
+    schema = Schema.new_builder().column_by_metadata("at", DataTypes.TIMESTAMP_LTZ(3), "rowtime")
+    schema.watermark("at", "SOURCE_WATERMARK()")
+    t_env.create_temporary_view("clicks", clicks(env), schema.build())
+    t_env.get_config().set_string("table.exec.emit.early-fire.enabled", "true")
+    t_env.get_config().set_string("table.exec.emit.early-fire.delay", "0 s")
+    counted = t_env.sql_query("SELECT who, COUNT(*) FROM clicks GROUP BY who, TUMBLE(at, INTERVAL '10' SECOND)")
+    with pytest.raises(SqlError, match="rows change later.*twice"):
+        t_env.to_data_stream(counted)

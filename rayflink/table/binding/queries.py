@@ -393,6 +393,21 @@ def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
     return project(relation, [relation.column(at) for at in range(len(names))], names)
 
 
+def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -> Relation:
+    """The columns that a view had when it was made: `*` stands for those of that time.
+
+    Raises:
+        SqlError: one is there no more.
+    """
+    if not names or relation.names == list(names):
+        return relation
+    for one in names:
+        if one not in relation.names:
+            problem = f"view {view!r} has a column {one!r}, which its query does not give any more"
+            raise SqlError(problem, "create the view anew", "", place)
+    return project(relation, [relation.column(relation.names.index(one)) for one in names], list(names))
+
+
 def _union(sides: list[Relation], place: Place | None) -> Relation:
     """The rows of all, in the types that hold those of each.
 

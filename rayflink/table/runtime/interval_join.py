@@ -237,7 +237,7 @@ class IntervalJoinOperator(JoinOperator):
         equal = np.ones(len(pairs[0]), dtype=np.bool_)
         own = pa.array(pairs[0])
         for at in range(len(self.spec.left.dealt)):
-            one, other = columns[at].take(own), others[at]
+            one, other = _as_keys(columns[at].take(own)), _as_keys(others[at])
             found = pc.equal(one, other)
             if found.null_count:
                 found = pc.if_else(found.is_valid(), found, pc.and_(one.is_null(), other.is_null()))
@@ -311,6 +311,15 @@ class IntervalJoinOperator(JoinOperator):
                     columns = self._as_they_are(gathered(pieces, of[part], numbers[part]), side)
                     yield from self.rows.alone(columns, np.arange(len(part)), of_right=side == 1)
         self._keep_to_memory()
+
+
+def _as_keys(values: pa.Array) -> pa.Array:
+    """Values that are equal where keys are, as everywhere rows are dealt by them: NaN is NaN, 0.0 is not -0.0."""
+    if values.type == pa.float64():
+        return pc.if_else(pc.is_nan(values), float("nan"), values).view(pa.int64())
+    if values.type == pa.float32():
+        return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), pa.float32()), values).view(pa.int32())
+    return values
 
 
 def _put_back(numbers: Rows, order: NDArray[np.intp]) -> Rows:

@@ -43,7 +43,7 @@ class JoinOperator(Operator):
         self.progress = MIN_TIMESTAMP
         """The watermark, or the last millisecond of processing time that is over."""
         self._state_schemas = [
-            pa.schema([*_in_order(side), *fields], {ABOUT: f"{name} side of {about}".encode()})
+            pa.schema([*_in_order(side), *fields], {ABOUT: f"{name} side of {about}: {side.of}".encode()})
             for side, name in zip(spec.sides, ("left", "right"), strict=True)
         ]
 

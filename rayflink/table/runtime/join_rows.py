@@ -29,11 +29,13 @@ class JoinSide:
         schema: of its columns.
         keys: numbers of those that are equal in a pair.
         dealt: numbers of those by which rows are dealt to subtasks; of both sides of the same types.
+        of: which rows of the query they are, as text: state of anything else is refused.
     """
 
     schema: pa.Schema
     keys: tuple[int, ...]
     dealt: tuple[int, ...]
+    of: str = ""
 
     @property
     def order(self) -> list[int]:

@@ -59,6 +59,7 @@ class Partials:
 
     def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
         start = aggregation.window.start_column
+        self._of = aggregation.of
         self.dealt_width = len(aggregation.keys)
         """How many columns rows are dealt by, the first ones."""
         self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
@@ -83,8 +84,9 @@ class Partials:
         """Where the number of rows is that a partial row stands for."""
 
     def told(self) -> str:
-        """The accumulators as text, without the columns they are of, whose numbers differ between plans."""
-        return ", ".join(slot.told() for slot in self._slots)
+        """What the query computes, and its accumulators, without the numbers of columns, which differ between plans."""
+        slots = ", ".join(slot.told() for slot in self._slots)
+        return f"{self._of}: {slots}" if self._of else slots
 
     def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the key in rows that come in."""

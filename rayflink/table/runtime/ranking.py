@@ -31,6 +31,7 @@ class Ranking:
         order: by what they are numbered.
         window: they are in windows, whose bounds are columns; None: they are all together.
         newest_first: of rows that are equal in the order, the one that came last is the first.
+        of: which rows of the query they are, as text: state of anything else is refused.
     """
 
     input: DataType
@@ -40,6 +41,7 @@ class Ranking:
     last: int
     window: WindowSpec | None = None
     newest_first: bool = False
+    of: str = ""
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ class RankedRows:
         places = {at: number for number, at in enumerate(self._columns)}
         self._back = [places[at] for at in range(len(fields))]
         self._order = tuple((places[at], down, nulls_first) for at, down, nulls_first in ranking.order)
+        self._of = ranking.of
         self._first, self._last, self._newest_first = ranking.first, ranking.last, ranking.newest_first
         self.dealt_width = len(ranking.keys)
         self.width = len(key)
@@ -80,7 +83,8 @@ class RankedRows:
     def told(self) -> str:
         """Which rows are kept, as text."""
         order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
-        return f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
+        told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
+        return f"{told} of {self._of}" if self._of else told
 
     def of_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Each row as a partial row."""

@@ -118,6 +118,7 @@ class WindowAggregation:
         aggregates: what to compute; may be none.
         window: which windows.
         names: of the keys and the aggregates in the result; none: `k0`..., `a0`...
+        of: what the query computes here, as text: state of anything else is refused.
     Raises:
         ValueError: the number of names is wrong.
     """
@@ -127,6 +128,7 @@ class WindowAggregation:
     aggregates: tuple[Aggregate, ...]
     window: WindowSpec
     names: tuple[str, ...] = ()
+    of: str = ""
 
     def __post_init__(self) -> None:
         wanted = len(self.keys) + len(self.aggregates)

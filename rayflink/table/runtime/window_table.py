@@ -10,6 +10,7 @@ from rayflink.operators.base import Operator
 
 from ..logical import Windowing, WindowKind
 from ..typed import Session
+from .sliced_rows import NoTimeError
 from .zones import instant_of, local_times
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class WindowTableOperator(Operator):
             stamps = pyarrow.array(now).cast(pyarrow.timestamp("ms"))
         else:
             column = data.column(self._windowing.time)
+            if column.null_count:
+                raise NoTimeError(data.schema.names[self._windowing.time])
             stamps = column.cast(pyarrow.timestamp("ms", column.type.tz), safe=False).cast(pyarrow.timestamp("ms"))
         if self._windowing.by_local_time:
             stamps = local_times(stamps, self._session.zone).cast(pyarrow.timestamp("ms"))

@@ -88,3 +88,11 @@ def test_two_functions_of_one_name_are_not_one(t_env):
     own = made("z")
     one = table.select(call(own, col("n"))).union_all(table.select(call(own, col("n"))))
     assert "Reused" in one.explain() and one.to_arrow().column(0).to_pylist() == ["3z", "3z"]
+
+
+def test_zeros_of_other_signs_are_two_queries(t_env):
+    side = "SELECT n, {}0e0 AS zero FROM t WHERE n = 1"
+    found = t_env.sql_query(f"{side.format('-')} UNION ALL {side.format('')}").to_arrow()
+    assert sorted(map(str, found.column("zero").to_pylist())) == ["-0.0", "0.0"]
+    found = t_env.sql_query("SELECT * FROM (VALUES -0e0) UNION ALL SELECT * FROM (VALUES 0e0)").to_arrow()
+    assert sorted(map(str, found.column(0).to_pylist())) == ["-0.0", "0.0"]

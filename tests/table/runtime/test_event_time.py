@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from rayflink.common.errors import JobFailed
 from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
 from rayflink.table.logical import WatermarkAssigner
 from rayflink.table.runtime.event_time import WatermarkValues
@@ -65,3 +66,15 @@ def test_the_moment_of_a_row_is_its_event_time(watermark):
     with t_env.execute_sql(query).collect() as rows:  # the table has no end: rows come since time goes on
         ends = [next(rows)[0] for _ in range(3)]
     assert ends == sorted(ends)
+
+
+def test_a_row_without_a_time_is_in_no_window_of_a_whole_table(tmp_path):
+    (tmp_path / "rows.csv").write_text("1,2020-01-01 00:00:00\n2,\n", encoding="utf-8")
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    t_env.execute_sql(
+        "CREATE TABLE t (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH "
+        f"('connector' = 'filesystem', 'format' = 'csv', 'path' = '{tmp_path}')"
+    )
+    with pytest.raises(JobFailed, match="column 'ts' is NULL in a row, and windows go by it"):
+        t_env.sql_query("SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))").to_arrow()
