@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .groups import GroupAggregate
 from .logical import Filter, Project, Scan, Schema, Sort, Union, Values, WindowAggregate, WindowTable
 from .steps import ShownStep
 from .typed import Call, Expr
@@ -59,7 +60,7 @@ class Costs:
         elif isinstance(plan, WindowTable):
             windowing = plan.windowing
             rowcount *= windowing.size_ms / windowing.slide_ms if windowing.slide_ms else 1
-        elif isinstance(plan, WindowAggregate):
+        elif isinstance(plan, WindowAggregate | GroupAggregate):
             rowcount = max(1.0, rowcount / 10)
         elif isinstance(plan, Sort) and plan.limit is not None:
             rowcount = min(rowcount, plan.limit)

@@ -14,10 +14,11 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
-from . import physical_ranks
+from . import physical_groups, physical_ranks
 from .arrow_columns import arrow_schema
 from .connectors.held import HeldTable
 from .errors import SqlError
+from .groups import GroupAggregate
 from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
 from .lineage import aggregation_of, lineage, rows_of
 from .logical import (
@@ -43,7 +44,6 @@ from .physical_joins import join_factory, refused, side_of
 from .ranks import Rank, WindowRank
 from .rules.conditions import is_movable
 from .rules.merge_steps import inlined
-from .runtime.aggregates import Aggregate, AggregateKind
 from .runtime.bounded_rank import RowNumbers
 from .runtime.calc import CalcOperator
 from .runtime.constraints import ConstraintOperator, Length
@@ -67,6 +67,7 @@ from .typed import Column, Expr, Literal, Session
 from .types import MOST_LENGTH, DataType, DataTypes, Root
 
 if TYPE_CHECKING:
+    from rayflink.common.watermarks import WatermarkStrategy
     from rayflink.datastream import StreamExecutionEnvironment
 
 
@@ -177,13 +178,15 @@ class PhysicalPlanner:
         key = (below, expression, time)
         stream = self._timed.get(key)
         if stream is None:
-            strategy = None if own else watermark_strategy(expression, time, self._session)
-            if strategy is not None and self._settings.idle_timeout_ms:
-                strategy = strategy.with_idleness(Duration.of_millis(self._settings.idle_timeout_ms))
-            stream = self._scan(below, strategy)
+            strategy = watermark_strategy(expression, time, self._session)
+            stream = self._scan(below, None if own else self._with_idleness(strategy))
             if self._settings.reuses(below):
                 self._timed[key] = stream
         return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
+
+    def _with_idleness(self, strategy: WatermarkStrategy) -> WatermarkStrategy:
+        timeout_ms = self._settings.idle_timeout_ms
+        return strategy.with_idleness(Duration.of_millis(timeout_ms)) if timeout_ms else strategy
 
     def _watermarks_of_moments(self, plan: WatermarkAssigner) -> DataStream:
         """What gives another value each time is computed once: the watermark is about the times that rows show."""
@@ -191,7 +194,7 @@ class PhysicalPlanner:
         marked = (*plan.schema, Attribute("$watermark", plan.expression.type))
         with_mark = Project(marked, plan.input, (*columns, plan.expression))
         mark = with_mark.column(len(columns))
-        strategy = watermark_strategy(mark, columns[plan.time], self._session)
+        strategy = self._with_idleness(watermark_strategy(mark, columns[plan.time], self._session))
         stream = self.stream(with_mark).assign_timestamps_and_watermarks(strategy)
         return self._calc(stream, None, columns, plan.schema, plan)
 
@@ -262,6 +265,13 @@ class PhysicalPlanner:
         made = self._one(dealt, "GlobalWindowAggregate", factory, names, aggregation.of)
         return made.set_description(about)
 
+    def _group_aggregate(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, GroupAggregate)
+        names, local, whole = physical_groups.phases(plan)
+        partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.told())
+        dealt = self._dealt(partial, names)
+        return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.told())
+
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
         """Rows of equal keys to the same subtask; without a key all to one."""
         strategy = KeyGroup(KeyBy(KeyColumns(names), graph.call_site(), None)) if names else Global()
@@ -274,17 +284,7 @@ class PhysicalPlanner:
         return made if keys else made.set_parallelism(1)
 
     def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
-        calls = tuple(
-            Aggregate(
-                AggregateKind(call.name),
-                call.arguments[0] if call.arguments else None,
-                call.type,
-                call.filter,
-                call.distinct,
-                *map(str, call.options[:1]),
-            )
-            for call in plan.calls
-        )
+        calls = physical_groups.aggregates_of(plan.calls)
         names = [f"c{at}" for at in range(len(plan.grouping) + len(calls))]
         row, of = physical_ranks.row_of(plan.input), aggregation_of(plan)
         return WindowAggregation(row, plan.grouping, calls, self._spec(plan), tuple(names), of)
@@ -411,6 +411,7 @@ class PhysicalPlanner:
         Filter: _rows,
         WindowTable: _window_table,
         WindowAggregate: _window_aggregate,
+        GroupAggregate: _group_aggregate,
         Union: _union,
         Unnest: _unnest,
         Join: _refused_join,

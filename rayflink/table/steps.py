@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .groups import GroupAggregate
 from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
 from .ranks import Rank
 
@@ -49,6 +50,9 @@ class ShownPlan:
             return self._calc(plan)
         below = tuple(self.of(one) for one in plan.inputs)
         if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
+            local = ShownStep(f"Local{plan.told()}", plan.input, below)
+            return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
+        if isinstance(plan, GroupAggregate):
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Rank) and plan.last is not None:

@@ -105,13 +105,15 @@ class Both:
     Args:
         folder: where their files are written.
         tables: by name.
+        is_batch: ours are whole tables.
         options: of ours.
     """
 
-    def __init__(self, folder: Path, tables: dict[str, pyarrow.Table], **options: str) -> None:
+    def __init__(self, folder: Path, tables: dict[str, pyarrow.Table], is_batch: bool = False, **options: str) -> None:
         self._theirs = duckdb.connect()
         self._theirs.execute("SET threads = 1; SET TimeZone = 'UTC'")
-        self._ours = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        mode = EnvironmentSettings.in_batch_mode() if is_batch else EnvironmentSettings.in_streaming_mode()
+        self._ours = TableEnvironment.create(mode)
         defaults = {"execution.target": "local", "parallelism.default": "2", "table.local-time-zone": "UTC"}
         for key, value in {**defaults, **options}.items():
             self._ours.get_config().set_string(key, value)

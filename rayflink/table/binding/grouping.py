@@ -11,6 +11,7 @@ from sqlglot import exp
 from rayflink.common.errors import InvalidTypesError
 
 from ..errors import SqlError
+from ..groups import GroupAggregate
 from ..logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
 from ..parsing.program_nodes import OverWindow
 from ..parsing.statements import Tree
@@ -118,12 +119,13 @@ class GroupedSelect:
 
     @classmethod
     def of(
-        cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree, grouped: GroupingSet
-    ) -> GroupedSelect:
+        cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree, grouped: GroupingSet,
+        is_batch: bool,
+    ) -> GroupedSelect:  # fmt: skip
         """The groups of a SELECT by one of its grouping sets.
 
         Raises:
-            SqlError: they are in no window.
+            SqlError: they are in no window, and the query is not over whole tables.
         """
         group = tree.args.get("group")
         windowing, keys = _keys(inner, relation, scope, grouped.keys, tree.expressions)
@@ -141,7 +143,10 @@ class GroupedSelect:
                     asked.append(found)
                     calls.append(gathered.call(found))
         place = place_of(group) if group is not None else place_of(tree)
-        made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
+        if is_batch and windowing is None and not _are_windows(relation, keys):
+            made = _of_whole_table(inner, gathered, (keys, columns), (asked, calls), place)
+        else:
+            made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
         made._absent = [inner.bind(one) for one in grouped.absent]
         return made
 
@@ -375,11 +380,10 @@ def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowi
         return GroupedSelect(inner, aggregate, taken, counted, parts)
     found = [at for at, key in enumerate(keys) if isinstance(key, Column)]
     parts_of = {relation.schema[keys[at].index].part: at for at in found}  # type: ignore[attr-defined]
-    if not {TimePart.WINDOW_START, TimePart.WINDOW_END} <= parts_of.keys():
+    if not _are_windows(relation, keys):
         what = "GROUP BY" if keys else "an aggregate of all rows"
-        raise SqlError(
-            f"{what} without a window keeps state for ever", f"it is not supported yet; {_UNBOUNDED}", "", place
-        )
+        remedy = f"it is not supported yet; {_UNBOUNDED}; or run the query in batch mode"
+        raise SqlError(f"{what} without a window keeps state for ever", remedy, "", place)
     edges = [parts_of[TimePart.WINDOW_START], parts_of[TimePart.WINDOW_END]]
     others = [at for at in range(len(keys)) if relation_part(relation, keys[at]) not in _BOUNDS]
     made, _ = gathered.projected([])
@@ -396,6 +400,25 @@ def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowi
             taken.append((key, first + _BOUNDS.index(part)))
     counted = [(one, len(group) + at) for at, one in enumerate(asked)]
     return GroupedSelect(inner, aggregate, taken, counted, {})
+
+
+def _are_windows(relation: Relation, keys: Sequence[Expr]) -> bool:
+    """Whether both bounds of a window are grouped by."""
+    return {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {relation_part(relation, key) for key in keys}
+
+
+def _of_whole_table(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[list[Expr], list[int]],
+                    aggregates: tuple[list[Any], list[AggregateCall]], place: Place | None) -> GroupedSelect:
+    (keys, columns), (asked, calls) = grouped, aggregates
+    if not gathered.exprs:  # COUNT(*) alone: rows are counted by a column
+        gathered.column(Literal(DataTypes.INT(False), 1))
+    if not keys:  # there may be no row
+        calls = [one if one.name == "COUNT" else replace(one, type=one.type.nullable()) for one in calls]
+    made, _ = gathered.projected([])
+    schema = _schema(made, columns, calls, ())
+    found = GroupAggregate(schema, made, tuple(columns), tuple(calls), place=place)
+    taken = list(zip(keys, range(len(keys)), strict=True))
+    return GroupedSelect(inner, found, taken, [(one, len(keys) + at) for at, one in enumerate(asked)], {})
 
 
 _BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END, TimePart.WINDOW_TIME)

@@ -15,7 +15,7 @@ from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
 from ..typed import Column, Expr, Function, Literal, Place
-from . import joins, laterals, windows
+from . import joins, laterals, set_operations, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
@@ -171,7 +171,7 @@ class QueryBinder:
             relation, known = numbered(relation, chosen.numberings, self.expressions(scope).bind, self.is_batch)
             projected = self._qualified(relation, chosen, self._numbering_binder(scope, relation, known))
         if tree.args.get("distinct") is not None:
-            projected = GroupedSelect.distinct(projected, place_of(tree))
+            projected = self._distinct(projected, place_of(tree))
         return self._ordered(projected, tree, list(unseen))
 
     def _where(self, relation: Relation, scope: Scope, where: Tree) -> Relation:
@@ -189,9 +189,16 @@ class QueryBinder:
             relation = joins.kept_by_query(self, relation, scope, one)
         return relation
 
+    def _distinct(self, relation: Relation, place: Place | None) -> Relation:
+        """Each row once: of a whole table, or of windows."""
+        of_windows = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {one.part for one in relation.schema}
+        if self.is_batch and not of_windows:
+            return set_operations.distinct(relation, place)
+        return GroupedSelect.distinct(relation, place)
+
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """The rows of one grouping set."""
-        group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped)
+        group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
         found, having = self._emitting(group.relation), tree.args.get("having")
         if having is not None:
             found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
@@ -337,31 +344,39 @@ class QueryBinder:
         return self._ordered(self._values(tree), tree)
 
     def _union(self, tree: Tree) -> Relation:
-        if tree.args.get("distinct"):
-            remedy = "write UNION ALL; to leave out what is there twice, group by all columns and a window"
-            raise SqlError("UNION without ALL keeps all rows for ever", remedy, "", place_of(tree))
+        place = place_of(tree)
+        if tree.args.get("distinct") and not self.is_batch:
+            remedy = "write UNION ALL, or run the query in batch mode; to leave out what is there twice, group by all "
+            raise SqlError("UNION without ALL keeps all rows for ever", f"{remedy}columns and a window", "", place)
         sides: list[Relation] = []
         for side in (tree.this, tree.expression):
             found = self.bind(side)
             sides += found.sources if isinstance(found, Union) else [found]
-        return self._ordered(_union(sides, place_of(tree)), tree)
+        united: Relation = _union(sides, place)
+        return self._ordered(set_operations.distinct(united, place) if tree.args.get("distinct") else united, tree)
 
     def _nested(self, tree: Tree) -> Relation:
         return self._ordered(self.bind(tree.this), tree)
 
-    def _refused(self, tree: Tree) -> Relation:
-        word = type(tree).__name__.upper()
-        raise SqlError(
-            f"{word} keeps all rows for ever", "it is not supported; join or filter instead", "", place_of(tree)
-        )
+    def _combined(self, tree: Tree) -> Relation:
+        """INTERSECT and EXCEPT of whole tables."""
+        word, place = type(tree).__name__.upper(), place_of(tree)
+        if not self.is_batch:
+            remedy = "run the query in batch mode; or join or filter instead"
+            raise SqlError(f"{word} keeps all rows for ever", remedy, "", place)
+        if not tree.args.get("distinct"):
+            raise SqlError(f"{word} ALL is not supported", f"write {word}, which gives each row once", "", place)
+        united = _union([self.bind(tree.this), self.bind(tree.expression)], place, word)
+        assert isinstance(united, Union)
+        return self._ordered(set_operations.combined(united, word == "INTERSECT", place), tree)
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Relation]]] = {
         exp.Select: _select,
         exp.Values: _values_query,
         exp.Union: _union,
         exp.Subquery: _nested,
-        exp.Intersect: _refused,
-        exp.Except: _refused,
+        exp.Intersect: _combined,
+        exp.Except: _combined,
     }
 
 
@@ -408,7 +423,7 @@ def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -
     return project(relation, [relation.column(relation.names.index(one)) for one in names], list(names))
 
 
-def _union(sides: list[Relation], place: Place | None) -> Relation:
+def _union(sides: list[Relation], place: Place | None, word: str = "UNION ALL") -> Relation:
     """The rows of all, in the types that hold those of each.
 
     Raises:
@@ -417,12 +432,12 @@ def _union(sides: list[Relation], place: Place | None) -> Relation:
     width = len(sides[0].schema)
     if any(len(one.schema) != width for one in sides):
         counts = " and ".join(str(len(one.schema)) for one in sides)
-        raise SqlError(f"UNION ALL of {counts} columns", "select as many columns in each", "", place)
+        raise SqlError(f"{word} of {counts} columns", "select as many columns in each", "", place)
     kinds = [common_type([one.schema[at].type for one in sides]) for at in range(width)]
     for at, kind in enumerate(kinds):
         if kind is None:
             found_kinds = " and ".join(str(one.schema[at].type) for one in sides)
-            problem = f"column {sides[0].schema[at].name!r} of UNION ALL has types {found_kinds}"
+            problem = f"column {sides[0].schema[at].name!r} of {word} has types {found_kinds}"
             raise SqlError(problem, "cast them to one type", "", place)
     schema = tuple(
         Attribute(one.name, kind, _common_part(sides, at), one.windowing)

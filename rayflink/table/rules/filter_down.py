@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..groups import GroupAggregate
 from ..logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowKind, WindowTable
 from ..ranks import Rank
 from ..typed import Column, Expr
@@ -43,7 +44,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
         return reads_only(condition, relation.windowing.partition)  # which sessions there are depends on all their rows
     if isinstance(relation, WindowTable):
         return all(at < len(relation.input.schema) for at in columns_of(condition))
-    if isinstance(relation, WindowAggregate):
+    if isinstance(relation, WindowAggregate | GroupAggregate):
         return reads_only(condition, range(len(relation.grouping)))
     if isinstance(relation, Unnest):
         return reads_only(condition, range(len(relation.kept)))
@@ -59,7 +60,7 @@ def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> li
     if isinstance(relation, Project):
         return [inlined(one, relation.exprs) for one in conditions]
     places: Sequence[int] = range(len(relation.schema))
-    if isinstance(relation, WindowAggregate):
+    if isinstance(relation, WindowAggregate | GroupAggregate):
         places = relation.grouping
     elif isinstance(relation, Unnest):
         places = relation.kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from ..groups import GroupAggregate
 from ..logical import (
     AggregateCall,
     Filter,
@@ -68,6 +69,12 @@ def _narrowed(one: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
         return _window_table(one, wanted)
     if isinstance(one, WindowAggregate):
         return _aggregate(one), _all(one)
+    if isinstance(one, GroupAggregate):
+        used = {*one.grouping, *(at for call in one.calls for at in used_by(call))}
+        below, places = _narrowed(one.input, used or {0})
+        grouping = tuple(places[at] for at in one.grouping)
+        calls = tuple(moved_call(call, places) for call in one.calls)
+        return replace(one, input=below, grouping=grouping, calls=calls), _all(one)
     inputs = [_narrowed(below, range(len(below.schema)))[0] for below in one.inputs]
     return (one.with_inputs(inputs) if inputs else one), _all(one)
 

@@ -1,0 +1,69 @@
+"""Rows of whole tables as sets: without repetition, in both, in one and not in the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import SqlError
+from ..groups import GroupAggregate
+from ..logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union
+from ..typed import Expr, Literal, Place
+from ..types import DataTypes, Root
+from .expressions import call
+
+_COUNT = DataTypes.BIGINT(False)
+
+
+def without_time(schema: Schema) -> Schema:
+    """The columns of rows that come at the end of all."""
+    return tuple(replace(one, part=None, windowing=None) for one in schema)
+
+
+def distinct(relation: Relation, place: Place | None) -> Relation:
+    """Each row once.
+
+    Raises:
+        SqlError: a column has values that are not compared.
+    """
+    _check(relation.schema, place)
+    columns = tuple(range(len(relation.schema)))
+    return GroupAggregate(without_time(relation.schema), relation, columns, (), place=place)
+
+
+def combined(union: Union, is_both: bool, place: Place | None) -> Relation:
+    """Rows of the first of two sides that are among those of the second as well, or are not; each once.
+
+    Args:
+        union: the sides, with columns of the same types.
+        is_both: they are to be in both.
+    Raises:
+        SqlError: a column has values that are not compared.
+    """
+    _check(union.schema, place)
+    width = len(union.schema)
+    ones = [Attribute(name, _COUNT) for name in ("$left", "$right")]
+    marked = tuple(
+        Project((*side.schema, *ones), side, (*(side.column(at) for at in range(width)), *_marks(number)))
+        for number, side in enumerate(union.sources)
+    )
+    both = Union((*without_time(union.schema), *ones), marked)
+    counts = tuple(AggregateCall("SUM", (width + at,), _COUNT) for at in (0, 1))
+    found = GroupAggregate(both.schema, both, tuple(range(width)), counts, place=place)
+    nothing = Literal(_COUNT, 0)
+    left = call(">", [found.column(width), nothing], place)
+    right = call(">" if is_both else "=", [found.column(width + 1), nothing], place)
+    kept = Filter(found.schema, found, call("AND", [left, right], place), place=place)
+    return Project(without_time(union.schema), kept, tuple(kept.column(at) for at in range(width)))
+
+
+def _marks(side: int) -> tuple[Expr, Expr]:
+    return Literal(_COUNT, 1 - side), Literal(_COUNT, side)
+
+
+def _check(schema: Schema, place: Place | None) -> None:
+    wrong = next((one for one in schema if one.type.root in (Root.MAP, Root.MULTISET)), None)
+    if wrong is not None:
+        raise SqlError(f"column {wrong.name!r} of type {wrong.type} is not compared", "leave it out", "", place)
+
+
+__all__ = ["combined", "distinct", "without_time"]

@@ -1,0 +1,44 @@
+"""Groups of rows of whole tables in the logical plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .logical import AggregateCall, Relation
+
+
+@dataclass(frozen=True)
+class GroupAggregate(Relation):
+    """Aggregates by columns over all rows of a table: the columns of `grouping`, then one for each call.
+
+    Without columns to group by it gives one row, also of no rows.
+
+    Args:
+        grouping: numbers of the columns; rows with NULL in one are a group, too.
+    """
+
+    input: Relation
+    grouping: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.grouping
+
+    def told(self) -> str:
+        names = self.input.names
+        keys = [names[at] for at in self.grouping]
+        results = zip(self.calls, self.names[len(keys) :], strict=True)
+        shown = keys + [f"{call.told(names)} AS {name}" for call, name in results]
+        grouped = f"groupBy=[{', '.join(keys)}], " if keys else ""
+        return f"GroupAggregate({grouped}select=[{', '.join(shown)}])"
+
+
+__all__ = ["GroupAggregate"]

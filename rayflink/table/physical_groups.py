@@ -1,0 +1,45 @@
+"""The operators that aggregate whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rayflink.operators.factory import Factory
+
+from .arrow_columns import arrow_schema
+from .groups import GroupAggregate
+from .logical import AggregateCall
+from .physical_ranks import row_of
+from .runtime.aggregates import Aggregate, AggregateKind
+from .runtime.group_aggregate import GroupAggregate as GroupAggregateOperator
+from .runtime.group_aggregate import LocalGroupAggregate
+from .runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
+
+_NONE = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)
+"""In place of windows, where there are none."""
+
+
+def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
+    """Calls of a plan as the runtime knows them."""
+    return tuple(
+        Aggregate(
+            AggregateKind(call.name),
+            call.arguments[0] if call.arguments else None,
+            call.type,
+            call.filter,
+            call.distinct,
+            *map(str, call.options[:1]),
+        )
+        for call in calls
+    )
+
+
+def phases(plan: GroupAggregate) -> tuple[tuple[str, ...], Factory, Factory]:
+    """The columns by which partial rows are dealt, and what makes the operators before and behind."""
+    names = tuple(f"c{at}" for at in range(len(plan.grouping) + len(plan.calls)))
+    aggregation = WindowAggregation(row_of(plan.input), plan.grouping, aggregates_of(plan.calls), _NONE, names)
+    whole = Factory(GroupAggregateOperator, aggregation, arrow_schema(plan.schema))
+    return aggregation.key_names, Factory(LocalGroupAggregate, aggregation), whole
+
+
+__all__ = ["aggregates_of", "phases"]

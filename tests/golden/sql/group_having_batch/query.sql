@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer HAVING COUNT(*) > 2

@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT a.product, COUNT(*) AS pairs FROM orders AS a JOIN orders AS b ON a.product = b.product AND a.id < b.id GROUP BY a.product

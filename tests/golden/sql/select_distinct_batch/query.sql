@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT DISTINCT product, amount > 2 AS many FROM orders

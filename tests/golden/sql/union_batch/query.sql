@@ -1,0 +1,2 @@
+-- mode: batch
+SELECT customer AS name FROM orders UNION SELECT product FROM orders

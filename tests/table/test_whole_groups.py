@@ -1,0 +1,107 @@
+"""Aggregates, and rows as sets, of whole tables in batch mode."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.runtime.frame_memory import FrameMemory
+from tests.table.duckdb_oracle import Both, table_of
+from tests.table.test_beside_duckdb import AGGREGATES, HAVING, KEYS, PHASES, filters, named, some, tables
+
+
+def environment(**options: str) -> TableEnvironment:
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    for key, value in {"execution.target": "local", "parallelism.default": "2", **options}.items():
+        t_env.get_config().set_string(key, value)
+    return t_env
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> str:
+    keys, calls = draw(some(KEYS, 0, 2)), draw(some(AGGREGATES, 1))
+    having = draw(st.none() | st.sampled_from(HAVING))
+    selected = ", ".join([*(f"{one} AS g{at}" for at, one in enumerate(keys)), named(calls)])
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {selected} FROM t{draw(filters())}{group}" + (f" HAVING {having}" if having else "")
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> str:
+    word = draw(st.sampled_from(["UNION", "INTERSECT", "EXCEPT"]))
+    columns = ", ".join(draw(some(["k", "n", "f", "m"], 1, 3)))
+    return f"SELECT {columns} FROM t{draw(filters())} {word} SELECT {columns} FROM t{draw(filters())}"
+
+
+@pytest.mark.slow
+@given(rows=tables(), query=grouped() | sets() | st.just("SELECT DISTINCT k, f FROM t"))
+@settings(max_examples=60, phases=PHASES)
+def test_duckdb_gives_the_same(rows, query):
+    with tempfile.TemporaryDirectory() as folder:
+        Both(Path(folder), {"t": table_of(rows)}, is_batch=True).agree(query)
+
+
+@pytest.mark.spec("X61", "R13")
+def test_the_plan_is_a_filter_over_an_aggregate_over_a_scan():
+    t_env = environment()
+    rows = [(deptno, number * 10.0) for deptno, count in ((10, 12), (20, 3)) for number in range(count)]
+    t_env.create_temporary_view("emp", t_env.from_elements(rows, ["deptno", "sal"]))
+    query = "SELECT deptno, COUNT(*) AS c, SUM(sal) AS s FROM emp GROUP BY deptno HAVING COUNT(*) > 10"
+    steps = [line.strip(" +-").partition("(")[0] for line in t_env.explain_sql(query).split("\n\n")[0].splitlines()[1:]]
+    assert [one for one in steps if one != "Project"] == ["Filter", "GroupAggregate", "TableSourceScan"]
+    assert [tuple(row) for row in t_env.execute_sql(query).collect()] == [(10, 12, 660.0)]
+
+
+@pytest.mark.spec("R12")
+def test_the_five_operations_of_relational_algebra():
+    t_env = environment()
+    first, second = {(1, "a"), (2, "b"), (3, "a")}, {(2, "b"), (4, "c")}
+    for name, rows in (("r", first), ("s", second)):
+        t_env.create_temporary_view(name, t_env.from_elements(sorted(rows), ["n", "k"]))
+
+    def found(query: str) -> list[tuple]:
+        return sorted(tuple(row) for row in t_env.execute_sql(query).collect())
+
+    assert found("SELECT * FROM r UNION SELECT * FROM s") == sorted(first | second)
+    assert found("SELECT * FROM r EXCEPT SELECT * FROM s") == sorted(first - second)
+    assert found("SELECT * FROM r INTERSECT SELECT * FROM s") == sorted(first & second)
+    assert found("SELECT r.n, s.n FROM r CROSS JOIN s") == sorted((a, b) for a, _ in first for b, _ in second)
+    assert found("SELECT DISTINCT k FROM r") == [("a",), ("b",)]
+    assert found("SELECT * FROM r WHERE n > 1") == [(2, "b"), (3, "a")]
+
+
+@pytest.mark.slow
+def test_groups_beyond_the_memory_go_to_files(tmp_path, monkeypatch):
+    written = []
+    write = FrameMemory.written
+    monkeypatch.setattr(FrameMemory, "written", lambda self, pieces: written.append(1) or write(self, pieces))
+    keys = pyarrow.array([f"{number % 150_000:0500d}" for number in range(300_000)])
+    ones = pyarrow.array(range(300_000), pyarrow.int64())
+    t_env = environment(**{"taskmanager.memory.managed.size": "8 mb", "io.tmp.dirs": str(tmp_path)})
+    t_env.create_temporary_view("t", t_env.from_arrow(pyarrow.table({"k": keys, "n": ones})))
+    found = t_env.sql_query("SELECT k, COUNT(*) AS c, SUM(n) AS s FROM t GROUP BY k").to_polars()
+    assert written
+    assert found.height == 150_000
+    assert set(found["c"].to_list()) == {2}
+    assert found["s"].sum() == sum(range(300_000))
+
+
+def test_a_stream_is_refused_with_the_remedy():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.create_temporary_view("t", t_env.from_elements([(1,)], ["n"]))
+    for query in ("SELECT COUNT(*) FROM t", "SELECT DISTINCT n FROM t", "SELECT n FROM t EXCEPT SELECT n FROM t"):
+        with pytest.raises(SqlError, match="for ever; .*(batch mode|group by)"):
+            t_env.sql_query(query)
+
+
+def test_maps_are_not_compared():
+    t_env = environment()
+    t_env.create_temporary_view("t", t_env.sql_query("SELECT MAP['a', 1] AS m"))
+    with pytest.raises(SqlError, match="column 'm' of type MAP<.*> NOT NULL is not compared; leave it out"):
+        t_env.sql_query("SELECT DISTINCT m FROM t")
