@@ -22,7 +22,7 @@ from .changes import changed, changelog
 from .frame_memory import Columns, FrameMemory
 from .frame_snapshots import restored_frames
 from .grouping import grouped
-from .open_windows import OpenWindow, OpenWindows, frame_of
+from .open_windows import OpenWindow, OpenWindows
 from .partials import Partials, concatenated
 from .progress import restored_progress
 from .reductions import column, plain
@@ -65,8 +65,7 @@ class EmittingWindowAggregate(WindowOperator):
         """State is not written to files."""
 
     def frame(self) -> Callable[[], pa.RecordBatch]:
-        held, schema = self._windows.framed(), self._state_schema
-        return lambda: frame_of(held, schema)
+        return self._windows.framed(self._state_schema)
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.progress = restored_progress(snapshots, self.ctx)

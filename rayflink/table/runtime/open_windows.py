@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -96,9 +96,12 @@ class OpenWindows:
     def joined(self, window: OpenWindow) -> Columns | None:
         """The rows of a window, one for each key."""
         if window.pieces:
-            pieces = ([window.rows] if window.rows is not None else []) + list(map(self.fresh, window.pieces))
-            window.rows, window.pieces = self._as_one(concatenated(pieces)), []
+            window.rows, window.pieces = self._with(window.rows, window.pieces), []
         return window.rows
+
+    def _with(self, rows: Columns | None, pieces: list[Columns]) -> Columns:
+        known = [] if rows is None else [rows]
+        return self._as_one(concatenated([*known, *map(self.fresh, pieces)])) if pieces else known[0]
 
     def _as_one(self, columns: Columns) -> Columns:
         groups = grouped(columns[: self._width], len(columns[0]))
@@ -141,10 +144,15 @@ class OpenWindows:
         own = [pa.field(f"shown{at}", one.type) for at, one in enumerate(self._shown)]
         return [*FLAGS, *own, *(pa.field(name, pa.int64()) for name in ("window_end", "since", "place"))]
 
-    def framed(self) -> list[tuple[int, Columns, int | None]]:
-        """(end, rows, since when its intervals run) of each window as it is now; columns never change."""
-        found = ((end, self.joined(window), window.since) for end, window in self)
-        return [(end, rows, since) for end, rows, since in found if rows is not None]
+    def framed(self, schema: pa.Schema) -> Callable[[], pa.RecordBatch]:
+        """Gives the windows as one frame, as they are now, when it is called later; columns never change."""
+        held = [(end, window.rows, list(window.pieces), window.since) for end, window in self]
+
+        def frame() -> pa.RecordBatch:
+            return _frame_of([(end, self._with(rows, pieces), since) for end, rows, pieces, since in held
+                             if rows is not None or pieces], schema)  # fmt: skip
+
+        return frame
 
     def take(self, frame: pa.RecordBatch) -> None:
         """Add rows of a frame; what was not shown is due when the next interval ends."""
@@ -160,7 +168,7 @@ class OpenWindows:
                 window.since = min([*begun, *([] if window.since is None else [window.since])])
 
 
-def frame_of(held: list[tuple[int, Columns, int | None]], schema: pa.Schema) -> pa.RecordBatch:
+def _frame_of(held: list[tuple[int, Columns, int | None]], schema: pa.Schema) -> pa.RecordBatch:
     """Windows as one frame."""
     parts: list[Columns] = []
     for end, rows, since in held:
@@ -173,4 +181,4 @@ def frame_of(held: list[tuple[int, Columns, int | None]], schema: pa.Schema) -> 
     return pa.RecordBatch.from_arrays(concatenated(parts), schema=schema)
 
 
-__all__ = ["FLAGS", "OpenWindow", "OpenWindows", "frame_of"]
+__all__ = ["FLAGS", "OpenWindow", "OpenWindows"]

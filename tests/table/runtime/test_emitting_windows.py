@@ -73,6 +73,21 @@ def test_each_row_is_shown_at_once_and_what_does_not_change_is_not():
         assert harness.operators[-1].ctx.metrics.counter("numLateRecordsDropped").get_count() == 1
 
 
+def test_a_snapshot_joins_nothing_while_rows_wait(monkeypatch):
+    with OperatorHarness(emitting(COUNTS, Emission(1_000))) as harness:
+        harness.give(rows(("a", 1, 0), ("b", 2, 1)))
+        harness.give(rows(("a", 3, 2)))
+        joined, calls = Partials.joined, []
+        monkeypatch.setattr(Partials, "joined", lambda *given: calls.append(1) or joined(*given))
+        snapshot = harness.operators[-1].snapshot_state(1)
+        harness.give(rows(("a", 9, 3)))
+        assert not calls
+        assert len(dict(snapshot.raw_keyed)) == 2 and calls
+        restored = harness.restore(emitting(COUNTS, Emission(1_000)), {harness.operators[-1].ctx.operator_id: (snapshot,)})
+        restored.advance_watermark(9)
+        assert shown(restored) == ["+I a 2 3", "+I b 1 2"]
+
+
 def test_a_delay_counts_from_the_first_row_and_goes_on_by_its_interval():
     with OperatorHarness(emitting(COUNTS, Emission(100))) as harness:
         harness.set_processing_time(1_000)
