@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -423,9 +423,13 @@ class TableEnvironment:
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 
-    def _lookup(self, parts: tuple[str, ...], place: Place | None) -> Relation:
+    def _lookup(
+        self, parts: tuple[str, ...], place: Place | None, hinted: Mapping[str, str] | None = None
+    ) -> Relation:
         path, found = self._catalogs.find(parts, place)
         if isinstance(found, ViewDefinition):
+            if hinted:
+                raise SqlError(f"OPTIONS of {path[-1]!r}, which is a view", "write them in its query", "", place)
             if found.relation is not None:
                 plan: Relation = found.relation
                 return plan
@@ -433,7 +437,7 @@ class TableEnvironment:
             assert isinstance(query, said.Query)
             plan = as_it_was(self._bound(query.tree, found.text), found.selected, path[-1], place)
             return renamed(plan, list(found.columns), place) if found.columns else plan
-        return self._relation(path, found)
+        return self._relation(path, found.with_options(hinted) if hinted else found)
 
     def _relation(self, path: Path, table: TableDefinition) -> Relation:
         source = connector(path, table).source(resolution.connected(path, table, reads=True))

@@ -216,3 +216,30 @@ def test_printed_texts_are_as_wide_as_wanted(t_env, capsys):
     t_env.execute_sql("SET 'table.display.max-column-width' = '5'")
     t_env.execute_sql("SELECT 'abcde' AS w UNION ALL SELECT 'abcdef'").print()
     assert sorted(capsys.readouterr().out.splitlines()[3:5]) == ["| +I | ab... |", "| +I | abcde |"]
+
+
+def test_a_hint_gives_a_table_other_options_for_one_use(t_env, tmp_path):
+    (tmp_path / "bids.csv").write_text("1;2.50;2020-01-01 00:00:00\n", encoding="utf-8")
+    t_env.execute_sql(CREATE.replace("PARTITIONED BY (auction) ", "").replace("'/tmp'", f"'{tmp_path}'"))
+    hint = "/*+ OPTIONS('csv.field-delimiter' = ';', 'csv.null-literal' = 'it''s') */"
+    for query in (
+        f"SELECT auction FROM bids {hint} AS b WHERE price > 1",
+        f"SELECT auction FROM TABLE(TUMBLE(TABLE bids {hint}, DESCRIPTOR(`at`), INTERVAL '1' HOUR))",
+        f"SELECT /*+ BROADCAST(b) */ auction FROM (SELECT * FROM bids{hint}) b",
+    ):
+        assert [list(row) for row in t_env.execute_sql(query).collect()] == [[1]], query
+    t_env.execute_sql(f"CREATE VIEW hinted AS SELECT auction FROM bids {hint}")
+    assert [list(row) for row in t_env.execute_sql("SELECT * FROM hinted").collect()] == [[1]]
+    with pytest.raises(SqlError, match="OPTIONS of 'hinted', which is a view"):
+        t_env.execute_sql(f"SELECT * FROM hinted {hint}")
+    with pytest.raises(SqlError, match="line 1, column 18: OPTIONS of no table that is read"):
+        t_env.execute_sql("INSERT INTO bids /*+ OPTIONS('path' = '/x') */ SELECT 1, 1, NULL")
+    with pytest.raises(SqlError, match="OPTIONS cannot be read"):
+        t_env.execute_sql("SELECT auction FROM bids /*+ OPTIONS(path = '/x') */")
+
+
+def test_two_tables_of_one_name_are_refused(t_env):
+    t_env.execute_sql(CREATE)
+    for tables in ("bids, bids", "bids b JOIN bids b ON b.auction = b.auction"):
+        with pytest.raises(SqlError, match="two tables of FROM are called 'b"):
+            t_env.sql_query(f"SELECT 1 FROM {tables}")

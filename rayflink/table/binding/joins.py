@@ -44,6 +44,7 @@ def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tu
     """
     kind = _kind(tree)
     right, beside = queries.table(tree.this)
+    _ensure_names(scope, beside, tree.this)
     both = _beside(scope, beside, kind)
     place = place_of(tree)
     names = _merged_names(scope, beside, tree)
@@ -59,6 +60,16 @@ def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tu
     schema = joined_schema(relation.schema, right.schema, kind)
     made = Join(schema, relation, right, kind, condition, queries.is_batch, place=place)
     return _merged(made, both, names, shifted)
+
+
+def _ensure_names(scope: Scope, other: Scope, tree: Tree) -> None:
+    """Each table that is named has a name of its own."""
+    is_named = bool(tree.args.get("alias")) or isinstance(tree.this, exp.Identifier)
+    known = {part.alias for part in scope.parts}
+    twice = [part.alias for part in other.parts if is_named and part.alias and part.alias in known]
+    if twice:
+        problem = f"two tables of FROM are called {twice[0]!r}"
+        raise SqlError(problem, "give one another name: ... AS b", "", place_of(tree))
 
 
 def _kind(tree: Tree) -> JoinKind:

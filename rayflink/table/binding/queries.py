@@ -11,6 +11,7 @@ from sqlglot import exp
 from ..emission import EmitOptions
 from ..errors import SqlError
 from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values, WindowAggregate
+from ..parsing.hints import HINTED
 from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
 from ..type_rules import common_type
@@ -21,8 +22,8 @@ from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
 from .scope import Scope
 
-Lookup = Callable[[Path, Any], Relation]
-"""The relation of a table or view by the parts of its name, and where that stands in the text."""
+Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
+"""The relation of a table or view by the parts of its name, where that stands in the text, and options for this use."""
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,12 @@ class QueryBinder:
         if tree.args.get("version") is not None:
             remedy = "write an interval join: ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR"
             raise SqlError("FOR SYSTEM_TIME AS OF is not supported yet", remedy, "", place_of(tree))
-        path = tuple(part.name for part in tree.parts)
+        path, hinted = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
         if len(path) == 1 and path[0] in self.with_queries:
+            if hinted:
+                raise SqlError("OPTIONS of a query of WITH", "write them behind a table", "", place_of(tree))
             return self.with_queries[path[0]], path[0]
-        return self.lookup(path, place_of(tree)), path[-1]
+        return self.lookup(path, place_of(tree), hinted), path[-1]
 
     # SELECT
 

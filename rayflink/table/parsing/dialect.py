@@ -13,6 +13,7 @@ from sqlglot import TokenType, exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import Parser
 
+from .hints import HINTED, options_in
 from .type_names import TypeNames
 
 TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
@@ -53,6 +54,9 @@ class Interval(exp.Expression):
 
 class FlinkParser(TypeNames):
     """Parses queries and expressions."""
+
+    hints_taken: set[int]
+    """Where the hints begin that a table has."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNC_TOKENS: ClassVar[set[Any]] = {*Parser.FUNC_TOKENS, TokenType.SESSION}
@@ -288,6 +292,16 @@ class FlinkParser(TypeNames):
         kinds = [one.token_type for one in tokens_left]
         names = (TokenType.VAR, TokenType.IDENTIFIER)
         return len(kinds) == 2 and kinds[0] in names and kinds[1] in (TokenType.COMMA, TokenType.R_PAREN)
+
+    def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
+        """With the options of a hint behind its name."""
+        table = super()._parse_table_parts(*args, **options)
+        stop = self._curr.start if self._curr else len(self.sql)
+        for at, found in options_in(self.sql, self._prev.end + 1, stop) if table is not None else ():
+            assert table is not None
+            table.meta[HINTED] = {**(table.meta.get(HINTED) or {}), **found}
+            self.hints_taken.add(at)
+        return table
 
     def _parse_table(self, *args: Any, **options: Any) -> Any:
         token = self._curr

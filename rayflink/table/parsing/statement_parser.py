@@ -13,6 +13,7 @@ from ..typed import Place
 from ..types import DataType
 from . import statements as said
 from .dialect import Flink
+from .hints import options_in
 from .table_parser import TableDefinitions
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
@@ -108,6 +109,7 @@ class StatementParser(TableDefinitions):
         self._tokens_size = len(self._tokens)
         self._chunks = [self._tokens]
         self._index = -1
+        self.hints_taken = set()
         self._advance()
 
     def statement(self) -> said.Statement:
@@ -118,6 +120,15 @@ class StatementParser(TableDefinitions):
         """
         found: said.Statement = self.whole(self._any)
         return found
+
+    def _ensure_hints(self) -> None:
+        """No OPTIONS are passed over."""
+        ends = [0, *(one.end + 1 for one in self._tokens)]
+        for start, stop in zip(ends, [*(one.start for one in self._tokens), len(self.sql)], strict=True):
+            for at, _ in options_in(self.sql, start, stop):
+                if at not in self.hints_taken:
+                    remedy = "write it behind the name of a table that is read"
+                    raise SqlError("OPTIONS of no table that is read", remedy, self.text, Place(at, stop))
 
     def whole(self, parse: Any) -> Any:
         """What a part of the grammar makes of the whole text.
@@ -131,6 +142,7 @@ class StatementParser(TableDefinitions):
                 self.refuse("something else is wanted here", "see the grammar in docs/sql.md")
             if self._curr:
                 self.refuse(f"{self._curr.text!r} is not expected here", "remove it, or see the grammar in docs/sql.md")
+            self._ensure_hints()
             return found
         except ParseError as error:
             raise self._told(error) from error

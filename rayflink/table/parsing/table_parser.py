@@ -103,10 +103,10 @@ class TableDefinitions(FlinkParser):
         return said.CreateView(path, self._rest(), columns, comment, temporary, unless, place=place)
 
     def _rest(self) -> str:
-        """The query that follows, as text."""
+        """The query that follows, as text, with a hint behind it."""
         start = self._curr.start
         self._query()
-        return self.text[start : self._prev.end + 1]
+        return self.text[start : self._curr.start if self._curr else len(self.text)].rstrip()
 
     def _query(self) -> said.Tree:
         raise NotImplementedError

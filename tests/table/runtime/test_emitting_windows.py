@@ -83,7 +83,8 @@ def test_a_snapshot_joins_nothing_while_rows_wait(monkeypatch):
         harness.give(rows(("a", 9, 3)))
         assert not calls
         assert len(dict(snapshot.raw_keyed)) == 2 and calls
-        restored = harness.restore(emitting(COUNTS, Emission(1_000)), {harness.operators[-1].ctx.operator_id: (snapshot,)})
+        known = {harness.operators[-1].ctx.operator_id: (snapshot,)}
+        restored = harness.restore(emitting(COUNTS, Emission(1_000)), known)
         restored.advance_watermark(9)
         assert shown(restored) == ["+I a 2 3", "+I b 1 2"]
 
