@@ -30,12 +30,13 @@ SCHEMA = pyarrow.schema(
         pyarrow.field("m", pyarrow.decimal128(10, 2)),
         pyarrow.field("f", pyarrow.bool_()),
         pyarrow.field("ts", pyarrow.timestamp("ms"), nullable=False),
+        pyarrow.field("l", pyarrow.list_(pyarrow.int32())),
     ]
 )
-DISORDER_S = 20
-"""Rows are so far out of order at most: none is late."""
+DISORDER_S = {"t": 20, "u": 50}
+"""Rows of a table are so far out of order at most: none is late."""
 _TABLE = """CREATE TABLE {name} (id BIGINT, k STRING, n INT, p BIGINT, d DOUBLE, m DECIMAL(10, 2), f BOOLEAN,
-  ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{disorder}' SECOND)
+  ts TIMESTAMP(3), l ARRAY<INT>, WATERMARK FOR ts AS ts - INTERVAL '{disorder}' SECOND)
   WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'parquet')"""
 
 
@@ -92,6 +93,9 @@ class Window:
         )
 
 
+Source = Window | tuple[Window, str] | tuple[str, str]
+
+
 def table_of(rows: list[tuple[Any, ...]]) -> pyarrow.Table:
     """Rows of the columns of `SCHEMA`, without the id, which is their number."""
     numbered = [(at, *row) for at, row in enumerate(rows)]
@@ -123,31 +127,44 @@ class Both:
             middle = len(table) // 2  # two files, two splits
             parquet.write_table(table.slice(0, middle), path / "a.parquet")
             parquet.write_table(table.slice(middle), path / "b.parquet")
-            self._ours.execute_sql(_TABLE.format(name=name, path=path, disorder=DISORDER_S))
+            self._ours.execute_sql(_TABLE.format(name=name, path=path, disorder=DISORDER_S[name]))
             self._theirs.register(name, table)
 
-    def ours(self, query: str) -> Counter[tuple[Any, ...]]:
+    def set(self, **options: str) -> None:
+        """Give ours other options, from the next query on."""
+        for key, value in options.items():
+            self._ours.get_config().set_string(key, value)
+
+    def ours(self, query: str) -> list[tuple[Any, ...]]:
         """The rows that we give."""
-        return Counter(tuple(map(_plain, row)) for row in self._ours.execute_sql(query).collect())
+        return [tuple(map(_plain, row)) for row in self._ours.execute_sql(query).collect()]
 
-    def theirs(self, query: str) -> Counter[tuple[Any, ...]]:
+    def theirs(self, query: str) -> list[tuple[Any, ...]]:
         """The rows that DuckDB gives."""
-        return Counter(tuple(map(_plain, row)) for row in self._theirs.execute(query).fetchall())
+        return [tuple(map(_plain, row)) for row in self._theirs.execute(query).fetchall()]
 
-    def agree(self, query: str, **sources: Window | tuple[Window, str]) -> int:
+    def agree(self, query: str, ordered: bool = False, **sources: Source) -> int:
         """Run a query in which `{name}` stands for a source; how many rows it gives.
 
         Args:
-            sources: name in the query -> a window over table t, or (a window, the table).
+            ordered: the rows come in one order in both.
+            sources: name in the query -> a window over table t, or (a window, the table), or (ours, DuckDB's).
         Raises:
             AssertionError: the rows differ.
         """
-        pairs = {name: one if isinstance(one, tuple) else (one, "t") for name, one in sources.items()}
-        own = query.format(**{name: window.ours(table) for name, (window, table) in pairs.items()})
-        other = query.format(**{name: window.duckdbs(table) for name, (window, table) in pairs.items()})
-        found, wanted = self.ours(own), self.theirs(other)
+        own = query.format(**{name: _written(source)[0] for name, source in sources.items()})
+        other = query.format(**{name: _written(source)[1] for name, source in sources.items()})
+        ours, theirs = self.ours(own), self.theirs(other)
+        found, wanted = Counter(ours), Counter(theirs)
         assert found == wanted, f"{own}\nnot wanted: {found - wanted}\nmissing: {wanted - found}"
-        return found.total()
+        assert not ordered or ours == theirs, f"{own}\nfound: {ours}\nwanted: {theirs}"
+        return len(ours)
+
+
+def _written(source: Source) -> tuple[str, str]:
+    """What stands for a source in our query and in DuckDB's."""
+    one, table = source if isinstance(source, tuple) else (source, "t")
+    return (one, table) if isinstance(one, str) else (one.ours(table), one.duckdbs(table))
 
 
 def _plain(value: Any) -> Any:
@@ -159,4 +176,6 @@ def _plain(value: Any) -> Any:
         return "NaN" if math.isnan(value) else Decimal(repr(round(value, 9))).normalize()
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=None)
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     return value

@@ -67,7 +67,7 @@ class GoldenQuery:
     def told(self, t_env: TableEnvironment) -> str:
         """Plan and rows, as they are expected."""
         plan = t_env.explain_sql(self.text).replace(str(FOLDER), "{folder}")
-        return f"{plan}\n== Rows ==\n" + "\n".join(self.rows(t_env)) + "\n"
+        return f"{plan}\n== Rows ==\n" + "".join(f"{row}\n" for row in self.rows(t_env))
 
 
 def golden_queries() -> list[GoldenQuery]:

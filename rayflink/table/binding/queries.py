@@ -298,7 +298,7 @@ class QueryBinder:
             )
             ensure_order(relation.schema[at].type, place_of(one))
             keys.append((at, down, bool(one.args.get("nulls_first"))))
-        count = None if limit is None else self._whole(limit.expression)
+        count = None if limit is None else self._count(limit)
         first = 0 if offset is None else self._whole(offset.expression)
         made = Sort(relation.schema, relation, tuple(keys), first, count)
         return project(made, [made.column(at) for at in range(width)], made.names[:width]) if unseen else made
@@ -313,6 +313,16 @@ class QueryBinder:
         if not isinstance(found, Column):
             raise SqlError("ORDER BY of an expression", "select it with a name, and order by that", "", place_of(tree))
         return found.index
+
+    def _count(self, limit: Tree) -> int:
+        """How many rows LIMIT or FETCH keeps."""
+        if isinstance(limit, exp.Limit):
+            return self._whole(limit.expression)
+        asked = limit.args.get("limit_options")
+        if asked is not None and (asked.args.get("percent") or asked.args.get("with_ties")):
+            raise SqlError("FETCH keeps a number of rows", "write for example FETCH NEXT 10 ROWS ONLY", "", place_of(limit))
+        count = limit.args.get("count")
+        return 1 if count is None else self._whole(count)
 
     def _whole(self, tree: Tree) -> int:
         if not isinstance(tree, exp.Literal) or tree.is_string:

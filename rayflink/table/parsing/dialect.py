@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp, tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.parser import Parser
+from sqlglot.parser import IsPredicatePrecedence, Parser
 
 from .hints import HINTED, options_in
 from .type_names import TypeNames
@@ -58,6 +58,8 @@ class FlinkParser(TypeNames):
     hints_taken: set[int]
     """Where the hints begin that a table has."""
 
+    IS_PREDICATE_PRECEDENCE = IsPredicatePrecedence.LOW
+    """`a > 2 IS TRUE` is `(a > 2) IS TRUE`."""
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNC_TOKENS: ClassVar[set[Any]] = {*Parser.FUNC_TOKENS, TokenType.SESSION}
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}

@@ -7,3 +7,7 @@ CREATE TABLE sales (
   extra MAP<STRING, STRING>, country STRING, `year` INT, file STRING METADATA FROM 'file.name' VIRTUAL,
   WATERMARK FOR `at` AS `at` - INTERVAL '1' MINUTE
 ) PARTITIONED BY (country, `year`) WITH ('connector' = 'filesystem', 'path' = '{folder}/sales', 'format' = 'json');
+CREATE TABLE clicks (
+  id BIGINT, who STRING, ms BIGINT, `at` AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '{folder}/clicks.csv', 'format' = 'csv');
+CREATE VIEW worths AS SELECT customer, price * amount AS worth, ts FROM orders WHERE customer IS NOT NULL AND amount > 1;

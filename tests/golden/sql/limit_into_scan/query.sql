@@ -1,2 +1,2 @@
 -- mode: batch
-SELECT 1 AS one FROM orders LIMIT 3 OFFSET 2
+SELECT 1 AS uno FROM orders LIMIT 3 OFFSET 2

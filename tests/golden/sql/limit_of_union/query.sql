@@ -1,2 +1,2 @@
 -- mode: batch
-SELECT one FROM (SELECT 1 AS one, id FROM orders UNION ALL SELECT 1, amount FROM orders) LIMIT 20
+SELECT uno FROM (SELECT 1 AS uno, id FROM orders UNION ALL SELECT 1, amount FROM orders) LIMIT 20

@@ -1,1 +1,1 @@
-SELECT n, w FROM (VALUES (1, 'a'), (2, NULL), (3, 'ccc')) AS t(n, w) WHERE n <> 2
+SELECT n, w FROM (VALUES (1, 'a'), (2, CAST(NULL AS STRING)), (3, 'ccc')) AS t(n, w) WHERE n <> 2

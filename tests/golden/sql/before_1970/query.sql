@@ -1,0 +1,1 @@
+SELECT window_start, window_end, COUNT(*) AS n, MAX(id) AS most FROM TABLE(HOP(TABLE clicks, DESCRIPTOR(`at`), INTERVAL '3' SECOND, INTERVAL '6' SECOND)) WHERE id < 5 GROUP BY window_start, window_end

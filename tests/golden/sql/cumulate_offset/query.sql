@@ -1,0 +1,1 @@
+SELECT product, window_start, window_end, MAX(price) AS dearest FROM TABLE(CUMULATE(TABLE orders, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '15' SECOND, INTERVAL '1' SECOND)) GROUP BY product, window_start, window_end

@@ -1,0 +1,1 @@
+SELECT window_start, window_end, COUNT(*) AS n, SUM(amount) AS amounts FROM TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND, INTERVAL '2' SECOND)) GROUP BY window_start, window_end

@@ -1,0 +1,1 @@
+SELECT customer, product, window_start, window_end, SUM(amount) AS amounts FROM TABLE(SESSION(TABLE orders PARTITION BY (customer, product), DESCRIPTOR(ts), INTERVAL '9' SECOND)) GROUP BY customer, product, window_start, window_end

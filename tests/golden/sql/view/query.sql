@@ -1,0 +1,1 @@
+SELECT customer, worth FROM worths WHERE worth > 7
