@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.runtime.frame_memory import FrameMemory
 from tests.table.duckdb_oracle import Both, table_of
-from tests.table.test_beside_duckdb import AGGREGATES, HAVING, KEYS, PHASES, filters, named, some, tables
+from tests.table.made_queries import AGGREGATES, HAVING, KEYS, PHASES, filters, named, some, tables
 
 
 def environment(**options: str) -> TableEnvironment:

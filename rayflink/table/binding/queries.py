@@ -320,7 +320,8 @@ class QueryBinder:
             return self._whole(limit.expression)
         asked = limit.args.get("limit_options")
         if asked is not None and (asked.args.get("percent") or asked.args.get("with_ties")):
-            raise SqlError("FETCH keeps a number of rows", "write for example FETCH NEXT 10 ROWS ONLY", "", place_of(limit))
+            remedy = "write for example FETCH NEXT 10 ROWS ONLY"
+            raise SqlError("FETCH keeps a number of rows", remedy, "", place_of(limit))
         count = limit.args.get("count")
         return 1 if count is None else self._whole(count)
 
