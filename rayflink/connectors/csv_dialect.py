@@ -22,6 +22,7 @@ class CsvDialect:
     Args:
         delimiter: one character between values.
         null_values: texts that stand for no value.
+        texts_can_be_null: such a text stands for no value in columns of text, too.
         newlines_in_values: quoted values may hold line ends.
         quote: one character around values, twice within one for itself; None: none.
         escape: one character that takes the meaning off the next; None: none.
@@ -36,6 +37,7 @@ class CsvDialect:
     escape: str | None = None
     comments: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
+    texts_can_be_null: bool = True
 
     def fields_of(self, line: bytes) -> list[str]:
         """The values of one line."""
@@ -119,7 +121,10 @@ class CsvDialect:
             arrow_csv.ReadOptions(use_threads=False, column_names=list(names), block_size=max(len(block), 1)),
             parse,
             arrow_csv.ConvertOptions(
-                column_types=flat, null_values=nulls, strings_can_be_null=True, include_columns=wanted
+                column_types=flat,
+                null_values=nulls,
+                strings_can_be_null=self.texts_can_be_null,
+                include_columns=wanted,
             ),
         )
         data = table.combine_chunks().to_batches()[0]

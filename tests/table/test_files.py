@@ -104,3 +104,15 @@ def test_a_relative_path_begins_where_the_program_runs(tmp_path, monkeypatch):
     stream = t_env.to_data_stream(t_env.from_path("t"))
     monkeypatch.chdir("/")  # as subtasks of a cluster that was started there
     assert [row.n for row in stream.execute_and_collect()] == [1]
+
+
+@pytest.mark.parametrize("more", ["", ", 'csv.ignore-parse-errors' = 'true'"])
+def test_an_empty_text_is_a_text_unless_it_stands_for_null(t_env, more, tmp_path):
+    (tmp_path / "t.csv").write_text(",\nx,1\n" + ("broken line,,,\n" if more else ""))
+    for name, null, wanted in (("a", "", ""), ("b", ", 'csv.null-literal' = ''", None)):
+        t_env.execute_sql(
+            f"CREATE TABLE {name} (k STRING, n INT) WITH ('connector' = 'filesystem', "
+            f"'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'{null}{more})"
+        )
+        found = {tuple(row) for row in t_env.execute_sql(f"SELECT k, n FROM {name}").collect()}
+        assert found == {(wanted, None), ("x", 1)}

@@ -203,7 +203,8 @@ def test_a_partition_is_written_by_its_name(t_env, form, tmp_path):
     t_env.execute_sql("INSERT INTO t PARTITION (day = DATE '2020-01-02', k = 7) SELECT 1, 'a'").wait()
     t_env.execute_sql("INSERT INTO t PARTITION (k = 8) (day, n) SELECT DATE '2020-01-02', 2").wait()
     assert folders(tmp_path / "t") == {"day=2020-01-02/k=7", "day=2020-01-02/k=8"}
-    assert rows(t_env, "SELECT * FROM t") == Counter([(1, "a", day, 7), (2, None, day, 8)])
+    absent = "" if form == "csv" else None  # there is no text for NULL, unless one is named
+    assert rows(t_env, "SELECT * FROM t") == Counter([(1, "a", day, 7), (2, absent, day, 8)])
 
 
 @pytest.mark.parametrize("width", ["1", "3"])

@@ -74,7 +74,7 @@ class Csv(Format):
         "field-delimiter": Option(_character, ","),
         "quote-character": Option(_character, '"'),
         "disable-quote-character": Option(truth, False),
-        "null-literal": Option(str, ""),
+        "null-literal": Option(str),
         "allow-comments": Option(truth, False),
         "escape-character": Option(_character),
         "ignore-parse-errors": Option(truth, False),
@@ -86,8 +86,8 @@ class Csv(Format):
         _refuse_nested(tuple(named(schema, name) for name in names))
         quote = None if given["disable-quote-character"] else given["quote-character"]
         dialect = CsvDialect(
-            given["field-delimiter"], (given["null-literal"],), quote=quote, escape=given["escape-character"],
-            comments=given["allow-comments"],
+            given["field-delimiter"], (given["null-literal"] or "",), quote=quote, escape=given["escape-character"],
+            comments=given["allow-comments"], texts_can_be_null=given["null-literal"] is not None,
         )  # fmt: skip
         fields = pyarrow.schema([pyarrow.field(one.name, one.type.to_arrow()) for one in schema])
         if given["ignore-parse-errors"]:
@@ -96,7 +96,7 @@ class Csv(Format):
 
     def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
         _refuse_nested(schema)
-        return CsvColumns(given["field-delimiter"], given["null-literal"])
+        return CsvColumns(given["field-delimiter"], given["null-literal"] or "")
 
 
 def _refuse_nested(schema: Schema) -> None:

@@ -1,7 +1,7 @@
 CREATE TABLE orders (
   id BIGINT, customer STRING, product STRING, price DECIMAL(10, 2), amount INT, ts TIMESTAMP(3),
   WATERMARK FOR ts AS ts - INTERVAL '2' SECOND
-) WITH ('connector' = 'filesystem', 'path' = '{folder}/orders.csv', 'format' = 'csv');
+) WITH ('connector' = 'filesystem', 'path' = '{folder}/orders.csv', 'format' = 'csv', 'csv.null-literal' = '');
 CREATE TABLE sales (
   id BIGINT, item ROW<name STRING, tags ARRAY<STRING>>, price DECIMAL(10, 2), `at` TIMESTAMP(3),
   extra MAP<STRING, STRING>, country STRING, `year` INT, file STRING METADATA FROM 'file.name' VIRTUAL,
