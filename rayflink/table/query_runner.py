@@ -104,11 +104,14 @@ class QueryRunner:
         return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
 
     def insert(self, sinks: Sequence[Sink]) -> TableResult:
-        """Run queries as one job that writes their rows."""
+        """Run queries as one job that writes their rows; where `execution.attached` is false nobody waits for it."""
         targets = [".".join(one.path) for one in sinks]
         with self._apart():
             self.attach(sinks)
             job = self._env.execute_async(self._name(f"insert-into_{'_'.join(targets)}"))
+        if not self._env.get_configuration().get(options.ATTACHED, True):  # `rayflink run -d`
+            job.detach()
+            job = None
         schema = [Attribute(name, DataTypes.BIGINT(False)) for name in targets]
         return TableResult(schema, [Row(*(-1 for _ in targets))], job)
 

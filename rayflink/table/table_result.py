@@ -57,7 +57,7 @@ class TableResult:
         self._message, self._printing = message, printing
 
     def get_job_client(self) -> JobClient | None:
-        """The job's client; None where no job was started, or its rows are drawn."""
+        """The job's client; None where no job was started, its rows are drawn, or it goes on alone (`run -d`)."""
         return self._job
 
     def get_table_schema(self) -> TableSchema:
@@ -73,7 +73,7 @@ class TableResult:
         return ResultKind.SUCCESS if self._message is not None else ResultKind.SUCCESS_WITH_CONTENT
 
     def wait(self, timeout_ms: int | None = None) -> None:
-        """Wait until the job has ended.
+        """Wait until the job has ended; not at all where it goes on alone (`rayflink run -d`).
 
         Args:
             timeout_ms: at most so long; None: as long as it runs.
