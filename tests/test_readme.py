@@ -13,12 +13,14 @@ from tests.source_files import ROOT
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_first_program_prints_what_the_readme_says(tmp_path, capsys):
+def test_the_programs_print_what_the_readme_says(tmp_path, capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()
-    (tmp_path / "first.py").write_text(program, encoding="utf-8")
-    assert main(["run", "--local", str(tmp_path / "first.py")]) == 0
-    assert capsys.readouterr().out == printed
+    found = re.findall(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S)
+    assert len(found) == 2
+    for program, printed in found:
+        (tmp_path / "first.py").write_text(program, encoding="utf-8")
+        assert main(["run", "--local", str(tmp_path / "first.py")]) == 0
+        assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

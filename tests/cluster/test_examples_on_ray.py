@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
+from tests.cluster import watching
+from tests.table.test_sql_page import TUTORIAL
 from tests.test_examples import run_example, stated_output
 from tests.test_site import QUICK_START, WITH_RAY, check_session
 
@@ -20,3 +25,11 @@ def test_an_example_prints_on_ray_what_its_docstring_states(name, tmp_path):
 
 def test_the_quick_start_prints_on_ray_what_stands_in_it(tmp_path):
     assert check_session(tmp_path, QUICK_START, WITH_RAY) >= 1
+
+
+def test_the_sql_tutorial_prints_on_ray_what_stands_in_it(tmp_path):
+    try:
+        assert check_session(tmp_path, TUTORIAL, WITH_RAY) >= 6
+    finally:
+        for actor in watching.actors():
+            os.kill(actor["Pid"], signal.SIGKILL)  # a coordinator would keep the result for a minute

@@ -32,7 +32,7 @@ BAD = [
     ("CREATE TABLE t (a INT) WITH ('connector' = 'kafkaa')", 14, "which is not known", "known are"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'pat' = 'x')", 14, "'print' does not know", "options are"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", 14, "has no option 'path'", "needs it"),
-    ("SELECT id FROM orders /*+ OPTIONS('path' = '/x') */ WHERE id > 1", 23, "options in a hint", "LIKE t"),
+    ("SELECT id FROM orders TABLESAMPLE BERNOULLI (10)", 16, "TABLESAMPLE is not supported", "RAND()"),
     # names
     ("SELECT idd FROM orders", 8, "there is no column 'idd' (did you mean id?)", "the columns are id"),
     ("SELECT o.id FROM orders AS p", 8, "there is no table or column 'o'", "the tables of FROM are p"),

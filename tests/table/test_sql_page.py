@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_site import WITH_RAY, blocks, check_session
+
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+TUTORIAL = DOCS / "sql-tutorial.md"
 
 
 @pytest.mark.slow
@@ -15,3 +18,16 @@ DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 def test_the_examples_of_a_page_give_what_it_shows(page):
     found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.attempted > 6 and found.failed == 0
+
+
+@pytest.mark.slow
+def test_every_command_of_the_tutorial_prints_what_stands_below_it(tmp_path):
+    assert check_session(tmp_path, TUTORIAL) >= 9
+
+
+def test_every_session_of_the_tutorial_is_run():
+    found = blocks(TUTORIAL)
+    sessions = {title for kind, title, _ in found if kind == "console"}
+    assert sessions == {"", WITH_RAY}  # the latter in tests/cluster/test_examples_on_ray.py
+    assert {kind for kind, _, _ in found} == {"console", "python"}
+    assert all(title for kind, title, _ in found if kind == "python")

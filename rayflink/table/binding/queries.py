@@ -137,6 +137,8 @@ class QueryBinder:
         if tree.args.get("version") is not None:
             remedy = "write an interval join: ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR"
             raise SqlError("FOR SYSTEM_TIME AS OF is not supported yet", remedy, "", place_of(tree))
+        if tree.args.get("sample") is not None:
+            raise SqlError("TABLESAMPLE is not supported", "write WHERE RAND() < 0.1", "", place_of(tree))
         path, hinted = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
         if len(path) == 1 and path[0] in self.with_queries:
             if hinted:

@@ -106,11 +106,6 @@ class StatementParser(TableDefinitions):
         self.reset()
         self.sql = text
         self._tokens = _tokens(text)
-        for token in self._tokens:
-            begin = text.find("/*+", token.end + 1)
-            if begin >= 0 and any(one.strip().upper().startswith("OPTIONS") for one in token.comments):
-                remedy = "CREATE TABLE other WITH (...) LIKE t has the options of t and others"
-                raise SqlError("options in a hint are not supported", remedy, text, Place(begin, begin + 3))
         self._tokens_size = len(self._tokens)
         self._chunks = [self._tokens]
         self._index = -1
