@@ -80,16 +80,16 @@ class RunningWindows:
     def _join_before(self, ends: Sequence[int]) -> None:
         """Join slices backwards from the border."""
         waiting: list[Columns] = []
-        rows = 0
+        fresh = 0
         last: Columns | None = None
         for end in reversed(ends):
             pieces = self._store.pieces(end)
             waiting[:0] = pieces
-            rows += sum(len(piece[0]) for piece in pieces)
-            if last is None or rows * _SHARE >= len(last[0]):
+            fresh += sum(map(self._store.weight, pieces))
+            if last is None or fresh * _SHARE >= self._store.weight(last):
                 last = self._store.joined(waiting if last is None else [*waiting, last])
                 self._before.append((end, last))
-                waiting, rows = [], 0
+                waiting, fresh = [], 0
 
 
 __all__ = ["LEAST_SLICES", "RunningWindows"]

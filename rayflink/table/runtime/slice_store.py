@@ -130,6 +130,10 @@ class SliceStore:
             held.is_joined = True
         held.joined_weight = held.weight
 
+    def weight(self, piece: Columns) -> int:
+        """See `PartialRows.weight`."""
+        return self._partials.weight(piece)
+
     def joined(self, pieces: Sequence[Columns]) -> Columns:
         """Pieces as one."""
         if len(pieces) == 1 and isinstance(pieces[0], Joined):

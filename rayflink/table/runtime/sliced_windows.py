@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FIRING_ROWS = 65_536
-"""Partial rows that are worked at once at least, where more than one window fires."""
+FIRING_WEIGHT = 65_536
+"""So much is worked at once at least, where more than one window fires; see `PartialRows.weight`."""
 
 
 class SlicedWindows(WindowOperator):
@@ -78,14 +78,14 @@ class SlicedWindows(WindowOperator):
     def advance(self, after: int, until: int) -> Iterator[Element]:
         ends = self._store.ends
         windows: list[tuple[int, list[Columns]]] = []
-        rows = 0
+        weight = 0
         for window, first, stop in self._slicing.windows_due(ends, after, until):
             pieces = self._running.pieces(window, ends[first:stop])
             windows.append((window, pieces))
-            rows += sum(len(piece[0]) for piece in pieces)
-            if rows >= FIRING_ROWS:
+            weight += sum(map(self._kept.weight, pieces))
+            if weight >= FIRING_WEIGHT:
                 yield from self.fired(windows)
-                windows, rows = [], 0
+                windows, weight = [], 0
         if windows:
             yield from self.fired(windows)
         for end in ends:
@@ -94,4 +94,4 @@ class SlicedWindows(WindowOperator):
             self._store.drop(end)
 
 
-__all__ = ["FIRING_ROWS", "SlicedWindows"]
+__all__ = ["FIRING_WEIGHT", "SlicedWindows"]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rayflink.common.managed_memory import Allowance, MemoryManager
-from rayflink.table.runtime import frame_memory, session_store, slice_store
+from rayflink.table.runtime import frame_memory, session_store, slice_store, sliced_windows
 from rayflink.table.runtime.global_window import WindowAggregate
 from rayflink.table.runtime.session_window import SessionWindowAggregate
 from rayflink.testing import OperatorHarness
@@ -88,3 +88,17 @@ def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
     assert memory.used < 1_000
     harness.close()
     assert memory.used == 0
+
+
+def test_windows_with_many_values_are_worked_one_after_the_other(monkeypatch):
+    """A key with a list of values is one row, and much."""
+    monkeypatch.setattr(sliced_windows, "FIRING_WEIGHT", 100)
+    given, fired = [], WindowAggregate.fired
+    counted = lambda self, windows: given.append(len(windows)) or fired(self, windows)  # noqa: E731
+    monkeypatch.setattr(WindowAggregate, "fired", counted)
+    harness = OperatorHarness(lambda: WindowAggregate(by_word(hop(), aggregate("COUNT", N, distinct=True))))
+    harness.give(rows(*(("a", value, time) for time in range(60) for value in range(90))))
+    harness.advance_watermark(10_000)
+    assert len(given) > 4 and max(given) <= 2
+    assert {tuple(value)[1] for value in harness.output_values()} == {90}
+    harness.close()

@@ -84,7 +84,7 @@ def late_in(harness: OperatorHarness) -> int:
 def _pieces_are_joined_early(monkeypatch):
     monkeypatch.setattr(slice_store, "LEAST_WEIGHT", 2)
     monkeypatch.setattr(session_store, "LEAST_WEIGHT", 2)
-    monkeypatch.setattr(sliced_windows, "FIRING_ROWS", 5)
+    monkeypatch.setattr(sliced_windows, "FIRING_WEIGHT", 5)
 
 
 @pytest.mark.slow

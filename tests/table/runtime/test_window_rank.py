@@ -144,7 +144,7 @@ def test_results_are_those_of_the_model(name, stream, keys, last, first, newest,
     lost = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(slice_store, "LEAST_WEIGHT", 2)
-        patch.setattr(sliced_windows, "FIRING_ROWS", 5)
+        patch.setattr(sliced_windows, "FIRING_WEIGHT", 5)
         for element in [*stream, 1000]:
             if isinstance(element, int):
                 harness.advance_watermark(element)
