@@ -37,7 +37,7 @@ BAD = [
     ("SELECT idd FROM orders", 8, "there is no column 'idd' (did you mean id?)", "the columns are id"),
     ("SELECT o.id FROM orders AS p", 8, "there is no table or column 'o'", "the tables of FROM are p"),
     ("SELECT id FROM order", 16, "", ""),
-    ("SELECT id FROM ordersx", 16, "there is no table or view 'ordersx' (did you mean orders?)", "there are orders"),
+    ("SELECT id FROM ordersx", 16, "there is no table or view 'ordersx' (did you mean orders?)", "there are "),
     ("SELECT id FROM other.orders", 16, "there is no database 'other'", "there are default_database"),
     ("SELECT MODD(id, 2) FROM orders", 8, "there is no function MODD (did you mean MOD?)", ""),
     ("DROP TABLE nothing", 12, "there is no table 'nothing'", "IF EXISTS"),
