@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,15 +38,17 @@ class JoinSide:
     dealt: tuple[int, ...]
     of: str = ""
 
-    @property
+    @cached_property
     def order(self) -> list[int]:
         """Numbers of the columns as the state has them: those by which rows are dealt come first."""
-        return [*self.dealt, *(at for at in range(len(self.schema)) if at not in self.dealt)]
+        dealt = set(self.dealt)
+        return [*self.dealt, *(at for at in range(len(self.schema)) if at not in dealt)]
 
-    @property
+    @cached_property
     def places(self) -> list[int]:
         """Where the state has each column."""
-        return [self.order.index(at) for at in range(len(self.schema))]
+        found = {at: place for place, at in reversed([*enumerate(self.order)])}
+        return [found[at] for at in range(len(self.schema))]
 
     def in_order(self, columns: Columns) -> list[pa.Array]:
         """Columns as the state has them."""
