@@ -66,7 +66,13 @@ class JobClient(ABC):
                 `execution.checkpointing.savepoint-dir` says.
 
         The future's `result()` raises `JobExecutionError` where there is no savepoint.
+
+        Raises:
+            TypeError: `advance_to_end_of_event_time` is no truth value: a path there would drain the job.
         """
+        if not isinstance(advance_to_end_of_event_time, bool):
+            found = f"found advance_to_end_of_event_time={advance_to_end_of_event_time!r}, wanted True (drain) or False"
+            raise TypeError(f"{found}; write stop_with_savepoint(False, savepoint_directory)")
         stop = StopMode.DRAIN if advance_to_end_of_event_time else StopMode.SUSPEND
         return self._future_savepoint(savepoint_directory, stop)
 

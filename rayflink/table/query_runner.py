@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common import options
@@ -25,6 +26,7 @@ from .inserts import Insertion, constants, partition_values, with_partition
 from .logical import Attribute, Relation, Sink
 from .logical import Schema as Attributes
 from .materialized import materialized
+from .parsing.nesting import deeply, too_deep
 from .physical import PhysicalPlanner, PlannerSettings
 from .rules import optimized, share_scans
 from .table_result import CloseableIterator, Printing, TableResult
@@ -61,11 +63,12 @@ class QueryRunner:
         Raises:
             SqlError: a step does not take the changes that another gives.
         """
-        found = [optimized(plan, Session(self.zone), self._is_batch) for plan in plans]
+        session = Session(self.zone)
+        found = [deeply(partial(optimized, plan, session, self._is_batch)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)
-        ChangelogModes(found)
+        deeply(partial(ChangelogModes, found))
         return found
 
     def drawn(self, plan: Relation) -> TableResult:
@@ -200,6 +203,8 @@ class QueryRunner:
                 config.set(options.PARALLELISM, wanted)
             try:
                 yield
+            except RecursionError as error:
+                raise too_deep() from error
             finally:
                 if wanted > 0:
                     config.remove_config(options.PARALLELISM.key)

@@ -30,6 +30,7 @@ from .expressions import col
 from .inserts import Insertion
 from .logical import UNNAMED, Attribute, Relation, Sink
 from .parsing import statements as said
+from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
 from .query_runner import QueryRunner
 from .schema import Schema, TableDescriptor
@@ -419,7 +420,8 @@ class TableEnvironment:
     def _bound(self, tree: said.Tree, text: str) -> Relation:
         try:
             emit = EmitOptions.of(self._env.get_configuration())
-            return QueryBinder(self._lookup, self._functions, self._is_batch, emit).bind(tree)
+            binder = QueryBinder(self._lookup, self._functions, self._is_batch, emit)
+            return deeply(lambda: binder.bind(tree), text)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 

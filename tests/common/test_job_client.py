@@ -193,3 +193,10 @@ def test_a_stream_without_a_declared_type_is_pickled():
     connected = stream.connect(stream.map(str, Types.STRING()))
     assert (connected.stream1, connected.stream2.get_type()) == (stream, Types.STRING())
     assert keyed.get_type() == Types.PICKLED_BYTE_ARRAY()
+
+
+def test_a_path_in_the_place_of_the_drain_is_refused():
+    client = program().execute_async("stops")
+    with pytest.raises(TypeError, match=r"stop_with_savepoint\(False"):
+        client.stop_with_savepoint("file:///savepoints")
+    client.get_job_execution_result().result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType
@@ -14,6 +15,7 @@ from ..types import DataType
 from . import statements as said
 from .dialect import Flink
 from .hints import options_in
+from .nesting import deeply
 from .table_parser import TableDefinitions
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
@@ -28,8 +30,12 @@ def parse_statements(text: str) -> list[tuple[said.Statement, str]]:
     """
     found: list[tuple[said.Statement, str]] = []
     for part in _divided(text):
-        found.append((StatementParser(part).statement(), part))
+        found.append((deeply(partial(_statement, part), part), part))
     return found
+
+
+def _statement(text: str) -> said.Statement:
+    return StatementParser(text).statement()
 
 
 def parse_statement(text: str) -> said.Statement:
@@ -50,8 +56,12 @@ def parse_expression(text: str) -> said.Tree:
     Raises:
         SqlError: it is none.
     """
-    parser = StatementParser(text)
-    return parser.whole(parser._parse_expression)
+
+    def parse() -> said.Tree:
+        parser = StatementParser(text)
+        return parser.whole(parser._parse_expression)
+
+    return deeply(parse, text)
 
 
 def parse_type(text: str) -> DataType:

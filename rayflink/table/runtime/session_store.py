@@ -53,10 +53,9 @@ class _Settled:
         self.left = self.left & ~found  # a snapshot may have the former
         return [filtered(self.columns, found)]
 
-    def there(self, wanted: NDArray[np.bool_] | None = None) -> list[Columns]:
-        """Those that are wanted and there: one piece, or none."""
-        found = self.left if wanted is None else self.left & wanted
-        return [filtered(self.columns, found)] if found.any() else []
+    def there(self) -> list[Columns]:
+        """Those that are there: one piece, or none."""
+        return [filtered(self.columns, self.left)] if self.left.any() else []
 
 
 class SessionStore:
@@ -140,10 +139,14 @@ class SessionStore:
         return filtered(whole, ended) if ended.any() else None
 
     def of_keys(self, keys: Sequence[pa.Array]) -> list[Columns]:
-        """Rows that may have one of these keys: all that have one, and some others."""
-        found = [piece for one in self._settled for piece in one.there(self._have_keys_of(keys, one.buckets))]
-        found += (filtered(one, self._have_keys_of(keys, self._buckets_of(one))) for one in self._recent)
-        return [one for one in found if len(one[END])]
+        """Keys, starts and ends of rows that may have one of these keys: of all that have one, and of some others.
+
+        Their other columns may be large, and are left alone: this is asked for each batch with late rows.
+        """
+        parts = [(one.columns, one.left & self._have_keys_of(keys, one.buckets)) for one in self._settled]
+        parts += [(one, self._have_keys_of(keys, self._buckets_of(one))) for one in self._recent]
+        width = self._partials.width
+        return [filtered([*one[:width], one[START], one[END]], there) for one, there in parts if there.any()]
 
     def _settle(self) -> None:
         """Join all, in parts where the memory is short."""

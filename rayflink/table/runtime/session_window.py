@@ -19,7 +19,7 @@ from .frame_memory import FrameMemory
 from .grouping import grouped
 from .partials import Partials, concatenated
 from .reductions import plain
-from .session_store import ARRIVAL, END, SESSION_FIELDS, START, SessionStore, sessions_of
+from .session_store import ARRIVAL, END, SESSION_FIELDS, SessionStore, sessions_of
 from .sessions import accepted, merged
 from .sliced_rows import local_ms, rows_in
 from .window_operator import WindowOperator
@@ -111,11 +111,10 @@ class SessionWindowAggregate(WindowOperator):
         count, keys, starts, ends, lives = len(times), self._partials.keys_of(rows), times, times + self._gap, ~late
         known = self._store.of_keys([key.filter(pa.array(late)) for key in keys] or [rows.column(0)])
         if known:
-            columns = concatenated(known)
-            keys = concatenated([keys, columns[: self._partials.width]]) if keys else []
-            starts = np.concatenate([starts, plain(columns[START])])
-            ends = np.concatenate([ends, plain(columns[END])])
-            lives = np.concatenate([lives, np.ones(len(columns[END]), dtype=np.bool_)])
+            *own, begun, ended = concatenated(known)
+            keys = concatenated([keys, own]) if keys else []
+            starts, ends = np.concatenate([starts, plain(begun)]), np.concatenate([ends, plain(ended)])
+            lives = np.concatenate([lives, np.ones(len(ended), dtype=np.bool_)])
         codes = grouped(keys, len(starts)).codes
         sessions = merged(codes, starts, ends)
         has_life = np.zeros(len(sessions.keys), dtype=np.bool_)

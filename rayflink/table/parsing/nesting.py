@@ -1,0 +1,67 @@
+"""Statements that are nested more deeply than Python's limit of recursion allows."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..errors import SqlError
+
+T = TypeVar("T")
+_STACK_BYTES = 512 << 20
+_FRAMES = 15_000
+_alone = threading.Lock()
+"""Limit and size of stacks are the process's."""
+
+
+def deeply(call: Callable[[], T], text: str = "") -> T:
+    """What a call gives that walks a statement and changes nothing; one that is too deep is made again with more room.
+
+    Raises:
+        SqlError: that is not enough either.
+
+    >>> deeply(lambda: len("SELECT 1"))
+    8
+    """
+    try:
+        return call()
+    except RecursionError:
+        return _with_more_room(call, text)
+
+
+def too_deep(text: str = "") -> SqlError:
+    """The error of a statement that nobody can work."""
+    remedy = "divide it: views for what is nested, IN (...) for many ORs, a function of your own for a long expression"
+    return SqlError("the statement is nested too deeply", remedy, text)
+
+
+def _with_more_room(call: Callable[[], T], text: str) -> T:
+    given: list[T] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            given.append(call())
+        except RecursionError:
+            raised.append(too_deep(text))
+        except BaseException as error:
+            raised.append(error)
+
+    with _alone:
+        limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        try:
+            sys.setrecursionlimit(max(limit, _FRAMES))
+            thread = threading.Thread(target=run, name="rayflink-deep", daemon=True)
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(stack)
+            sys.setrecursionlimit(limit)
+    if raised:
+        raise raised[0]
+    return given[0]
+
+
+__all__ = ["deeply", "too_deep"]

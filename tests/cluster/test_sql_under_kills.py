@@ -1,0 +1,140 @@
+"""What one program of SQL writes is there once, though slot processes are killed and the job goes on elsewhere.
+
+The rows are made up, and written as they came, too: of these DuckDB computes what the other tables must hold.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+from rayflink.table.udf import udtf
+from tests.cluster import watching
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+ROWS = 12_000
+OPTIONS = {
+    "execution.target": "ray", "table.local-time-zone": "UTC", "pipeline.max-parallelism": "16",
+    "execution.checkpointing.interval": "200 ms", "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "20", "restart-strategy.fixed-delay.delay": "100 ms",
+}  # fmt: skip
+MADE = f"""CREATE TABLE made (id BIGINT, k INT, v INT,
+  ts AS TIMESTAMPADD(SECOND, CAST(id / 50 AS INT), TIMESTAMP '2026-01-01 00:00:00.000'),
+  WATERMARK FOR ts AS ts - INTERVAL '1' SECOND)
+  WITH ('connector' = 'datagen', 'rows-per-second' = '1500', 'number-of-rows' = '{ROWS}', 'fields.id.kind' = 'sequence',
+  'fields.id.start' = '0', 'fields.id.end' = '{ROWS - 1}', 'fields.k.min' = '0', 'fields.k.max' = '29',
+  'fields.v.min' = '0', 'fields.v.max' = '99999')"""
+TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE made, DESCRIPTOR(ts), INTERVAL '10' SECOND)))"
+BUCKETS = "(SELECT *, time_bucket(INTERVAL 10 SECOND, ts, TIMESTAMP '2026-01-01') AS s FROM written)"
+NEAR = "JOIN {} r ON l.k = r.k AND l.v < 20000 AND r.v > 90000 AND r.ts BETWEEN l.ts - INTERVAL '2' SECOND AND l.ts"
+SAME = "FULL JOIN (SELECT * FROM {0} WHERE v > 80000) r ON l.k = r.k AND l.{1} = r.{1}"
+PLACES = "row_number() OVER (PARTITION BY {}k ORDER BY v DESC, id)"
+TABLES = {
+    "written": ("id BIGINT, k INT, v INT, ts TIMESTAMP(3)", "SELECT id, k, v, ts FROM made", ""),
+    "sums": (
+        "k INT, s TIMESTAMP(3), n BIGINT, v BIGINT, part INT) PARTITIONED BY (part",
+        f"SELECT k, window_start, COUNT(*), SUM(CAST(v AS BIGINT)), k % 5 FROM {TUMBLED} "
+        "GROUP BY k, window_start, window_end",
+        f"SELECT k, s, count(*), sum(v), k % 5 FROM {BUCKETS} GROUP BY k, s",
+    ),
+    "tops": (
+        "id BIGINT, place BIGINT",
+        f"SELECT id, p FROM (SELECT *, {PLACES.format('window_start, window_end, ')} AS p FROM {TUMBLED}) WHERE p <= 2",
+        f"SELECT id, {PLACES.format('s, ')} AS p FROM {BUCKETS} QUALIFY p <= 2",
+    ),
+    "sessions": (
+        "k INT, s TIMESTAMP(3), e TIMESTAMP(3), n BIGINT",
+        "SELECT k, window_start, window_end, COUNT(*) FROM TABLE(SESSION(TABLE made PARTITION BY k, DESCRIPTOR(ts), "
+        "INTERVAL '1' SECOND)) GROUP BY k, window_start, window_end",
+        "SELECT k, min(ts), max(ts) + INTERVAL 1 SECOND, count(*) FROM (SELECT *, sum(CASE WHEN gap <= INTERVAL 1 "
+        "SECOND THEN 0 ELSE 1 END) OVER by_time AS one FROM (SELECT *, ts - lag(ts) OVER by_time AS gap FROM written "
+        "WINDOW by_time AS (PARTITION BY k ORDER BY ts, id)) WINDOW by_time AS (PARTITION BY k ORDER BY ts, id)) "
+        "GROUP BY k, one",
+    ),
+    "near": (
+        "a BIGINT, b BIGINT",
+        f"SELECT l.id, r.id FROM made l {NEAR.format('made')}",
+        f"SELECT l.id, r.id FROM written l {NEAR.format('written')}",
+    ),
+    "pairs": (
+        "a BIGINT, b BIGINT",
+        f"SELECT l.id, r.id FROM (SELECT * FROM {TUMBLED} WHERE v < 20000) l "
+        f"{SAME.format(TUMBLED, 'window_start')} AND l.window_end = r.window_end",
+        f"SELECT l.id, r.id FROM (SELECT * FROM {BUCKETS} WHERE v < 20000) l {SAME.format(BUCKETS, 's')}",
+    ),
+    "taken_apart": (
+        "id BIGINT, e INT, place INT",
+        "SELECT id, e, p FROM made CROSS JOIN UNNEST(ARRAY[k, v]) AS u(e), LATERAL TABLE(places(e)) AS l(p)",
+        "SELECT id, e, p FROM (SELECT id, unnest([k, v]) AS e FROM written), (VALUES (1), (2)) AS l(p)",
+    ),
+}  # fmt: skip
+
+
+def submitted(folder: Path, width: int, path: str = "") -> Any:
+    """The program's job, from a savepoint where there is one."""
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    restored = {"execution.state-recovery.path": path} if path else {}
+    places = {"execution.checkpointing.dir": f"file://{folder}/checkpoints", "parallelism.default": str(width)}
+    for key, value in {**OPTIONS, **places, **restored}.items():
+        t_env.get_config().set_string(key, value)
+    both = udtf(lambda value: iter((1, 2)), result_types=[DataTypes.INT()])
+    t_env.create_temporary_system_function("places", both)
+    t_env.execute_sql(MADE)
+    statements = t_env.create_statement_set()
+    for name, (columns, query, _) in TABLES.items():
+        options = f"'connector' = 'filesystem', 'path' = '{folder}/{name}', 'format' = 'parquet'"
+        t_env.execute_sql(f"CREATE TABLE {name} ({columns}) WITH ({options})")
+        statements.add_insert_sql(f"INSERT INTO {name} {query}")
+    return statements.execute().get_job_client()
+
+
+def goes_on(client: Any, width: int) -> list[int]:
+    """The processes of the slots, when all tasks run and one more checkpoint is complete."""
+
+    def completed() -> int:
+        return int(client.checkpoints()["counts"]["completed"])
+
+    def processes() -> list[int]:
+        vertices = client.status()["vertices"]
+        if any(one["states"] != {"RUNNING": one["parallelism"]} for one in vertices):
+            return []
+        metrics = [subtask["metrics"] for one in vertices for subtask in one["subtasks"]]
+        found = sorted({int(one["pid"]) for one in metrics if "pid" in one})
+        return found if len(found) == width else []
+
+    found: list[int] = watching.eventually(processes, within_s=30)
+    before = completed()
+    assert found and watching.eventually(lambda: completed() > before, within_s=30)
+    return found
+
+
+def test_tables_hold_each_row_once_whoever_is_killed(cluster, tmp_path):
+    chance = random.Random(7)
+    client = submitted(tmp_path, 2)
+    for _ in range(2):
+        os.kill(chance.choice(goes_on(client, 2)), signal.SIGKILL)
+    goes_on(client, 2)
+    savepoint = client.stop_with_savepoint(False, f"file://{tmp_path}/savepoints").result()
+    client = submitted(tmp_path, 1, savepoint)
+    os.kill(goes_on(client, 1)[0], signal.SIGKILL)
+    client.get_job_execution_result().result()
+    engine = duckdb.connect()
+    engine.execute("SET threads = 1; SET TimeZone = 'UTC'")
+    for name in TABLES:
+        files = [str(path) for path in (tmp_path / name).rglob("[!.]*.parquet")]
+        engine.execute(f"CREATE VIEW {name} AS FROM read_parquet({files}, hive_partitioning = {name == 'sums'})")
+    assert engine.execute("SELECT count(*), count(DISTINCT id) FROM written").fetchone() == (ROWS, ROWS)
+    for name, (_, _, wanted) in TABLES.items():
+        if wanted:
+            for more, less in ((f"FROM {name}", f"({wanted})"), (f"({wanted})", f"FROM {name}")):
+                assert engine.execute(f"{more} EXCEPT ALL {less}").fetchall() == [], name
+            (count,) = engine.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
+            assert count > 50, name

@@ -1,0 +1,43 @@
+"""Statements that are nested deeply are run, or refused with a remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table.errors import SqlError
+
+
+def rows(query: str) -> Any:
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    t_env.create_temporary_view("t", t_env.from_elements([(1,), (2,)], ["n"]))
+    return t_env.sql_query(query).to_arrow()["n"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT {open}n{close} AS n FROM t",
+        "SELECT n FROM {subqueries}t{close}",
+        "SELECT n FROM t WHERE {nots}(n > 5)",
+        "SELECT n FROM t WHERE {open}n{close} < 3",
+    ],
+)
+def test_deep_statements_are_run(query):
+    depth = 200
+    named = {"open": "(" * depth, "close": ")" * depth, "subqueries": "(SELECT n FROM " * depth, "nots": "NOT " * 201}
+    assert rows(query.format(**named)) == [1, 2]
+
+
+@pytest.mark.parametrize("depth", [600, 3000])
+def test_what_is_too_deep_is_an_error_with_its_remedy(depth):
+    with pytest.raises(SqlError, match="nested too deeply; divide it"):
+        rows(f"SELECT {'ABS(' * depth}n{')' * depth} AS n FROM t")
+
+
+def test_an_error_in_a_deep_statement_has_its_place():
+    with pytest.raises(SqlError, match="line 1, column 310: expecting \\)"):
+        rows(f"SELECT {'(' * 300}n FROM t")
