@@ -18,6 +18,9 @@ from rayflink.state.key_columns import hash_columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+STATE_MEMORY, SPILLED_BYTES = "stateMemory", "spilledBytes"
+"""Metrics: bytes of managed memory that are held, and bytes that were written to files so far."""
+
 STEP_BYTES = 1 << 20
 """Memory is asked for in multiples of this."""
 
@@ -44,6 +47,9 @@ class FrameMemory:
         """Bytes that were granted."""
         self.limit: int | None = None
         """Bytes to keep at most, once more were refused; None: none were."""
+        self._spilled = None if ctx.metrics is None else ctx.metrics.counter(SPILLED_BYTES)
+        if ctx.metrics is not None:
+            ctx.metrics.gauge(STATE_MEMORY, lambda: self.held)
 
     def hold(self, wanted: int) -> bool:
         """Whether so many bytes may be in memory; what is not wanted any more is given back."""
@@ -81,6 +87,8 @@ class FrameMemory:
             writer.write_batch(first)
             for batch in batches:
                 writer.write_batch(batch)
+        if self._spilled is not None:
+            self._spilled.inc(path.stat().st_size)
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
             found = [list(reader.get_batch(at).columns) for at in range(reader.num_record_batches)]

@@ -34,6 +34,12 @@ def with_memory(operator, size: int, folder: str, memory: MemoryManager):
     return Small
 
 
+def told(harness: OperatorHarness, metric: str) -> int:
+    """The value of a metric of the operator."""
+    [value] = [value for name, value in harness.metrics.snapshot().items() if name.split(".")[-1] == metric]
+    return value
+
+
 def worked(factory, snapshots=False):
     harness = OperatorHarness(factory)
     found = []
@@ -47,6 +53,8 @@ def worked(factory, snapshots=False):
     harness.advance_watermark(1000)
     found += harness.output_values()
     held = harness.operators[0].memory.held
+    is_short = harness.operators[0].memory.limit is not None
+    assert (told(harness, "spilledBytes") > 0) is is_short
     harness.close()
     return Counter(tuple(value) for value in found), held
 
@@ -83,6 +91,7 @@ def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
     harness = OperatorHarness(lambda: with_memory(WindowAggregate, 1 << 30, str(tmp_path), memory)(aggregation))
     harness.give(rows(*((f"word {at}", at, at % 10) for at in range(500))))
     assert memory.used > 10_000
+    assert told(harness, "stateMemory") == memory.used
     harness.advance_watermark(9)
     harness.give(rows(("a", 1, 20)))
     assert memory.used < 1_000
