@@ -9,5 +9,5 @@ CREATE TABLE sales (
 ) PARTITIONED BY (country, `year`) WITH ('connector' = 'filesystem', 'path' = '{folder}/sales', 'format' = 'json');
 CREATE TABLE clicks (
   id BIGINT, who STRING, ms BIGINT, `at` AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND
-) WITH ('connector' = 'filesystem', 'path' = '{folder}/clicks.csv', 'format' = 'csv');
+) WITH ('connector' = 'filesystem', 'path' = '{folder}/clicks.csv', 'format' = 'csv', 'csv.null-literal' = '');
 CREATE VIEW worths AS SELECT customer, price * amount AS worth, ts FROM orders WHERE customer IS NOT NULL AND amount > 1;
