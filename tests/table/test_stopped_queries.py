@@ -17,8 +17,12 @@ from tests.table.golden_queries import golden_queries
 from tests.table.paced_orders import PacedConnector
 
 BATCH = "batch mode takes no checkpoints"
-LEFT_OUT = {query.folder.name: BATCH for query in golden_queries() if query.options.get("mode") == "batch"}
+LEFT_OUT = {query.folder.name: BATCH for query in golden_queries() if query.options.get("mode") == "batch"} | {
+    "first_and_last": "FIRST_VALUE and LAST_VALUE go by arrival, here from two subtasks",
+}
 """Queries that are not run here, and why."""
+EMPTY = {"interval_join_nothing", "no_windows"}
+"""Queries without a row."""
 ANY_ORDER = {"array_agg", "array_agg_session", "json_aggregates", "listagg_window"}
 """Their collections go by arrival, from two subtasks: they are compared without it."""
 QUERIES = {query.folder.name: query for query in golden_queries() if query.folder.name not in LEFT_OUT}
@@ -56,7 +60,7 @@ def rows(name: str, story: Any) -> Counter[str]:
     for row in story.collected():
         text = repr(list(row))
         found["".join(sorted(text)) if name in ANY_ORDER else text] += -1 if row._is_retract_msg() else 1
-    assert min(found.values()) >= 0
+    assert all(count >= 0 for count in found.values())
     return +found
 
 
@@ -71,17 +75,14 @@ def undisturbed(name: str) -> tuple[Counter[str], int]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
     wanted, moves = undisturbed(name)
-    assert wanted
-    stopped = 0
-    for seed, part in enumerate((0.3, 0.6) if keeps_state(name) and width == 3 else (0.4,)):
-        disk = SimulatedDisk()
-        faults = [StopWithSavepoint(at=int(moves * part)), *ROUGH_NETWORK[: 4 * seed]]
-        story = simulate(graph(name, 2), seed, faults, disk)
-        if story.stopped_with:
-            stopped += 1
-            story = simulate(graph(name, width, story.stopped_with), seed, (), disk)
-        assert rows(name, story) == wanted, story.told("other rows")
-    assert stopped
+    assert bool(wanted) == (name not in EMPTY)
+    seed = 0 if width == 3 else 1
+    disk = SimulatedDisk()
+    faults = [StopWithSavepoint(at=int(moves * (0.3 if width == 3 else 0.6))), *ROUGH_NETWORK[: 4 * seed]]
+    story = simulate(graph(name, 2), seed, faults, disk)
+    assert story.stopped_with
+    story = simulate(graph(name, width, story.stopped_with), seed, (), disk)
+    assert rows(name, story) == wanted, story.told("other rows")
 
 
 @pytest.mark.slow
