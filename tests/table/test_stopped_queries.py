@@ -76,12 +76,10 @@ def undisturbed(name: str) -> tuple[Counter[str], int]:
 def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
     wanted, moves = undisturbed(name)
     assert bool(wanted) == (name not in EMPTY)
-    seed = 0 if width == 3 else 1
     disk = SimulatedDisk()
-    faults = [StopWithSavepoint(at=int(moves * (0.3 if width == 3 else 0.6))), *ROUGH_NETWORK[: 4 * seed]]
-    story = simulate(graph(name, 2), seed, faults, disk)
+    story = simulate(graph(name, 2), 0, [StopWithSavepoint(at=int(moves * (0.3 if width == 3 else 0.4)))], disk)
     assert story.stopped_with
-    story = simulate(graph(name, width, story.stopped_with), seed, (), disk)
+    story = simulate(graph(name, width, story.stopped_with), 0, (), disk)
     assert rows(name, story) == wanted, story.told("other rows")
 
 
