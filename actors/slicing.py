@@ -19,7 +19,9 @@ class Monotonic(Protocol):
 class Slicer:
     """Sizes slices so that one takes about `target_ms`.
 
-    A slice is at least one record: a function that takes a second a record makes slices of a second.
+    A slice is at least one record: a function that takes a second a record makes slices of a second. Work that costs
+    the same whatever the number of records, which slices of two sizes show, makes slices that take twice as long at
+    most: smaller ones would only repeat it.
 
     Args:
         clock: measures the slices.
@@ -34,6 +36,8 @@ class Slicer:
         self._expected = 0
         self._started = 0.0
         self._spent = 0.0
+        self._base = self._other = (0, 0.0)
+        """Records of slices of two sizes, the later one first, and what they took."""
         self.longest_ms = 0.0
 
     def rows(self, available: int) -> int:
@@ -59,6 +63,18 @@ class Slicer:
         """Whether this step's time is not yet used up."""
         return self._clock.monotonic() - self._started < self._target_s
 
+    def _fitting(self, rows: int, spent: float) -> float:
+        """Records of a slice, by the cost of a slice and that of a record."""
+        if abs(rows - self._base[0]) * 4 >= max(rows, self._base[0]):
+            self._other, self._base = self._base, (rows, spent)
+        other_rows, other_spent = self._other
+        each = spent / rows
+        if other_rows and other_rows != rows:
+            each = min(max((spent - other_spent) / (rows - other_rows), 0.0), each)
+        fixed = spent - each * rows
+        wanted = max(self._target_s - fixed, fixed)
+        return wanted / each if each else float(1 << 20)
+
     def _learn(self) -> None:
         rows, spent = self._expected, self._spent
         if not rows:
@@ -66,6 +82,6 @@ class Slicer:
         if spent <= 0:
             self._limit = min(self._limit * 2, 1 << 20)
             return
-        fitting = rows * self._target_s / spent
+        fitting = self._fitting(rows, spent)
         # grow by doubling at most, so that a few cheap records do not open the way for a flood of dear ones
         self._limit = max(1.0, min(fitting, self._limit * 2, 1 << 20))

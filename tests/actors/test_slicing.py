@@ -183,3 +183,25 @@ def test_a_task_that_can_not_write_does_not_poll_its_source():
     for _ in range(5):
         assert bench.step() is Progress.BACK_PRESSURED
     assert len(source.batches) == left
+
+
+@pytest.mark.parametrize(("fixed_ms", "most_rows"), [(12, 1 << 20), (40, 1 << 20), (3, 1 << 20)])
+def test_work_that_costs_the_same_for_any_number_of_records_does_not_make_slices_small(fixed_ms, most_rows):
+    clock = ManualClock()
+    slicer = Slicer(clock, target_ms=10, first=1_000)
+    for _ in range(30):
+        rows = slicer.rows(most_rows)
+        worked(slicer, clock, rows, fixed_ms)
+    assert slicer.rows(most_rows) > 100_000
+
+
+@pytest.mark.parametrize(("fixed_ms", "longest_ms"), [(2, 10), (30, 60)])
+def test_a_slice_of_dear_work_takes_twice_as_long_as_that_at_most(fixed_ms, longest_ms):
+    clock = ManualClock()
+    slicer = Slicer(clock, target_ms=10, first=64)
+    sizes = []
+    for _ in range(60):
+        sizes.append(slicer.rows(10**6))
+        worked(slicer, clock, sizes[-1], fixed_ms + sizes[-1])  # a millisecond a record besides
+    assert max(sizes[30:]) + fixed_ms <= longest_ms + 1
+    assert min(sizes[30:]) >= 7

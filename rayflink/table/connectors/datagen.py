@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
 from rayflink.common.option_types import DURATION
 from rayflink.connectors.drawn_numbers import drawn
 from rayflink.connectors.generator import DataGeneratorSource
-from rayflink.operators.base import Operator
-from rayflink.operators.factory import Factory
 
 from ..arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
 from ..logical import Attribute
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSource
+from .numbered_rows import NumberedRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +112,7 @@ def _texts(given: NDArray[np.uint64], length: int) -> pyarrow.Array:
     return pyarrow.Array.from_buffers(pyarrow.string(), rows, buffers)
 
 
-class GeneratedColumns(Operator):
+class GeneratedRows(NumberedRows):
     """Rows by their numbers.
 
     Args:
@@ -124,17 +122,13 @@ class GeneratedColumns(Operator):
 
     def __init__(self, fields: tuple[GeneratedField, ...], schema: pyarrow.Schema) -> None:
         self._fields, self._schema = fields, schema
+        self.depends_on_clock = any(field.type.is_timestamp for field in fields)
 
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        import numpy
+    def rows(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.RecordBatch:
         import pyarrow
 
-        numbers = numpy.array(rows_of(batch), numpy.int64)
-        if not len(numbers):
-            return
-        now_ms = int(self.ctx.clock.now_ms())
         columns = [field.values(numbers, now_ms) for field in self._fields]
-        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        return pyarrow.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
 @dataclass(frozen=True)
@@ -162,9 +156,8 @@ class DatagenSource(TableSource):
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         settings = {field: dict(given) for field, given in self.fields}
         made = tuple(GeneratedField(one.name, one.type, settings.get(one.name, {})) for one in self.schema)
-        numbers = env.from_source(DataGeneratorSource(None, self.count, self.rate), None, name)
-        rows = numbers._one_input("Rows", Factory(GeneratedColumns, made, arrow_schema(self.schema)))
-        return rows if strategy is None else rows.assign_timestamps_and_watermarks(strategy)
+        source = DataGeneratorSource(None, self.count, self.rate)
+        return GeneratedRows(made, arrow_schema(self.schema)).stream(env, source, strategy, name, "Rows")
 
 
 class Datagen(Connector):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
 from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark, NexmarkNumbers
-from rayflink.operators.base import Operator
-from rayflink.operators.factory import Factory
 
 from ..arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
 from ..logical import Attribute
 from .contract import Connected, Connector, Option, TableSource
 from .ends import truth
+from .numbered_rows import NumberedRows
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow
+    from numpy.typing import NDArray
 
     from rayflink.datastream import StreamExecutionEnvironment
     from rayflink.datastream.streams import DataStream
@@ -27,7 +27,7 @@ _KINDS = {"person": PERSON, "auction": AUCTION, "bid": BID}
 _EVENT_TYPE = "event_type"
 
 
-class NexmarkEvents(Operator):
+class NexmarkEvents(NumberedRows):
     """Events by their numbers.
 
     Args:
@@ -38,13 +38,9 @@ class NexmarkEvents(Operator):
     def __init__(self, rules: Nexmark, schema: pyarrow.Schema) -> None:
         self._rules, self._schema = rules, schema
 
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        import numpy
+    def rows(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.RecordBatch:
         import pyarrow
 
-        numbers = numpy.array(rows_of(batch), numpy.int64)
-        if not len(numbers):
-            return
         kinds = self._rules.kinds(numbers)
         made = [
             pyarrow.array(kinds)
@@ -52,7 +48,7 @@ class NexmarkEvents(Operator):
             else self._events(field.type, numbers, kinds == _KINDS[field.name], _KINDS[field.name])
             for field in self._schema
         ]
-        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(made, schema=self._schema))
+        return pyarrow.RecordBatch.from_arrays(made, schema=self._schema)
 
     def _events(self, wanted: pyarrow.StructType, numbers: Any, of_kind: Any, kind: int) -> pyarrow.Array:
         """Events of a kind, in their places."""
@@ -92,9 +88,8 @@ class NexmarkSource(TableSource):
         return replace(self, schema=tuple(next(one for one in self.schema if one.name == name) for name in names))
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
-        numbers = env.from_source(NexmarkNumbers(self.count, self.per_second), None, name)
-        events = numbers._one_input("Events", Factory(NexmarkEvents, self.rules, arrow_schema(self.schema)))
-        return events if strategy is None else events.assign_timestamps_and_watermarks(strategy)
+        numbers = NexmarkNumbers(self.count, self.per_second)
+        return NexmarkEvents(self.rules, arrow_schema(self.schema)).stream(env, numbers, strategy, name, "Events")
 
 
 def _count(text: str) -> int:

@@ -1,0 +1,84 @@
+"""Rows that follow from their numbers, and their watermarks, which are made for each range of numbers that is read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
+from rayflink.common.source import Source
+from rayflink.common.timestamps import BatchTimestamps
+from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.operators.base import Operator
+from rayflink.operators.factory import Factory
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow
+    from numpy.typing import NDArray
+
+    from rayflink.datastream import StreamExecutionEnvironment
+    from rayflink.datastream.streams import DataStream
+
+
+class NumberedRows(ABC):
+    """Makes rows of their numbers."""
+
+    depends_on_clock = False
+    """Whether the same numbers give other rows at another time."""
+
+    @abstractmethod
+    def rows(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.RecordBatch:
+        """The rows with these numbers, of which there is one at least.
+
+        Args:
+            now_ms: processing time.
+        """
+
+    def stream(self, env: StreamExecutionEnvironment, source: Source, strategy: WatermarkStrategy | None, name: str,
+               step: str) -> DataStream:  # fmt: skip
+        """The rows of the numbers that a source gives.
+
+        Args:
+            step: name of the operator that makes them.
+        """
+        by_numbers = None if strategy is None or self.depends_on_clock else _of_numbers(strategy, self)
+        numbers = env.from_source(source, by_numbers, name)
+        made = numbers._one_input(step, Factory(NumberedRowsOperator, self))
+        return made if strategy is None or by_numbers is not None else made.assign_timestamps_and_watermarks(strategy)
+
+
+class NumberedRowsOperator(Operator):
+    """Gives the rows of the numbers that come in."""
+
+    def __init__(self, made: NumberedRows) -> None:
+        self._made = made
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        import numpy
+
+        numbers = numpy.array(rows_of(batch), numpy.int64)
+        if len(numbers):
+            yield ArrowBatch(self._made.rows(numbers, int(self.ctx.clock.now_ms())), batch.timestamps)
+
+
+class _TimestampsOfNumbers:
+    """What a strategy's timestamps are of the rows of numbers."""
+
+    def __init__(self, of_rows: BatchTimestamps, made: NumberedRows) -> None:
+        self._of_rows, self._made = of_rows, made
+
+    def __call__(self, numbers: Sequence[int]) -> Any:
+        import numpy
+
+        return self._of_rows.of(ArrowBatch(self._made.rows(numpy.array(numbers, numpy.int64), 0)))
+
+
+def _of_numbers(strategy: WatermarkStrategy, made: NumberedRows) -> WatermarkStrategy:
+    assigner = strategy.timestamp_assigner
+    assert isinstance(assigner, BatchTimestamps), assigner
+    return strategy.with_batch_timestamp_assigner(_TimestampsOfNumbers(assigner, made))
+
+
+__all__ = ["NumberedRows", "NumberedRowsOperator"]
