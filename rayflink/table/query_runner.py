@@ -20,7 +20,7 @@ from .changelog import ChangelogModes
 from .connectors.contract import TableSink
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition
-from .errors import SqlError
+from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .inserts import Insertion, constants, partition_values, with_partition
 from .logical import Attribute, Relation, Sink
@@ -53,9 +53,13 @@ class QueryRunner:
 
     @property
     def zone(self) -> str:
-        """The session's time zone."""
+        """The session's time zone.
+
+        Raises:
+            SqlError: there is none of that name.
+        """
         given = self._env.get_configuration().get(options.LOCAL_TIME_ZONE)
-        return system_zone() if given == "default" else given
+        return system_zone() if given == "default" else known_zone(given)
 
     def optimized(self, plans: Sequence[Relation]) -> list[Relation]:
         """The plans as they are run.
@@ -254,6 +258,26 @@ def _absent(column: ColumnDefinition, name: str) -> Any:
 
 def _told(schema: Attributes) -> str:
     return ", ".join(f"{one.name} {one.type}" for one in schema)
+
+
+def known_zone(name: str) -> str:
+    """The same name.
+
+    Raises:
+        SqlError: there is no time zone of it.
+    """
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+    from .runtime.zones import is_utc
+
+    if is_utc(name):
+        return name
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        problem = f"'table.local-time-zone' is {name!r}, which is no time zone{nearest(name, available_timezones())}"
+        raise SqlError(problem, "give a name of the IANA database, as Europe/Berlin or UTC") from error
+    return name
 
 
 def system_zone() -> str:

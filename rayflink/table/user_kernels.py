@@ -75,7 +75,12 @@ class UserKernel:
     def _of_columns(self, arguments: Arguments) -> Any:
         """What the function gives for columns."""
         form: Any = {"pandas": lambda one: one.to_pandas(), "polars": _to_polars, "arrow": lambda one: one}[self._kind]
-        return self._call(*(form(_column(values, arguments.rows)) for values in arguments.values))
+        columns = [form(_column(values, arguments.rows)) for values in arguments.values]
+        try:
+            return self._call(*columns)
+        except Exception as error:
+            problem = f"function {self._name} failed for {arguments.rows} rows: {type(error).__name__}: {error}"
+            raise RowError(problem, "mend the function") from error
 
     def _by_row(self, arguments: Arguments, taken: Callable[[Any], Any]) -> list[Any]:
         """What the function gives for each row."""

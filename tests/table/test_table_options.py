@@ -13,7 +13,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobFailed
 from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import OperatorContext
-from rayflink.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
+from rayflink.table import EnvironmentSettings, SqlError, StreamTableEnvironment, TableEnvironment
 from rayflink.table.runtime.constraints import DROPPED, ConstraintOperator, Length
 from rayflink.testing import verify
 from rayflink.testing.elements import columns
@@ -130,3 +130,10 @@ def test_options_from_outside_reach_tables(create, monkeypatch):
     given = Configuration.from_dict({"table.local-time-zone": "UTC"})
     settings = EnvironmentSettings.new_instance().with_configuration(given).build()
     assert create(settings).get_config().get_local_timezone() == "UTC"
+
+
+def test_a_time_zone_that_is_none_is_told_before_the_query_runs():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("table.local-time-zone", "Europe/Berlim")
+    with pytest.raises(SqlError, match=r"'Europe/Berlim', which is no time zone \(did you mean Europe/Berlin\?\)"):
+        t_env.execute_sql("SELECT CURRENT_TIMESTAMP")

@@ -98,3 +98,12 @@ def test_each_is_closed_although_another_fails(t_env, tmp_path):
     with pytest.raises(JobFailed, match="cannot close"):
         values(t_env, "SELECT bad1(n) + good(n) + bad2(n) FROM t")
     assert (tmp_path / "closed").exists()
+
+
+def test_a_function_of_columns_that_fails_is_named(t_env):
+    def inverse(numbers):
+        return pyarrow.compute.divide(1, numbers)
+
+    t_env.create_temporary_function("inverse", udf(inverse, result_type=DataTypes.INT(), func_type="arrow"))
+    with pytest.raises(JobFailed, match="function INVERSE failed for 1 rows: ArrowInvalid: divide by zero"):
+        list(t_env.execute_sql("SELECT inverse(n) FROM (VALUES (0)) AS t(n)").collect())
