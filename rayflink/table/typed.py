@@ -182,10 +182,12 @@ class Session:
     Args:
         zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
         now_ms: epoch milliseconds of CURRENT_TIMESTAMP and the like, when a row comes.
+        watermark: epoch milliseconds of the last watermark that came; None before the first, and where rows have none.
     """
 
     zone: str = "UTC"
     now_ms: Callable[[], int] = field(default=lambda: 0, compare=False)
+    watermark: Callable[[], int | None] = field(default=lambda: None, compare=False)
 
 
 @dataclass(frozen=True)

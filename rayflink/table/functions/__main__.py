@@ -25,8 +25,8 @@ _TAIL = """## What differs from Flink
 - JSON paths have no filters, such as `[?(@.a == 1)]`.
 - Patterns of dates know no optional sections, and English names only.
 - `RAND(seed)` gives other numbers than Flink, and CAST makes no intervals of numbers.
-- Not there: CURRENT_DATABASE, CURRENT_WATERMARK, PARSE_JSON and what works on VARIANT, OBJECT_OF, bitmaps, EXISTS and
-  IN with a query.
+- CURRENT_WATERMARK is known to projections and filters, and NULL in conditions of joins.
+- Not there: CURRENT_DATABASE, PARSE_JSON and what works on VARIANT, OBJECT_OF, bitmaps.
 """
 
 

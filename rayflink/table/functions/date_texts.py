@@ -254,3 +254,21 @@ for _usage, _about, _kind, _show, _aliases in (
         _usage, _about, takes(gives=_kind, null=False), _now(_show), aliases=_aliases, is_deterministic=False,
         is_clock=True,
     )  # fmt: skip
+
+
+def _current_watermark(arguments: Arguments) -> Values:
+    """One value for all rows of a batch: watermarks come between batches."""
+    found = pyarrow.array([arguments.session.watermark()], pyarrow.int64())
+    wanted = arguments.result
+    return found.cast(pyarrow.timestamp("ms", wanted.tz)).cast(wanted)[0]
+
+
+dates.add(
+    "CURRENT_WATERMARK(rowtime)",
+    "The last watermark that came, of the time attribute's kind; NULL before the first.",
+    takes(TIMESTAMP, gives=lambda args: DataTypes.TIMESTAMP_LTZ(3) if args[0].type.root is Root.TIMESTAMP_LTZ
+          else DataTypes.TIMESTAMP(3), null=True),
+    _current_watermark,
+    is_deterministic=False,
+    is_clock=True,
+)  # fmt: skip

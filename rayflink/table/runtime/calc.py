@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.batches import ArrowBatch, Batch, Element, Watermark
 from rayflink.common.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.user_code import UserCode
@@ -62,17 +63,22 @@ class CalcOperator(Operator):
         shared = with_common_parts([*exprs, *([] if condition is None else [condition])])
         self._condition = None if condition is None else shared[-1]
         self._exprs, self._schema, self._session = tuple(shared[: len(exprs)]), schema, session
+        self._watermark: int | None = None
         self._functions = OwnFunctions(shared)
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
-        self._session = self._functions.set_up(ctx, self._session)
+        self._session = replace(self._functions.set_up(ctx, self._session), watermark=lambda: self._watermark)
 
     def open(self) -> None:
         self._functions.open()
 
     def close(self) -> None:
         self._functions.close()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        self._watermark = watermark.timestamp
+        return (watermark,)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
