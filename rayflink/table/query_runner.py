@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,15 @@ class QueryRunner:
     Args:
         env: whose programs they become.
         is_batch: the rows of a result are all insertions.
+        database: gives the name of the current one.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment, is_batch: bool) -> None:
-        self._env, self._is_batch = env, is_batch
+    def __init__(self, env: StreamExecutionEnvironment, is_batch: bool, database: Callable[[], str]) -> None:
+        self._env, self._is_batch, self._database = env, is_batch, database
+
+    @property
+    def _session(self) -> Session:
+        return Session(self.zone, self._database())
 
     @property
     def zone(self) -> str:
@@ -67,7 +72,7 @@ class QueryRunner:
         Raises:
             SqlError: a step does not take the changes that another gives.
         """
-        session = Session(self.zone)
+        session = self._session
         found = [deeply(partial(optimized, plan, session, self._is_batch)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
@@ -186,7 +191,7 @@ class QueryRunner:
 
     def planner(self) -> PhysicalPlanner:
         """Writes steps of plans into the environment's program."""
-        return PhysicalPlanner(self._env, Session(self.zone), self._settings())
+        return PhysicalPlanner(self._env, self._session, self._settings())
 
     def _settings(self) -> PlannerSettings:
         get = self._env.get_configuration().get

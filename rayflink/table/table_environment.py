@@ -69,7 +69,7 @@ class TableEnvironment:
         self._functions: dict[str, Function] = {}
         self._given = dict(env.get_configuration().to_dict())
         """The options at the beginning, to which RESET goes back."""
-        self._runner = QueryRunner(env, not settings.is_streaming_mode())
+        self._runner = QueryRunner(env, not settings.is_streaming_mode(), lambda: self._catalogs.database)
         self._unnamed = 0
 
     @staticmethod

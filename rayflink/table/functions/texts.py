@@ -442,3 +442,8 @@ def _chosen(arguments: Arguments, columns: Any) -> Any:
     places = pc.add(pc.multiply(pc.subtract(whole, 1), rows), pyarrow.array(numpy.arange(rows)))
     places = pc.if_else(inside, places, pyarrow.scalar(None, pyarrow.int64()))
     return pyarrow.concat_arrays(values).take(places)
+
+
+@texts("CURRENT_DATABASE()", "Name of the current database.", takes(gives=STRING, null=False))
+def _current_database(arguments: Arguments) -> Values:
+    return pyarrow.scalar(arguments.session.database, pyarrow.string())
