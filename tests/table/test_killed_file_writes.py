@@ -40,8 +40,8 @@ def program(folder: Path, form: str, width: int, path: str = "", overwrites: boo
         catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
     plan = t_env.sql_query(QUERY)._plan
     with t_env._env.apart():
-        (sink,) = t_env._optimized([t_env._sink(Insertion(("t",), plan, overwrites=overwrites))])
-        t_env._planner().write(sink)  # type: ignore[arg-type]
+        (sink,) = t_env._runner.optimized([t_env._sink(Insertion(("t",), plan, overwrites=overwrites))])
+        t_env._runner.planner().write(sink)  # type: ignore[arg-type]
         return t_env, t_env._env.get_job_graph()
 
 
