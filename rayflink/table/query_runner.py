@@ -54,7 +54,7 @@ class QueryRunner:
 
     @property
     def _session(self) -> Session:
-        return Session(self.zone, self._database())
+        return Session(self.zone, database=self._database())
 
     @property
     def zone(self) -> str:

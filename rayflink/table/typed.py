@@ -181,15 +181,15 @@ class Session:
 
     Args:
         zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
-        database: name of the current one.
         now_ms: epoch milliseconds of CURRENT_TIMESTAMP and the like, when a row comes.
         watermark: epoch milliseconds of the last watermark that came; None before the first, and where rows have none.
+        database: name of the current one.
     """
 
     zone: str = "UTC"
-    database: str = "default_database"
     now_ms: Callable[[], int] = field(default=lambda: 0, compare=False)
     watermark: Callable[[], int | None] = field(default=lambda: None, compare=False)
+    database: str = "default_database"
 
 
 @dataclass(frozen=True)
