@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rayflink.table.grouped_tables import WindowGroupedTable as WindowGroupedTable
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
     from rayflink.table.result_kind import ResultKind as ResultKind
+    from rayflink.table.rules.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
@@ -46,6 +47,7 @@ else:
             "rayflink.table.grouped_tables": "GroupWindowedTable GroupedTable OverWindowedTable WindowGroupedTable",
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
+            "rayflink.table.rules.planner_config": "PlannerConfig",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
             "rayflink.table.statement_set": "StatementSet",
             "rayflink.table.table": "Table",

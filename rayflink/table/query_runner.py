@@ -29,6 +29,7 @@ from .materialized import materialized
 from .parsing.nesting import deeply, too_deep
 from .physical import PhysicalPlanner, PlannerSettings
 from .rules import optimized, share_scans
+from .table_config import TableConfig
 from .table_result import CloseableIterator, Printing, TableResult
 from .type_rules import widens
 from .typed import Column, Expr, Literal, Session
@@ -45,12 +46,15 @@ class QueryRunner:
 
     Args:
         env: whose programs they become.
+        config: says by which rules.
         is_batch: the rows of a result are all insertions.
         database: gives the name of the current one.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment, is_batch: bool, database: Callable[[], str]) -> None:
-        self._env, self._is_batch, self._database = env, is_batch, database
+    def __init__(
+        self, env: StreamExecutionEnvironment, config: TableConfig, is_batch: bool, database: Callable[[], str]
+    ) -> None:
+        self._env, self._config, self._is_batch, self._database = env, config, is_batch, database
 
     @property
     def _session(self) -> Session:
@@ -72,8 +76,8 @@ class QueryRunner:
         Raises:
             SqlError: a step does not take the changes that another gives.
         """
-        session = self._session
-        found = [deeply(partial(optimized, plan, session, self._is_batch)) for plan in plans]
+        session, rules = self._session, self._config.get_planner_config()
+        found = [deeply(partial(optimized, plan, session, self._is_batch, rules)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)

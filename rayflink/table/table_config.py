@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from .rules.planner_config import PlannerConfig
 
 
 class TableConfig(Configuration):
@@ -24,6 +27,7 @@ class TableConfig(Configuration):
         super().__init__()
         if configuration is not None:
             self._values, self._origins = configuration._values, configuration._origins
+        self._planner_config: PlannerConfig | None = None
 
     def get(self, key: Any, default_value: Any = None) -> Any:
         """The value of an option as text, `default_value` where it is not set; of a `ConfigOption` as its type."""
@@ -58,6 +62,16 @@ class TableConfig(Configuration):
             remedy = "give it as in Europe/Berlin or UTC"
             raise ConfigError(options.LOCAL_TIME_ZONE.key, timezone_id, "a time zone", remedy) from error
         self.set_string(options.LOCAL_TIME_ZONE.key, timezone_id)
+
+    def get_planner_config(self) -> PlannerConfig:
+        """The rules by which queries are rewritten before they are run."""
+        from .rules.planner_config import PlannerConfig
+
+        return self._planner_config or PlannerConfig()
+
+    def set_planner_config(self, planner_config: PlannerConfig) -> None:
+        """Rewrite queries that are run afterwards by these rules. See docs/planner-rules.md."""
+        self._planner_config = planner_config
 
     def get_configuration(self) -> Configuration:
         """The same options."""

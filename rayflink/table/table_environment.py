@@ -69,7 +69,8 @@ class TableEnvironment:
         self._functions: dict[str, Function] = {}
         self._given = dict(env.get_configuration().to_dict())
         """The options at the beginning, to which RESET goes back."""
-        self._runner = QueryRunner(env, not settings.is_streaming_mode(), lambda: self._catalogs.database)
+        self._config = TableConfig(env.get_configuration())
+        self._runner = QueryRunner(env, self._config, not settings.is_streaming_mode(), lambda: self._catalogs.database)
         self._unnamed = 0
 
     @staticmethod
@@ -91,7 +92,7 @@ class TableEnvironment:
 
     def get_config(self) -> TableConfig:
         """The options; what is set holds for queries that are run afterwards."""
-        return TableConfig(self._env.get_configuration())
+        return self._config
 
     # tables
 

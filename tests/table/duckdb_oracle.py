@@ -18,7 +18,7 @@ import duckdb
 import pyarrow
 from pyarrow import parquet
 
-from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table import EnvironmentSettings, PlannerConfig, TableEnvironment
 
 SCHEMA = pyarrow.schema(
     [
@@ -110,14 +110,20 @@ class Both:
         folder: where their files are written.
         tables: by name.
         is_batch: ours are whole tables.
+        rules: by which ours are planned.
         options: of ours.
     """
 
-    def __init__(self, folder: Path, tables: dict[str, pyarrow.Table], is_batch: bool = False, **options: str) -> None:
+    def __init__(
+        self, folder: Path, tables: dict[str, pyarrow.Table], is_batch: bool = False,
+        rules: PlannerConfig | None = None, **options: str,
+    ) -> None:  # fmt: skip
         self._theirs = duckdb.connect()
         self._theirs.execute("SET threads = 1; SET TimeZone = 'UTC'")
         mode = EnvironmentSettings.in_batch_mode() if is_batch else EnvironmentSettings.in_streaming_mode()
         self._ours = TableEnvironment.create(mode)
+        if rules is not None:
+            self._ours.get_config().set_planner_config(rules)
         defaults = {"execution.target": "local", "parallelism.default": "2", "table.local-time-zone": "UTC"}
         for key, value in {**defaults, **options}.items():
             self._ours.get_config().set_string(key, value)

@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import Phase
 from hypothesis import strategies as st
 
+from rayflink.table import PlannerConfig
 from tests.table.duckdb_oracle import Both, Source, Window, table_of
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -130,9 +131,11 @@ class Tables:
     t: list[tuple[Any, ...]]
     u: list[tuple[Any, ...]]
 
-    def both(self, folder: str, is_batch: bool = False, **options: str) -> Both:
+    def both(
+        self, folder: str, is_batch: bool = False, rules: PlannerConfig | None = None, **options: str
+    ) -> Both:
         """The tables in both engines."""
-        return Both(Path(folder), {"t": table_of(self.t), "u": table_of(self.u)}, is_batch, **options)
+        return Both(Path(folder), {"t": table_of(self.t), "u": table_of(self.u)}, is_batch, rules, **options)
 
 
 def checked(

@@ -14,7 +14,7 @@ TUTORIAL = DOCS / "sql-tutorial.md"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["sql.md", "table-api.md"])
+@pytest.mark.parametrize("page", ["sql.md", "table-api.md", "planner-rules.md"])
 def test_the_examples_of_a_page_give_what_it_shows(page):
     found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.attempted > 6 and found.failed == 0

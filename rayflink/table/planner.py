@@ -1,0 +1,70 @@
+"""What rules of one's own are made of: the relations of a plan, the expressions in them, and calls that make more.
+
+All of them are frozen: `dataclasses.replace`, `with_inputs` and `with_exprs` give others. See docs/planner-rules.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .binding.expressions import ExpressionBinder, cast
+from .binding.expressions import call as _call
+from .binding.scope import Scope
+from .dsl.written import literal, tree_of
+from .expression import Expression
+from .groups import GroupAggregate
+from .joins import Join, JoinKind
+from .logical import (
+    Attribute,
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    Sort,
+    TimePart,
+    Union,
+    Unnest,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowTable,
+)
+from .ranks import Rank
+from .rules.conditions import always, parts_of
+from .rules.planner_config import PlannerConfig
+from .typed import Call, Column, Expr, Literal
+
+
+def call(name: str, *args: Expr) -> Call:
+    """A call of a built-in function or operator.
+
+    >>> str(call("=", call("UPPER", literal("a")), literal("A")))
+    "UPPER('a') = 'A'"
+
+    Args:
+        name: in capitals, or the sign of an operator.
+
+    Raises:
+        SqlError: it does not take such arguments.
+        KeyError: there is no such function.
+    """
+    return _call(name, args)
+
+
+def expression(relation: Relation, written: Expression[Any]) -> Expr:
+    """What an expression of the Table API means over the columns of a relation.
+
+    Args:
+        written: such as `col("n") > 3`; without functions of one's own.
+
+    Raises:
+        SqlError: a column is not there, or types do not fit.
+    """
+    return ExpressionBinder(Scope.of("", relation.schema)).bind(tree_of(written))
+
+
+__all__ = [
+    "Attribute", "Call", "Column", "Expr", "Filter", "GroupAggregate", "Join", "JoinKind", "Literal", "PlannerConfig",
+    "Project", "Rank", "Relation", "Scan", "Sort", "TimePart", "Union", "Unnest", "Values", "WatermarkAssigner",
+    "WindowAggregate", "WindowTable", "always", "call", "cast", "expression", "literal", "parts_of",
+]  # fmt: skip

@@ -1,0 +1,90 @@
+"""The planner's own rules, by the phase in which they are applied.
+
+Each is a function of a plan; its name is the function's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from ..logical import Relation
+from .constant_rows import constant_rows
+from .filter_below_join import filter_below_join
+from .filter_down import filter_down
+from .filter_into_rank import filter_into_rank
+from .filter_into_scan import filter_into_scan
+from .fold_constants import fold_constants
+from .forget_watermarks import forget_watermarks
+from .interval_join import interval_join
+from .join_of_whole_tables import join_of_whole_tables
+from .limit_into_scan import limit_into_scan
+from .merge_steps import merge_steps
+from .project_below_join import project_below_join
+from .project_below_rank import project_below_rank
+from .project_into_scan import project_into_scan
+from .project_into_unnest import project_into_unnest
+from .project_through_union import project_through_union
+from .prune_empty import prune_empty
+from .rank_into_window_rank import rank_into_window_rank
+from .window_into_aggregate import window_into_aggregate
+from .window_join import window_join
+
+Rule: TypeAlias = Callable[..., Relation]
+
+NORMALIZE, LOGICAL, PHYSICAL, SOURCES = "normalize", "logical", "physical", "sources"
+PHASES: Mapping[str, tuple[Rule, ...]] = {
+    NORMALIZE: (fold_constants, prune_empty, forget_watermarks),
+    LOGICAL: (merge_steps, filter_below_join, filter_down),
+    PHYSICAL: (
+        filter_into_rank,
+        rank_into_window_rank,
+        project_through_union,
+        window_join,
+        interval_join,
+        join_of_whole_tables,
+        merge_steps,
+        window_into_aggregate,
+        merge_steps,
+        fold_constants,
+        merge_steps,
+        prune_empty,
+        constant_rows,
+    ),
+    SOURCES: (
+        filter_into_scan,
+        project_below_join,
+        project_below_rank,
+        merge_steps,
+        project_into_unnest,
+        merge_steps,
+        project_into_scan,
+        merge_steps,
+        limit_into_scan,
+    ),
+}
+"""In their order; those of `logical` again and again, until the plan stays as it is."""
+NEEDED = frozenset(
+    {
+        "filter_into_rank",
+        "interval_join",
+        "join_of_whole_tables",
+        "project_into_unnest",
+        "rank_into_window_rank",
+        "window_join",
+    }
+)
+"""Without these, queries of which they make what can be run are errors."""
+BATCH_ONLY = frozenset({"forget_watermarks"})
+
+
+def name_of(rule: Rule) -> str:
+    """What a rule is called.
+
+    >>> name_of(merge_steps)
+    'merge_steps'
+    """
+    return getattr(rule, "__name__", type(rule).__name__)
+
+
+__all__ = ["BATCH_ONLY", "LOGICAL", "NEEDED", "NORMALIZE", "PHASES", "PHYSICAL", "SOURCES", "Rule", "name_of"]
