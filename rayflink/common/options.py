@@ -486,6 +486,11 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
                              "Whether windows are aggregated before rows are dealt, too; AUTO: yes, where possible.")
+SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
+                         "DISTINCT aggregates of windows are made in two steps, the first by a bucket of the distinct "
+                         "column besides the key, so that a key with many rows is no single subtask's work.")
+DISTINCT_BUCKETS = _option(_S, "table.optimizer.distinct-agg.split.bucket-num", INT, 1024,
+                           "Buckets of these; at least 1.", test=_POSITIVE)
 REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "What parts of a program have in common is computed once.")
 REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,

@@ -410,6 +410,14 @@ class Emission:
         return ", ".join(parts)
 
 
+class PartialFinal(Enum):
+    """Which step of an aggregate in two steps it is."""
+
+    NONE = "NONE"
+    PARTIAL = "PARTIAL"
+    FINAL = "FINAL"
+
+
 @dataclass(frozen=True)
 class WindowAggregate(_OnOne):
     """Aggregates by columns and window.
@@ -420,6 +428,7 @@ class WindowAggregate(_OnOne):
         windowing: puts rows into windows; None: they are in windows already, whose bounds `bounds` tells.
         bounds: numbers of the columns window_start and window_end.
         emission: results are shown before the windows' ends, or again behind them; None: once, at the end.
+        partial_final: of parts of a key's rows, or of what these gave; else of all rows of a key.
     """
 
     grouping: tuple[int, ...]
@@ -427,6 +436,7 @@ class WindowAggregate(_OnOne):
     windowing: Windowing | None
     bounds: tuple[int, int] | None = None
     emission: Emission | None = None
+    partial_final: PartialFinal = PartialFinal.NONE
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         return Change.INSERT if self.emission is None else Change.INSERT | Change.UPDATE
@@ -452,6 +462,8 @@ class WindowAggregate(_OnOne):
             parts.append(f"window=[{self.windowing.told(names)}]")
         elif self.bounds is not None:
             parts.append(f"window=[win_start=[{names[self.bounds[0]]}], win_end=[{names[self.bounds[1]]}]]")
+        if self.partial_final is not PartialFinal.NONE:
+            parts.append(f"partialFinalType=[{self.partial_final.value}]")
         calls = [f"{call.told(names)} AS {one.name}" for call, one in zip(self.calls, self.schema[len(self.grouping) :],
                                                                        strict=False)]  # fmt: skip
         shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]

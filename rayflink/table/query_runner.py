@@ -77,7 +77,9 @@ class QueryRunner:
             SqlError: a step does not take the changes that another gives.
         """
         session, rules = self._session, self._config.get_planner_config()
-        found = [deeply(partial(optimized, plan, session, self._is_batch, rules)) for plan in plans]
+        get = self._env.get_configuration().get
+        buckets = get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) else 0
+        found = [deeply(partial(optimized, plan, session, self._is_batch, rules, buckets)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)

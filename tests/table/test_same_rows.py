@@ -21,6 +21,7 @@ WAYS = [
     {"table.optimizer.agg-phase-strategy": "ONE_PHASE"},
     {"rayflink.batch.max-rows": "1"},
     {"table.optimizer.reuse-sub-plan-enabled": "false"},
+    {"table.optimizer.distinct-agg.split.enabled": "true", "table.optimizer.distinct-agg.split.bucket-num": "2"},
     {"parallelism.default": "3", "rayflink.batch.max-rows": "3", "table.optimizer.reuse-source-enabled": "false"},
 ]
 RULES = sorted({name for names in PlannerConfig().rule_names().values() for name in names} - NEEDED)

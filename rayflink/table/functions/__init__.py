@@ -10,6 +10,7 @@ from . import (
     dates,
     encodings,
     formats,
+    hash_code,
     json_functions,
     logic,
     maths,
@@ -31,4 +32,4 @@ __all__ = [
     "logic",
     "maths",
 ]
-__all__ += ["formats", "json_functions", "nested_casts", "regexes", "texts", "time_casts"]
+__all__ += ["formats", "hash_code", "json_functions", "nested_casts", "regexes", "texts", "time_casts"]

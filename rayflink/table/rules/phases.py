@@ -27,6 +27,7 @@ from .project_into_unnest import project_into_unnest
 from .project_through_union import project_through_union
 from .prune_empty import prune_empty
 from .rank_into_window_rank import rank_into_window_rank
+from .split_distinct import split_distinct
 from .window_into_aggregate import window_into_aggregate
 from .window_join import window_join
 
@@ -46,6 +47,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         merge_steps,
         window_into_aggregate,
         merge_steps,
+        split_distinct,
         fold_constants,
         merge_steps,
         prune_empty,
