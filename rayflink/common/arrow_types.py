@@ -46,6 +46,9 @@ def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
     if not isinstance(row_type, RowTypeInfo):
         remedy = "use Types.ROW_NAMED([...names], [...types]) or pyarrow.schema([...])"
         raise InvalidTypesError(f"a row type is wanted, found {shorten(row_type, 80)}", remedy)
+    known = row_type.arrow_schema()
+    if known is not None:
+        return known
     pairs = zip(row_type.get_field_names(), row_type.get_field_types(), strict=True)
     return pyarrow.schema([pyarrow.field(name, to_arrow_type(kind)) for name, kind in pairs])
 

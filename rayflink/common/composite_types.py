@@ -6,12 +6,15 @@ from array import array
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .basic_types import BasicType, BasicTypeInfo
 from .errors import InvalidTypesError
 from .type_base import Fault, TypeInformation, only_types
 from .types import Row, RowKind, _create_row
+
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = [
     "BasicArrayTypeInfo",
@@ -118,6 +121,14 @@ class RowTypeInfo(TypeInformation):
         """Position of a named field; -1 where the type has no names or not this one."""
         names = self._field_names or []
         return names.index(field_name) if field_name in names else -1
+
+    def arrow_schema(self) -> pyarrow.Schema | None:
+        """The columns, where the type knows more of them than its fields say."""
+        return None
+
+    def text_of(self, row: Any) -> str | None:
+        """The text of a row where such rows have one of their own; None: they have that of all rows."""
+        return None
 
     def _parameters(self) -> tuple[Any, ...]:
         return self._field_types

@@ -56,7 +56,7 @@ def _form_of(type_info: TypeInformation | None) -> Callable[[Any], str]:
     if type_info is None or isinstance(type_info, PickledBytesTypeInfo):
         return str
     if isinstance(type_info, RowTypeInfo):
-        return _row_on_a_line
+        return lambda row: type_info.text_of(row) or _row_on_a_line(row)
     return lambda value: java_text(type_info, value)
 
 
@@ -71,6 +71,9 @@ def java_text(type_info: TypeInformation, value: Any) -> str:
     if isinstance(type_info, TupleTypeInfo):
         return f"({','.join(_fields(type_info, value))})"
     if isinstance(type_info, RowTypeInfo):
+        own = type_info.text_of(value)
+        if own is not None:
+            return own
         return f"{value.get_row_kind()}[{', '.join(_fields(type_info, value))}]"
     if isinstance(type_info, PrimitiveArrayTypeInfo) and isinstance(value, bytes):
         return str([byte - 256 if byte > 127 else byte for byte in value])

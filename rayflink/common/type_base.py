@@ -39,6 +39,8 @@ class TypeInformation:
     """Whether None is a value of the type itself; as a field or element, None is always one."""
     python_form: ClassVar[str] = "a value"
     """What to give, for error messages."""
+    is_declared: ClassVar[bool] = True
+    """Whether the program said it, and records are held to it; else it is known of them, as of a table's rows."""
 
     def check(self, value: Any, where: str = "value", line: str = "") -> None:
         """Hold one value to the type.
@@ -70,6 +72,10 @@ class TypeInformation:
         """As `convert` on each value; `values` itself where nothing changes."""
         self.check_batch(values, where, line)
         return self._convert_column(values)
+
+    def of_other_times(self) -> TypeInformation:
+        """The type of such records where their event times are no more those that one of their fields holds."""
+        return self
 
     def in_state(self: _Info) -> _Info:
         """The type as keyed state holds its values: as here, but a FLOAT keeps the precision a Python float has.

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, NoReturn
 
 from rayflink.common.job_status import JobStatus
+from rayflink.common.type_base import TypeInformation
 from rayflink.connectors.cached import BlockStore, CachePlace, CacheSink, CacheSource
 from rayflink.graph import transformations as graph
 from rayflink.graph.boundedness import endless_source
@@ -130,7 +131,9 @@ def cached(env: StreamExecutionEnvironment, stream: graph.Transformation) -> Cac
         raise PlanError(problem, "cache a bounded stream", graph.call_site())
     result = CachedResult()
     weakref.finalize(env, result.discard)
-    transformation = graph.Cached(stream, result, output_type=stream.output_type)
+    known = stream.output_type
+    declared = known.of_other_times() if isinstance(known, TypeInformation) else known
+    transformation = graph.Cached(stream, result, output_type=declared)
     env.add_cached(transformation)
     return CachedDataStream(env, transformation)
 

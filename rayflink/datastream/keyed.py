@@ -14,7 +14,7 @@ from rayflink.operators.keyed_functions import keyed_filter, keyed_flat_map, key
 from rayflink.operators.keyed_process import KeyedProcessOperator
 
 from .fields import check_fields
-from .streams import SAME_TYPE, DataStream, ensure_stream
+from .streams import SAME_RECORDS, SAME_TYPE, DataStream, ensure_stream
 
 if TYPE_CHECKING:
     from rayflink.operators.assigners import WindowAssigner
@@ -57,7 +57,7 @@ class KeyedStream(DataStream):
     def filter(self, func: Any) -> DataStream:
         """The records for which `func` is true; a FilterFunction may use the state of the record's key."""
         if isinstance(func, FilterFunction):
-            return self._keyed("Filter", Factory(keyed_filter, self.key_selector, func), SAME_TYPE)
+            return self._keyed("Filter", Factory(keyed_filter, self.key_selector, func), SAME_RECORDS)
         return super().filter(func)
 
     def process(self, func: Any, output_type: Any = None) -> DataStream:

@@ -14,6 +14,7 @@ from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_select
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.print_form import PrintForm
 from rayflink.common.sink import Sink
+from rayflink.common.type_base import TypeInformation
 from rayflink.common.typeinfo import Types
 from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collected import DrawnSink
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 SAME_TYPE = object()
 """Stands for the type of the records that go in, which needs no second look."""
+SAME_RECORDS = object()
+"""The same, of a step that gives the records themselves, with their event times."""
 
 
 class DataStream(Step):
@@ -104,7 +107,7 @@ class DataStream(Step):
 
     def filter(self, func: Any) -> DataStream:
         """The records for which `func` is true."""
-        return self._one_input("Filter", Factory(FilterOperator, func), SAME_TYPE)
+        return self._one_input("Filter", Factory(FilterOperator, func), SAME_RECORDS)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Some fields of each record, by position, as a tuple.
@@ -534,9 +537,11 @@ class DataStream(Step):
 
     def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
-        same = output_type is SAME_TYPE
+        same = output_type is SAME_TYPE or output_type is SAME_RECORDS
         declared = self._transformation.output_type if same else as_type(output_type)
-        make = factory if same or declared is None else Typed(factory, declared)
+        if isinstance(declared, TypeInformation) and output_type is not SAME_RECORDS:
+            declared = declared.of_other_times()
+        make = factory if same or declared is None or not declared.is_declared else Typed(factory, declared)
         step = graph.OneInput(self._transformation, make, key, name=name, output_type=declared)
         self._env.add(step)
         return DataStream(self._env, step)

@@ -195,7 +195,8 @@ class Union(Transformation):
 
     def check(self) -> None:
         super().check()
-        known = [t for t in map(Transformation.declared_type, self.sources) if t is not None]
+        types = map(Transformation.declared_type, self.sources)
+        known = [one for one in types if one is not None and getattr(one, "is_declared", True)]
         for other in known[1:]:
             if other != known[0]:
                 problem = f"Cannot union streams of different types: {known[0]} and {other}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.table.changelog_mode import ChangelogMode as ChangelogMode
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
@@ -40,6 +41,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.table.changelog_mode": "ChangelogMode",
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",

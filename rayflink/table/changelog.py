@@ -50,17 +50,44 @@ class Step(Protocol):
     def wants_before(self, is_wanted: bool) -> bool:
         """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
 
+    @property
+    def tells_before(self) -> bool:
+        """Whether its own updates can tell it."""
+
+    @property
+    def instead(self) -> str:
+        """What to do where it does not take the changes of its inputs."""
+
 
 @dataclass(frozen=True)
 class ChangelogMode:
-    """What a step gives.
+    """Which changes of rows there are: those that a step gives, or that a stream is to have.
 
     >>> str(ChangelogMode(Change.INSERT | Change.UPDATE, before=True))
     '[I,UB,UA]'
+
+    Args:
+        changes: what happens to rows.
+        before: whether a row that replaces another comes behind an UPDATE_BEFORE with what was there.
     """
 
     changes: Change
     before: bool = False
+
+    @staticmethod
+    def insert_only() -> ChangelogMode:
+        """Rows that only come."""
+        return ChangelogMode(Change.INSERT)
+
+    @staticmethod
+    def upsert() -> ChangelogMode:
+        """Rows that replace those of their key, and deletions: INSERT, UPDATE_AFTER and DELETE."""
+        return ChangelogMode(Change.ALL)
+
+    @staticmethod
+    def all() -> ChangelogMode:
+        """All kinds."""
+        return ChangelogMode(Change.ALL, before=True)
 
     @property
     def is_append_only(self) -> bool:
@@ -112,6 +139,10 @@ class ChangelogModes:
         """Where a step has several consumers, it is as the one with the most wishes wants it."""
         if self._before.get(step) in (True, is_wanted):
             return
+        if is_wanted and Change.UPDATE in self._changes[step] and not step.tells_before:
+            problem = f"{step.told()} gives updates that do not tell what was there before, which is asked for"
+            remedy = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
+            raise SqlError(problem, remedy, "", step.place)
         self._before[step] = is_wanted
         for one in step.inputs:
             self._ask(one, step.wants_before(is_wanted))
@@ -125,8 +156,8 @@ def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
     sink = told.partition("table=[")[2].partition("]")[0] if name == "Sink" else ""
     what = f"Table sink {sink!r}" if sink else name
     problem = f"{what} doesn't support consuming {kind} changes which is produced by node {below.told()}"
-    remedy = "write into a table that takes changes, such as one of 'print'" if sink else "aggregate by windows before"
-    return SqlError(problem, f"{remedy}, or let the query give each row once", "", step.place or below.place)
+    remedy = f"{step.instead}, or let the query give each row once"
+    return SqlError(problem, remedy, "", step.place or below.place)
 
 
 __all__ = ["Change", "ChangelogMode", "ChangelogModes", "Step"]

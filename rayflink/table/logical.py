@@ -193,6 +193,16 @@ class Relation:
         """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
         return is_wanted
 
+    @property
+    def tells_before(self) -> bool:
+        """Whether its own updates can tell what was there before."""
+        return True
+
+    @property
+    def instead(self) -> str:
+        """What to do where it does not take the changes of its inputs."""
+        return "aggregate by windows before"
+
     def told(self) -> str:
         """Its own line of a plan."""
         raise NotImplementedError(type(self).__name__)
@@ -243,6 +253,11 @@ class Scan(Relation):
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         changes: Change = self.source.changes
         return changes
+
+    @property
+    def tells_before(self) -> bool:
+        told: bool = self.source.tells_before
+        return told
 
     def told(self) -> str:
         pushed = self.source.pushed()
@@ -334,7 +349,7 @@ class WindowTable(_OnOne):
 
 
 @dataclass(frozen=True)
-class Unnest(_OnOne):
+class Unnest(_OnOne, _OfEachRow):
     """Each row beside the elements of a collection; of a table function the rows that it gives.
 
     The columns are those of `kept`, then one for each part of an element, then its number from 1 with `has_ordinality`.
@@ -353,6 +368,9 @@ class Unnest(_OnOne):
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return (self.collection,)
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        return True  # another row may have other elements
 
     def told(self) -> str:
         call = self.collection
@@ -546,6 +564,11 @@ class Sink(_OnOne):
     def wants_before(self, is_wanted: bool) -> bool:
         wanted: bool = self.sink.wants_before
         return wanted
+
+    @property
+    def instead(self) -> str:
+        remedy: str = self.sink.instead
+        return remedy
 
     def told(self) -> str:
         return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"

@@ -7,6 +7,8 @@ from typing import Any
 
 from rayflink.common.types import Row
 
+from .errors import SqlError
+
 
 def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
     """The rows that hold at the end, in the order in which they came.
@@ -17,7 +19,10 @@ def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
     [(2,), (1,)]
 
     Args:
-        changes: rows with their kinds; one that is taken back was given before.
+        changes: rows with their kinds.
+
+    Raises:
+        SqlError: a row is taken back that is not there.
     """
     found: list[tuple[Any, ...] | None] = []
     places: dict[str, list[int]] = {}
@@ -26,8 +31,12 @@ def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
         if row._is_accumulate_msg():
             places.setdefault(repr(values), []).append(len(found))
             found.append(values)
-        else:
-            found[places[repr(values)].pop()] = None
+            continue
+        there = places.get(repr(values))
+        if not there:
+            remedy = "a row is taken back with the values that it was given with, behind it, in the same subtask"
+            raise SqlError(f"{row.get_row_kind()} {values}, and there is no such row", remedy)
+        found[there.pop()] = None
     return [one for one in found if one is not None]
 
 

@@ -16,6 +16,7 @@ from rayflink.operators.factory import Factory
 
 from . import physical_groups, physical_ranks
 from .arrow_columns import arrow_schema
+from .changelog import Change
 from .connectors.held import HeldTable
 from .errors import SqlError
 from .groups import GroupAggregate
@@ -114,6 +115,7 @@ class PhysicalPlanner:
         self._made: dict[Relation, DataStream] = {}
         self._timed: dict[tuple[Relation, Expr, Expr], DataStream] = {}
         """Tables with their watermarks, by these."""
+        self._changing: dict[Relation, Change] = {}
 
     def stream(self, plan: Relation) -> DataStream:
         """A stream of Arrow batches with the columns of the plan.
@@ -128,11 +130,13 @@ class PhysicalPlanner:
                 self._made[plan] = known
         return known
 
-    def write(self, plan: Sink) -> None:
-        """Let the rows of a query go into a table."""
-        step = plan.sink.attach(self._constrained(plan, self.stream(plan.input)), f"Sink: {plan.path[-1]}")
+    def write(self, plan: Sink) -> Any:
+        """Let the rows of a query go into a table; returns the last step."""
+        stream = self._constrained(plan, self.stream(plan.input))
+        step = self._beside(plan.input, stream, plan.sink.attach(stream, f"Sink: {plan.path[-1]}"))
         if isinstance(step._transformation, graph.Sink):
             step._transformation.identity = f"into {'.'.join(plan.path)}"
+        return step
 
     def _constrained(self, plan: Sink, stream: DataStream) -> DataStream:
         """The rows that the table takes."""
@@ -150,7 +154,26 @@ class PhysicalPlanner:
         drops = self._settings.not_null is NotNullEnforcer.DROP
         factory = Factory(ConstraintOperator, ".".join(plan.path), plan.input.names, not_null, drops, lengths)
         about = f"ConstraintEnforcer(NotNull=[{', '.join(plan.input.names[at] for at in not_null)}])"
-        return stream._one_input("ConstraintEnforcer", factory).set_description(about)
+        made = stream._one_input("ConstraintEnforcer", factory).set_description(about)
+        beside: DataStream = self._beside(plan.input, stream, made)
+        return beside
+
+    def _beside(self, below: Relation, stream: DataStream, made: Any) -> Any:
+        """The step with as many subtasks as the one before it, where rows change: so changes of a row stay in order.
+
+        Source: apache/flink ExecNode: steps without state have the parallelism of their input.
+        """
+        if self._changes(below) not in (Change.INSERT, Change.NONE):
+            width = width_of(stream._transformation)
+            if width is not None and made._transformation.parallelism is None:
+                made.set_parallelism(width)
+        return made
+
+    def _changes(self, plan: Relation) -> Change:
+        known = self._changing.get(plan)
+        if known is None:
+            known = self._changing[plan] = plan.gives_changes([self._changes(one) for one in plan.inputs])
+        return known
 
     # steps
 
@@ -182,7 +205,10 @@ class PhysicalPlanner:
             stream = self._scan(below, None if own else self._with_idleness(strategy))
             if self._settings.reuses(below):
                 self._timed[key] = stream
-        return stream if exprs is None else self._calc(stream, None, exprs, plan.schema, plan)
+        if exprs is None:
+            return stream
+        made: DataStream = self._beside(below, stream, self._calc(stream, None, exprs, plan.schema, plan))
+        return made
 
     def _with_idleness(self, strategy: WatermarkStrategy) -> WatermarkStrategy:
         timeout_ms = self._settings.idle_timeout_ms
@@ -195,8 +221,10 @@ class PhysicalPlanner:
         with_mark = Project(marked, plan.input, (*columns, plan.expression))
         mark = with_mark.column(len(columns))
         strategy = self._with_idleness(watermark_strategy(mark, columns[plan.time], self._session))
-        stream = self.stream(with_mark).assign_timestamps_and_watermarks(strategy)
-        return self._calc(stream, None, columns, plan.schema, plan)
+        stream = self.stream(with_mark)
+        stream = self._beside(with_mark, stream, stream.assign_timestamps_and_watermarks(strategy))
+        made: DataStream = self._beside(with_mark, stream, self._calc(stream, None, columns, plan.schema, plan))
+        return made
 
     def _values(self, plan: Relation) -> DataStream:
         import pyarrow
@@ -220,7 +248,8 @@ class PhysicalPlanner:
             exprs, below = below.exprs, below.input
         if isinstance(below, Filter):
             condition, below = below.condition, below.input
-        made = self._calc(self.stream(below), condition, exprs, plan.schema, plan)
+        stream = self.stream(below)
+        made: DataStream = self._beside(below, stream, self._calc(stream, condition, exprs, plan.schema, plan))
         return made.set_parallelism(1) if isinstance(below, Sort) else made  # several subtasks would mix the order up
 
     def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
@@ -333,7 +362,7 @@ class PhysicalPlanner:
             stream = self.stream(one)
             if arrow_schema(one.schema) != schema:
                 columns = tuple(Column(kind.type, at, kind.name) for at, kind in enumerate(one.schema))
-                stream = self._calc(stream, None, columns, plan.schema, plan)
+                stream = self._beside(one, stream, self._calc(stream, None, columns, plan.schema, plan))
             streams.append(stream)
         return streams[0].union(*streams[1:])
 
@@ -344,7 +373,10 @@ class PhysicalPlanner:
             UnnestOperator, plan.collection, plan.kept, plan.is_left, is_multiset, plan.has_ordinality,
             arrow_schema(plan.schema), self._session,
         )  # fmt: skip
-        return self.stream(plan.input)._one_input("Correlate", factory).set_description(plan.told())
+        stream = self.stream(plan.input)
+        made = stream._one_input("Correlate", factory).set_description(plan.told())
+        beside: DataStream = self._beside(plan.input, stream, made)
+        return beside
 
     def _join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, KeyedJoin)
@@ -437,8 +469,16 @@ def _identify(step: graph.Transformation, identity: str, newest: int) -> None:
             _identify(one, identity, newest)
 
 
+def width_of(step: graph.Transformation) -> int | None:
+    """The subtasks of a step, of a union those of all; None: as many as the program says, or they are mixed anyway."""
+    if isinstance(step, graph.Union):
+        widths = {width_of(one) for one in step.inputs}
+        return widths.pop() if len(widths) == 1 else None
+    return width_of(step.inputs[0]) if isinstance(step, graph.SideOutput) else step.parallelism
+
+
 def _whole(spec: WindowSpec) -> Any:
     return SessionWindowAggregate if spec.kind is SpecKind.SESSION else WholeWindowAggregate
 
 
-__all__ = ["PhysicalPlanner", "PlannerSettings"]
+__all__ = ["PhysicalPlanner", "PlannerSettings", "width_of"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from rayflink.graph.boundedness import endless_source
 from . import resolution
 from .binding.expressions import cast
 from .binding.queries import project
-from .changelog import ChangelogModes
+from .changelog import ChangelogMode, ChangelogModes
 from .connectors.contract import TableSink
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .inserts import Insertion, constants, partition_values, with_partition
-from .logical import Attribute, Relation, Sink
+from .logical import Attribute, Relation, Scan, Sink
 from .logical import Schema as Attributes
 from .materialized import materialized
 from .parsing.nesting import deeply, too_deep
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from rayflink.datastream.streams import DataStream
+
+    from .schema import Schema
 
 
 class QueryRunner:
@@ -83,8 +86,18 @@ class QueryRunner:
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)
-        deeply(partial(ChangelogModes, found))
+        modes = deeply(partial(ChangelogModes, found))
+        if self._is_batch:
+            self._check_whole(found, modes)
         return found
+
+    def _check_whole(self, plans: Sequence[Relation], modes: ChangelogModes) -> None:
+        """Raise SqlError where rows of a table change later, in batch mode."""
+        scans = (one for plan in plans for one in plan.walk() if isinstance(one, Scan))
+        found = next((one for one in scans if not modes.of(one).is_append_only), None)
+        if found is not None:
+            problem = f"the rows of {found.told()} change later, and in batch mode rows only come"
+            raise SqlError(problem, "run it in streaming mode, or give ChangelogMode.insert_only()", "", found.place)
 
     def drawn(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
@@ -116,7 +129,7 @@ class QueryRunner:
             if endless is not None:
                 remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
                 raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
-            if ChangelogModes([run]).of(run).is_append_only:
+            if ChangelogModes([run], before=True).of(run).is_append_only:
                 return columns_of(stream, schema, self._name("collect"))
             rows = materialized(stream.execute_and_collect(self._name("collect")))
         return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
@@ -186,14 +199,44 @@ class QueryRunner:
             return explained(plans, run, shown, details, self._env.get_execution_plan)
 
     def stream(self, plan: Relation) -> DataStream:
-        """The rows of a plan as a stream of the environment's program."""
-        from .streams import to_data_stream
+        """The rows of a plan as a stream of the environment's program.
 
+        Raises:
+            SqlError: they change later.
+        """
         [run] = self.optimized([plan])
         if not ChangelogModes([run]).of(run).is_append_only:
             problem = "to_data_stream() of a query whose rows change later: a stream would count them twice"
-            raise SqlError(problem, "draw them with execute().collect(), or let the query give each row once")
-        return to_data_stream(self.planner(), run)
+            raise SqlError(problem, "use to_changelog_stream(), or let the query give each row once")
+        return self._into_stream(plan, None, ChangelogMode.insert_only())
+
+    def changelog(self, plan: Relation, schema: Schema | None, mode: ChangelogMode) -> DataStream:
+        """The rows of a plan and their changes as a stream of the environment's program.
+
+        Args:
+            schema: of the records; None: as the plan's.
+            mode: what they may do.
+
+        Raises:
+            SqlError: the rows do something else, or are not of the schema.
+        """
+        from .stream_sinks import target
+
+        return self._into_stream(plan, target(schema, plan.schema), mode)
+
+    def _into_stream(self, plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> DataStream:
+        from .stream_sinks import deletes_before, sink_of
+
+        path = ("default_catalog", "default_database", "Unregistered_DataStream_Sink")
+        fitted = plan if definition is None else _fitted(plan, definition, None, "the target schema")
+        sink = sink_of(fitted, definition, mode)
+        declared = () if definition is None else tuple(one.type for one in definition.columns if one.type is not None)
+        [run] = self.optimized([Sink((), fitted, path, sink, declared, place=plan.place)])
+        assert isinstance(run, Sink)
+        if not mode.before and deletes_before(run):
+            run = replace(run, sink=replace(sink, deletes_before=True))
+        stream: DataStream = self.planner().write(run)
+        return stream
 
     def planner(self) -> PhysicalPlanner:
         """Writes steps of plans into the environment's program."""

@@ -13,15 +13,17 @@ from rayflink.datastream.streams import DataStream
 from rayflink.operators.factory import Factory
 
 from .arrow_columns import arrow_schema, type_of
+from .changelog import Change, ChangelogMode
 from .connectors.contract import Connected, Connector, TableSource
 from .definitions import ColumnDefinition, TableDefinition
 from .dsl.written import column_tree
 from .errors import SqlError
-from .logical import Relation, Schema
+from .logical import Schema
 from .parsing.program_nodes import WindowPart
 from .parsing.statements import Tree
-from .physical import PhysicalPlanner
-from .runtime.stream_columns import ColumnsOperator, TimesOperator
+from .physical import width_of
+from .row_types import TableRows
+from .runtime.stream_columns import AFTER, BEFORE, DELETE, INSERT, ColumnsOperator
 from .schema import Schema as SchemaOfTable
 from .types import DataTypes
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 ROWTIME = "rowtime"
 """The metadata key of the event time that records of a stream have."""
+INSERTIONS = ChangelogMode.insert_only()
 
 
 class StreamSource(TableSource):
@@ -39,29 +42,50 @@ class StreamSource(TableSource):
         stream: of Rows, tuples, dicts or columns.
         schema: the columns of the table.
         time: number of the column that is the records' event time.
+        mode: what the records do.
     """
 
-    def __init__(self, stream: DataStream, schema: Schema, time: int | None) -> None:
-        self._stream, self._schema, self._time = stream, schema, time
+    def __init__(self, stream: DataStream, schema: Schema, time: int | None, mode: ChangelogMode) -> None:
+        self._stream, self._schema, self._time, self._mode = stream, schema, time, mode
+        self.changes, self.tells_before = mode.changes, mode.before
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
-        factory = Factory(ColumnsOperator, arrow_schema(self._schema), self._time)
+        types = tuple(one.type for one in self._schema)
+        factory = Factory(ColumnsOperator, arrow_schema(self._schema), types, self._time, _numbers(self._mode))
         made = self._stream._one_input("Columns", factory)
-        return made if strategy is None else made.assign_timestamps_and_watermarks(strategy)
+        width = None if self._mode.is_append_only else width_of(self._stream._transformation)
+        if width is not None:  # changes of a row stay in order
+            made.set_parallelism(width)
+        if strategy is None:
+            return made
+        timed = made.assign_timestamps_and_watermarks(strategy)
+        return timed if width is None else timed.set_parallelism(width)
+
+
+def _numbers(mode: ChangelogMode) -> tuple[int, ...]:
+    """Numbers of the kinds that records have."""
+    updates = [BEFORE, AFTER] if mode.before else [AFTER]
+    told = {Change.INSERT: [INSERT], Change.UPDATE: updates, Change.DELETE: [DELETE]}
+    return tuple(one for change, kinds in told.items() if change in mode.changes for one in kinds)
 
 
 class StreamConnector(Connector):
-    """The table that a stream is."""
+    """The table that a stream is.
+
+    Args:
+        stream: of Rows, tuples, dicts or columns.
+        mode: what its records do.
+    """
 
     name = "stream"
     metadata_keys = frozenset({ROWTIME})
 
-    def __init__(self, stream: DataStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: DataStream, mode: ChangelogMode) -> None:
+        self._stream, self._mode = stream, mode
 
     def source(self, table: Connected) -> TableSource:
         time = next((at for at, key in table.metadata.items() if key == ROWTIME), None)
-        return StreamSource(self._stream, table.schema, time)
+        return StreamSource(self._stream, table.schema, time, self._mode)
 
 
 def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
@@ -71,6 +95,8 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
         InvalidTypesError: none is declared, or it has no fields.
     """
     declared = stream._transformation.declared_type()
+    if isinstance(declared, TableRows):
+        return tuple(ColumnDefinition(one.name, one.type) for one in declared.columns)
     try:
         schema = to_arrow_schema(declared)
     except InvalidTypesError as error:
@@ -79,15 +105,22 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
     return tuple(ColumnDefinition(field.name, type_of(field)) for field in schema)
 
 
-def definition_of(stream: DataStream, schema: SchemaOfTable) -> TableDefinition:
+def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode = INSERTIONS) -> TableDefinition:
     """The table that a stream is; its columns are all that the stream's type has, then what the schema computes.
+
+    Rows that come from a table have their time attribute again, where the schema says no other.
 
     Args:
         schema: types of columns, and columns that are computed; without physical columns those of the stream's type.
+        mode: what its records do.
 
     Raises:
         InvalidTypesError: neither says which columns there are.
+        SqlError: rows replace others of their key, and there is no key.
     """
+    if Change.UPDATE in mode.changes and not mode.before and not schema.key:
+        problem = f"a stream whose records are {mode} has updates that do not tell what was there before, and no key"
+        raise SqlError(problem, "give a Schema with primary_key(...), or let it have UPDATE_BEFORE records, too")
     given = {one.name: one for one in schema.columns if one.is_physical}
     columns: tuple[ColumnDefinition, ...] = tuple(given.values())
     try:
@@ -99,8 +132,24 @@ def definition_of(stream: DataStream, schema: SchemaOfTable) -> TableDefinition:
         if given.keys() <= {one.name for one in of_type}:
             columns = tuple(given.get(one.name, one) for one in of_type)
     others = tuple(one for one in schema.columns if not one.is_physical)
-    connected = StreamConnector(stream)
-    return TableDefinition((*columns, *others), schema.watermark, schema.key, connected=connected)
+    columns = tuple(_in_key(one) if one.name in schema.key else one for one in columns)
+    watermark = schema.watermark or _own_watermark(stream, columns)
+    connected = StreamConnector(stream, mode)
+    return TableDefinition((*columns, *others), watermark, schema.key, connected=connected)
+
+
+def _in_key(column: ColumnDefinition) -> ColumnDefinition:
+    return column if column.type is None else ColumnDefinition(column.name, column.type.not_null())
+
+
+def _own_watermark(stream: DataStream, columns: Sequence[ColumnDefinition]) -> tuple[str, str] | None:
+    """That of the time attribute that rows had when they became records; None: they had none, or it is lost."""
+    declared = stream._transformation.declared_type()
+    if not isinstance(declared, TableRows) or declared.time is None:
+        return None
+    time = declared.columns[declared.time]
+    known = next((one.type for one in columns if one.name == time.name), None)
+    return (time.name, "SOURCE_WATERMARK()") if known is not None and known.nullable() == time.type.nullable() else None
 
 
 def columns_asked(fields: Sequence[Tree], names: Sequence[str]) -> tuple[SchemaOfTable, list[Tree]]:
@@ -137,10 +186,3 @@ def columns_asked(fields: Sequence[Tree], names: Sequence[str]) -> tuple[SchemaO
 
 _TIME = "time of {}"
 """Name of a time attribute before it is selected, for a column of the stream may have the name that it gets."""
-
-
-def to_data_stream(planner: PhysicalPlanner, plan: Relation) -> DataStream:
-    """See `StreamTableEnvironment.to_data_stream`."""
-    stream = planner.stream(plan)
-    time = next((at for at, one in enumerate(plan.schema) if one.is_event_time), None)
-    return stream if time is None else stream._one_input("Times", Factory(TimesOperator, time))

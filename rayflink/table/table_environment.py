@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from rayflink.common.configuration import Configuration
+from rayflink.common.type_base import TypeInformation
+from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams import DataStream
@@ -17,6 +18,7 @@ from rayflink.datastream.streams import DataStream
 from . import resolution
 from .binding.queries import QueryBinder, as_it_was, renamed
 from .catalog import Catalogs
+from .changelog import ChangelogMode
 from .connectors.held import HeldTable
 from .connectors.known import connector
 from .definitions import Path, TableDefinition, ViewDefinition
@@ -29,9 +31,11 @@ from .expression import Expression
 from .expressions import col
 from .inserts import Insertion
 from .logical import UNNAMED, Attribute, Relation, Sink
+from .named_tables import NamedTables, parts_of
 from .parsing import statements as said
 from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
+from .python_values import plain_rows
 from .query_runner import QueryRunner
 from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class TableEnvironment:
+class TableEnvironment(NamedTables):
     """Holds tables by name and runs queries on them.
 
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
@@ -98,7 +102,7 @@ class TableEnvironment:
 
     def from_path(self, path: str) -> Table:
         """A table or view of the catalog."""
-        return Table(self, self._lookup(_parts(path), None))
+        return Table(self, self._lookup(parts_of(path), None))
 
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """A table that a descriptor says, without a name.
@@ -152,6 +156,7 @@ class TableEnvironment:
             import pyarrow
 
             wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in schema.fields])
+            rows = list(plain_rows(rows, wanted.names, [field.type for field in schema.fields]))
             return self._held(pyarrow.Table.from_batches([rows_to_arrow(rows, wanted)]), schema.fields)
         import pyarrow
 
@@ -231,7 +236,7 @@ class TableEnvironment:
         self._define(path, descriptor, False, bool(ignoreIfExists))
 
     def _define(self, path: str, descriptor: TableDescriptor, temporary: bool, unless: bool) -> None:
-        full = self._checked(self._catalogs.path(_parts(path)), descriptor)
+        full = self._checked(self._catalogs.path(parts_of(path)), descriptor)
         self._catalogs.create(full, descriptor.definition, temporary, unless)
 
     def _checked(self, path: Path, descriptor: TableDescriptor) -> Path:
@@ -257,7 +262,7 @@ class TableEnvironment:
             raise SqlError(f"{type(table_or_data_stream).__name__} is no table", remedy)
         plan = table_or_data_stream._plan
         made = ViewDefinition("", tuple(plan.names), relation=plan)
-        self._catalogs.create(_parts(view_path), made, temporary=True)
+        self._catalogs.create(parts_of(view_path), made, temporary=True)
 
     def create_view(self, view_path: str, table: Table, ignore_if_exists: bool | None = False) -> None:
         """Name a table, not for this environment alone.
@@ -269,67 +274,11 @@ class TableEnvironment:
             SqlError: there is one of that name.
         """
         made = ViewDefinition("", tuple(table._plan.names), relation=table._plan)
-        self._catalogs.create(_parts(view_path), made, False, bool(ignore_if_exists))
+        self._catalogs.create(parts_of(view_path), made, False, bool(ignore_if_exists))
 
     def register_table(self, name: str, table: Table) -> None:
         """Name a table; `create_temporary_view` under its name of before."""
         self.create_temporary_view(name, table)
-
-    def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
-        """Forget a view that is not temporary; whether there was one.
-
-        Raises:
-            SqlError: there is none, and that is not to be ignored.
-        """
-        return self._catalogs.drop(_parts(view_path), ViewDefinition, False, bool(ignore_if_not_exists))
-
-    def drop_table(self, table_path: str, ignore_if_not_exists: bool | None = True) -> bool:
-        """Forget a table that is not temporary; whether there was one.
-
-        Raises:
-            SqlError: there is none, and that is not to be ignored.
-        """
-        return self._catalogs.drop(_parts(table_path), TableDefinition, False, bool(ignore_if_not_exists))
-
-    def drop_temporary_view(self, view_path: str) -> bool:
-        """Forget a view; whether there was one."""
-        return self._catalogs.drop(_parts(view_path), ViewDefinition, True, True)
-
-    def drop_temporary_table(self, table_path: str) -> bool:
-        """Forget a temporary table; whether there was one."""
-        return self._catalogs.drop(_parts(table_path), TableDefinition, True, True)
-
-    def list_tables(self) -> list[str]:
-        """Names of the tables and views of the current database."""
-        return self._catalogs.names()
-
-    def list_views(self) -> list[str]:
-        """Names of the views of the current database."""
-        return self._catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
-
-    def list_databases(self) -> list[str]:
-        """Names of the databases of the current catalog."""
-        return self._catalogs.databases()
-
-    def list_catalogs(self) -> list[str]:
-        """Names of the catalogs."""
-        return self._catalogs.catalogs()
-
-    def get_current_catalog(self) -> str:
-        """Name of the current catalog."""
-        return self._catalogs.catalog
-
-    def get_current_database(self) -> str:
-        """Name of the current database."""
-        return self._catalogs.database
-
-    def use_database(self, database_name: str) -> None:
-        """Look names up in another database from now on."""
-        self._catalogs.use("DATABASE", (database_name,), None)
-
-    def use_catalog(self, catalog_name: str) -> None:
-        """Look names up in another catalog from now on."""
-        self._catalogs.use("CATALOG", (catalog_name,), None)
 
     # functions
 
@@ -392,7 +341,7 @@ class TableEnvironment:
 
     def _sink_for(self, target: str | TableDescriptor, plan: Relation, overwrites: bool) -> Sink:
         """The plan of a table's rows for a table of the catalog, or one that a descriptor says."""
-        path, table = self._target(_parts(target)) if isinstance(target, str) else self._anonymous(target)
+        path, table = self._target(parts_of(target)) if isinstance(target, str) else self._anonymous(target)
         return self._runner.sink(path, table, Insertion(path, plan, overwrites=overwrites))
 
     def _sink_of(self, stmt: str) -> Sink:
@@ -462,7 +411,7 @@ class StreamTableEnvironment(TableEnvironment):
         return StreamTableEnvironment(env, settings)
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Any) -> Table:
-        """The records of a stream as a table.
+        """The records of a stream as a table; a record that is no insertion fails the job.
 
         Args:
             data_stream: of Rows, tuples, dicts or columns.
@@ -470,24 +419,43 @@ class StreamTableEnvironment(TableEnvironment):
                 DataTypes.TIMESTAMP_LTZ(3), "rowtime")` is the records' event time, a watermark "SOURCE_WATERMARK()"
                 that of the stream. Or columns by name or in order: `col("a")`, `col("b").alias("c")`,
                 `col("at").rowtime` for the records' event time, `col("now").proctime`. Nothing: the columns of the
-                type that the stream declares.
+                type that the stream declares; rows of a table have those of the table, with its time attribute.
 
         Raises:
             InvalidTypesError: nothing says which columns there are.
             SqlError: there are fewer columns than asked for.
         """
-        from .streams import columns_asked, columns_of, definition_of
+        from .streams import columns_asked, columns_of
 
         trees = [tree_of(one) for one in fields_or_schema if isinstance(one, Expression)]
         schema = next((one for one in fields_or_schema if isinstance(one, Schema)), Schema())
-        selected: list[Any] = []
-        if trees:
-            schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
-        definition = definition_of(data_stream, schema)
+        if not trees:
+            return self._of_stream(data_stream, schema, ChangelogMode.insert_only())
+        schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
+        found = self._of_stream(data_stream, schema, ChangelogMode.insert_only())
+        return found._made(found._tree(list(selected)))
+
+    def from_changelog_stream(
+        self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
+    ) -> Table:
+        """The records of a stream as changes of a table's rows: each `Row` does what its kind says.
+
+        Args:
+            data_stream: of Rows; others insert.
+            schema: as of `from_data_stream`.
+            changelog_mode: the kinds there are; None: all. `ChangelogMode.upsert()` wants a primary key.
+
+        Raises:
+            InvalidTypesError: nothing says which columns there are.
+            SqlError: rows replace others of their key, and there is no key.
+        """
+        return self._of_stream(data_stream, schema or Schema(), changelog_mode or ChangelogMode.all())
+
+    def _of_stream(self, stream: DataStream, schema: Schema, mode: ChangelogMode) -> Table:
+        from .streams import definition_of
+
         path = (self._catalogs.catalog, self._catalogs.database, f"{UNNAMED}{os.urandom(4).hex()}")
-        found = Table(self, self._relation(path, definition))
-        if trees:
-            return found._made(found._tree(selected))
+        found = Table(self, self._relation(path, definition_of(stream, schema, mode)))
         asked = [one.name for one in schema.columns]
         if not any(one.is_physical for one in schema.columns) or asked == found._plan.names:
             return found
@@ -508,8 +476,57 @@ class StreamTableEnvironment(TableEnvironment):
         super().create_temporary_view(view_path, found)
 
     def to_data_stream(self, table: Table) -> DataStream:
-        """The rows of a table as a stream of `Row`s, with the event time of its time attribute."""
+        """The rows of a table as a stream of `Row`s, with the event time of its time attribute.
+
+        The stream knows the types of the columns, so that `from_data_stream` of it is the same table.
+
+        Raises:
+            SqlError: rows of the table change later, or it has several time attributes.
+        """
         return self._runner.stream(table._plan)
+
+    def to_changelog_stream(
+        self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
+    ) -> DataStream:
+        """The changes of a table's rows as a stream of `Row`s, whose kinds say what they do.
+
+        Args:
+            target_schema: columns of the records, in the order of the table's, which are cast to their types;
+                `column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)")` becomes the event time of records and is no field of
+                them: alone it stands for the table's last column.
+            changelog_mode: the kinds that are wanted; None: all. Without UPDATE_BEFORE a row that is taken back and
+                may not be replaced is deleted.
+
+        Raises:
+            SqlError: the table gives other kinds, or rows that the schema does not take.
+        """
+        return self._runner.changelog(table._plan, target_schema, changelog_mode or ChangelogMode.all())
+
+    def to_append_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
+        """The rows of a table as records of a declared type, by the places of fields; `to_data_stream` does as well.
+
+        Raises:
+            SqlError: rows of the table change later.
+            InvalidTypesError: the type has not as many fields as the table.
+        """
+        return self._records(self.to_data_stream(table), table, type_info, False)
+
+    def to_retract_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
+        """Pairs of whether a row comes (True) or is taken back (False), and the row as a record of a declared type.
+
+        Raises:
+            InvalidTypesError: the type has not as many fields as the table.
+        """
+        return self._records(self.to_changelog_stream(table), table, type_info, True)
+
+    def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
+        from .physical import width_of
+        from .stream_sinks import AsRecord
+
+        as_record = AsRecord(record, [one.type for one in table._plan.schema], is_flagged)
+        made = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
+        width = width_of(stream._transformation) if is_flagged else None
+        return made if width is None else made.set_parallelism(width)
 
 
 def _listed(row: Any) -> Iterable[Any]:
@@ -517,16 +534,6 @@ def _listed(row: Any) -> Iterable[Any]:
     if isinstance(row, dict):
         return list(row.values())
     return row if isinstance(row, (tuple, list, Row)) else (row,)
-
-
-def _parts(path: str) -> tuple[str, ...]:
-    """The parts of a name, of which those in back quotes may hold points.
-
-    >>> _parts("db.`a.b`")
-    ('db', 'a.b')
-    """
-    quoted = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", path)
-    return tuple(name.replace("``", "`") or plain for name, plain in quoted)
 
 
 __all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.errors import shorten
 from rayflink.common.types import Row
 
+from .python_values import plain_of, shape_of
 from .typed import Arguments, RowError, Values
-from .types import DataType, Root
+from .types import DataType
 from .user_functions import FunctionContext, UserDefinedFunction
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class UserKernel:
 
         wrong = (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError)
         wanted = kind.to_arrow()
-        plain = _plain_of(kind)
+        plain = plain_of(kind)
         found = found if plain is None else [None if value is None else plain(value) for value in found]
         try:
             return pyarrow.array(found, wanted)
@@ -228,54 +229,9 @@ def _to_polars(column: pyarrow.Array) -> Any:
 
 def _python(column: pyarrow.Array) -> list[Any]:
     """Values as functions get them: a Row for a row, a dict for a map."""
-    shape = _shape_of(column.type)
+    shape = shape_of(column.type)
     values: list[Any] = column.to_pylist()
     return values if shape is None else [None if value is None else shape(value) for value in values]
-
-
-def _shape_of(kind: pyarrow.DataType) -> Callable[[Any], Any] | None:
-    """What turns a value of pyarrow into that form; None: it has it."""
-    from pyarrow import types
-
-    if types.is_struct(kind):
-        shapes = [(field.name, _shape_of(field.type)) for field in kind]
-        named = Row(*(name for name, _ in shapes))
-        return lambda value: named(*(_shaped(shape, value[name]) for name, shape in shapes))
-    if types.is_map(kind):
-        key, item = _shape_of(kind.key_type), _shape_of(kind.item_type)
-        return lambda value: {_shaped(key, one): _shaped(item, other) for one, other in value}
-    if types.is_list(kind):
-        inner = _shape_of(kind.value_type)
-        return None if inner is None else lambda value: [_shaped(inner, one) for one in value]
-    return None
-
-
-def _shaped(shape: Callable[[Any], Any] | None, value: Any) -> Any:
-    return value if shape is None or value is None else shape(value)
-
-
-def _plain_of(kind: DataType) -> Callable[[Any], Any] | None:
-    """What turns a function's value into one that pyarrow takes; None: it is one."""
-    if kind.root is Root.ROW:
-        inner = [_plain_of(field.type) for field in kind.fields]
-        names = [field.name for field in kind.fields]
-
-        def row(value: Any) -> Any:
-            if isinstance(value, dict):
-                value = [value.get(name) for name in names]
-            values = value._values if isinstance(value, Row) else value
-            if not isinstance(values, (tuple, list)) or len(values) != len(inner):
-                return value  # pyarrow says what is wrong
-            return {name: _shaped(plain, one) for name, plain, one in zip(names, inner, values, strict=True)}
-
-        return row
-    if kind.root in (Root.MAP, Root.MULTISET):
-        key, item = _plain_of(kind.items[0]), _plain_of(kind.items[1]) if kind.root is Root.MAP else None
-        return lambda value: [(_shaped(key, one), _shaped(item, other)) for one, other in dict(value).items()]
-    if kind.root is Root.ARRAY:
-        plain = _plain_of(kind.items[0])
-        return None if plain is None else lambda value: [_shaped(plain, one) for one in value]
-    return None
 
 
 __all__ = ["KINDS", "RowsKernel", "UserKernel", "body_of"]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rayflink.common import Row, RowKind
+from rayflink.common.typeinfo import Types
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.table import StreamTableEnvironment
 from rayflink.table.row_texts import RowText
 from tests.table.golden_queries import FOLDER, GoldenQuery
 
@@ -29,3 +33,20 @@ def test_a_query_on_ray_writes_a_table(cluster, tmp_path):
     result = local.execute_sql("SELECT * FROM hours")
     text = RowText(result.get_table_schema().get_field_data_types())
     assert sorted(map(text, result.collect())) == query.expected.partition("== Rows ==\n")[2].splitlines()
+
+
+def test_changes_of_rows_go_through_a_query_on_ray(cluster):
+    env = StreamExecutionEnvironment({"execution.target": "ray"})
+    env.set_parallelism(2)
+    t_env = StreamTableEnvironment.create(env)
+    changes = [Row.of_kind(kind, word, n) for n in range(50) for kind, word in _replaced(n)]
+    types = Types.ROW_NAMED(["word", "n"], [Types.STRING(), Types.INT()])
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(env.from_collection(changes, types)))
+    stream = t_env.to_changelog_stream(t_env.sql_query("SELECT UPPER(word) AS w, n FROM t"))
+    again = t_env.from_changelog_stream(stream)
+    found = [(row.get_row_kind(), *row) for row in t_env.to_changelog_stream(again).execute_and_collect()]
+    assert found == [(row.get_row_kind(), row.word.upper(), row.n) for row in map(types.convert, changes)]
+
+
+def _replaced(n):
+    return [(RowKind.UPDATE_AFTER if n else RowKind.INSERT, "a"), (RowKind.UPDATE_BEFORE, "a")]

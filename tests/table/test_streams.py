@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
 import pytest
 
@@ -100,3 +101,90 @@ def test_a_query_whose_rows_change_is_no_stream(env):
     counted = t_env.sql_query("SELECT who, COUNT(*) FROM clicks GROUP BY who, TUMBLE(at, INTERVAL '10' SECOND)")
     with pytest.raises(SqlError, match="rows change later.*twice"):
         t_env.to_data_stream(counted)
+
+
+NESTED = DataTypes.ROW([
+    DataTypes.FIELD("id", DataTypes.BIGINT().not_null()),
+    DataTypes.FIELD("price", DataTypes.DECIMAL(10, 2)),
+    DataTypes.FIELD("ts", DataTypes.TIMESTAMP(3)),
+    DataTypes.FIELD("at", DataTypes.TIMESTAMP_LTZ(9)),
+    DataTypes.FIELD("items", DataTypes.ARRAY(DataTypes.DECIMAL(5, 1))),
+    DataTypes.FIELD("counts", DataTypes.MAP(DataTypes.STRING(), DataTypes.INT())),
+    DataTypes.FIELD("place", DataTypes.ROW([DataTypes.FIELD("x", DataTypes.FLOAT()), ("y", DataTypes.CHAR(2))])),
+    DataTypes.FIELD("day", DataTypes.DATE()),
+    DataTypes.FIELD("time", DataTypes.TIME(3)),
+])  # fmt: skip
+TEN = datetime.datetime(2026, 1, 1, 10)
+FULL = (1, Decimal("1.25"), TEN, TEN.replace(tzinfo=datetime.timezone.utc), [Decimal("0.5"), None], {"a": 1},
+        Row(0.5, "ab"), TEN.date(), TEN.time())  # fmt: skip
+HOURS = """SELECT SUM(price) AS total, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+GROUP BY window_start, window_end"""
+
+
+@pytest.fixture
+def nested(env):
+    t_env = StreamTableEnvironment.create(env)
+    late = (2, None, TEN + datetime.timedelta(hours=1), *[None] * 6)
+    return t_env, t_env.from_elements([FULL, late], NESTED)
+
+
+@pytest.mark.parametrize("step", [lambda s: s, lambda s: s.key_by("id"), lambda s: s.filter(lambda row: row.id > 0),
+                                  lambda s: s.rebalance().union(s.filter(lambda row: False))])  # fmt: skip
+def test_a_table_that_was_a_stream_has_its_types_and_values_again(nested, step):
+    t_env, table = nested
+    again = t_env.from_data_stream(step(t_env.to_data_stream(table)))
+    assert again.get_schema() == table.get_schema()
+    assert again.to_arrow().sort_by("id").equals(table.to_arrow().sort_by("id"))
+
+
+def test_records_that_a_program_makes_are_held_to_the_types_it_takes_from_a_table(nested):
+    t_env, table = nested
+    stream = t_env.to_data_stream(table)
+    made = t_env.from_data_stream(stream.map(lambda row: row, stream.get_type()))
+    assert made.to_arrow().sort_by("id").equals(table.to_arrow().sort_by("id"))
+
+
+def timed(t_env, table):
+    return t_env.from_data_stream(t_env.to_data_stream(table), Schema.new_builder().watermark("ts", "ts").build())
+
+
+def test_a_time_attribute_goes_through_a_stream_without_being_declared_again(nested):
+    t_env, table = nested
+    stream = t_env.to_data_stream(timed(t_env, table)).filter(lambda row: True)
+    t_env.create_temporary_view("t", t_env.from_data_stream(stream))
+    assert sorted(t_env.sql_query(HOURS).to_arrow().to_pylist(), key=str) == [
+        {"total": Decimal("1.25"), "n": 1}, {"total": None, "n": 1}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda stream: stream.assign_timestamps_and_watermarks(WatermarkStrategy.for_monotonous_timestamps()),
+        lambda stream: stream.key_by("id").max("price"),
+        lambda stream: stream.key_by("id").reduce(lambda first, second: second),
+        lambda stream: stream.map(lambda row: row, stream.get_type()),
+    ],
+)
+def test_a_time_attribute_is_none_where_records_may_have_other_times(nested, step):
+    t_env, table = nested
+    found = t_env.from_data_stream(step(t_env.to_data_stream(timed(t_env, table))))
+    assert "ROWTIME" not in str(found._plan.schema[2]) and found._plan.schema[2].type == DataTypes.TIMESTAMP(3)
+
+
+def test_a_record_has_one_event_time(env):
+    t_env = StreamTableEnvironment.create(env)
+    schema = Schema.new_builder().column_by_metadata("at", DataTypes.TIMESTAMP_LTZ(3), "rowtime")
+    t_env.create_temporary_view("clicks", clicks(env), schema.watermark("at", "SOURCE_WATERMARK()").build())
+    both = t_env.sql_query("SELECT *, at AS again FROM clicks")
+    with pytest.raises(SqlError, match="2 time attributes, at, again, and a record one event time; CAST the others"):
+        t_env.to_data_stream(both)
+
+
+def test_rows_of_a_table_print_as_rows_of_tables_do(nested, capfd):
+    t_env, table = nested
+    t_env.to_data_stream(table).print()
+    t_env._env.execute()
+    full = "+I[1, 1.25, 2026-01-01T10:00, 2026-01-01T10:00:00Z, [0.5, null], {a=1}, +I[0.5, ab], 2026-01-01, 10:00]"
+    lines = {line.partition("> ")[2] for line in capfd.readouterr().out.splitlines()}
+    assert lines == {full, "+I[2, null, 2026-01-01T11:00, null, null, null, null, null, null]"}

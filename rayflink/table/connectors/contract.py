@@ -30,6 +30,8 @@ class TableSource(ABC):
     """Their number, where it is known."""
     changes = Change.INSERT
     """What its rows go through."""
+    tells_before = True
+    """Whether updates tell what was there before."""
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
@@ -71,6 +73,8 @@ class TableSink(ABC):
     """Whether it takes new rows alone, and no changes of rows."""
     wants_before = True
     """Whether updates must tell what was there before; not where rows have a key."""
+    instead = "write into a table that takes changes, such as one of 'print'"
+    """What to do where it does not take the changes of a query."""
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink | None:
         """The same, which puts its rows in the place of what is there when all of them have come; None: it cannot.

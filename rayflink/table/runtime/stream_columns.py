@@ -2,71 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rayflink.common.arrow_rows import rows_to_arrow
 from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
+from rayflink.common.row_kinds import KINDS, kinds_of, with_kinds, without_kinds
+from rayflink.common.types import Row, RowKind
 from rayflink.operators.base import Operator
+from rayflink.operators.user_code import UserCode
+
+from ..python_values import plain_rows
+from ..typed import RowError
+from ..types import DataType
 
 if TYPE_CHECKING:
     import pyarrow
+    from numpy.typing import NDArray
+
+INSERT, BEFORE, AFTER, DELETE = (
+    kind.value for kind in (RowKind.INSERT, RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER, RowKind.DELETE)
+)
 
 
 class ColumnsOperator(Operator):
-    """Records as the columns of a table.
+    """Records as the columns of a table; rows keep their kinds.
 
     Args:
         schema: of the table.
+        types: of its columns.
         time: number of the column that gets the records' event time; None: none does.
+        kinds: numbers of the kinds that rows may have.
     """
 
-    def __init__(self, schema: pyarrow.Schema, time: int | None) -> None:
-        self._schema, self._time = schema, time
+    def __init__(
+        self, schema: pyarrow.Schema, types: Sequence[DataType], time: int | None, kinds: Sequence[int]
+    ) -> None:
+        self._schema, self._time, self._kinds = schema, time, tuple(kinds)
+        self._types = [one for at, one in enumerate(types) if at != time]
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        import pyarrow
-
         if not len(batch):
             return
-        fields = [field for at, field in enumerate(self._schema) if at != self._time]
-        stored = pyarrow.schema(fields)
+        with UserCode(self.ctx, "the table of the stream"):
+            made = self._made(batch)
+        yield ArrowBatch(made)
+
+    def _made(self, batch: Batch) -> pyarrow.RecordBatch:
+        import pyarrow
+
+        stored = pyarrow.schema([field for at, field in enumerate(self._schema) if at != self._time])
         if isinstance(batch, ArrowBatch):
-            data = batch.data.select(stored.names).cast(stored)
+            kinds = kinds_of(batch.data)
+            data = without_kinds(batch.data).select(stored.names).cast(stored)
         else:
-            data = rows_to_arrow(batch.values, stored)
+            kinds = _kinds_of_rows(batch.values)
+            data = rows_to_arrow(plain_rows(batch.values, stored.names, self._types), stored)
         columns = list(data.columns)
         if self._time is not None:
             columns.insert(self._time, self._times(batch))
-        yield ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        made = pyarrow.RecordBatch.from_arrays(columns, schema=self._schema)
+        if kinds is None:
+            return made
+        self._check(kinds)
+        return with_kinds(made, kinds)
+
+    def _check(self, kinds: NDArray[np.int8]) -> None:
+        """Raise RowError where rows do what they are not to do."""
+        wrong = np.flatnonzero(~np.isin(kinds, self._kinds))
+        if len(wrong):
+            known = ", ".join(KINDS[one].name for one in self._kinds)
+            problem = f"a record is {KINDS[kinds[wrong[0]]].name}, and the stream is said to have {known} alone"
+            remedy = "use from_changelog_stream(), with a changelog_mode that has all kinds of its rows"
+            raise RowError(problem, remedy)
 
     def _times(self, batch: Batch) -> pyarrow.Array:
-        import numpy
         import pyarrow
 
         assert self._time is not None
-        stamps = numpy.full(len(batch), MIN_TIMESTAMP) if batch.timestamps is None else numpy.asarray(batch.timestamps)
+        stamps = np.full(len(batch), MIN_TIMESTAMP) if batch.timestamps is None else np.asarray(batch.timestamps)
         column = pyarrow.array(stamps, pyarrow.int64(), mask=stamps == MIN_TIMESTAMP)
         return column.cast(self._schema.field(self._time).type)
 
 
-class TimesOperator(Operator):
-    """Gives rows their event time from a column.
+def _kinds_of_rows(rows: Sequence[Any]) -> NDArray[np.int8] | None:
+    """The kinds of records, of which those that are no Rows are insertions; None: all are."""
+    found = [row.get_row_kind().value if isinstance(row, Row) else INSERT for row in rows]
+    return np.array(found, np.int8) if any(found) else None
+
+
+class RecordsOperator(Operator):
+    """Gives the rows of a table as records of a stream: with their event time, and without changes that are not wanted.
 
     Args:
-        time: its number.
+        time: number of the column that is their event time; None: none is.
+        drops_time: the column is left out then.
+        without_before: no row says what was there before.
+        deletes_before: such a row becomes a deletion, for what replaces it may not come; else it is left out.
     """
 
-    def __init__(self, time: int) -> None:
-        self._time = time
+    def __init__(self, time: int | None, drops_time: bool, without_before: bool, deletes_before: bool) -> None:
+        self._time, self._drops_time = time, drops_time
+        self._without_before, self._deletes_before = without_before, deletes_before
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        data = self._of_kinds(batch.data) if self._without_before else batch.data
+        if not data.num_rows:
+            return
+        if self._time is None:
+            yield ArrowBatch(data)
+            return
+        stamps = _milliseconds(data.column(self._time))
+        if self._drops_time:
+            data = data.select([at for at in range(data.num_columns) if at != self._time])
+        yield ArrowBatch(data, stamps)
+
+    def _of_kinds(self, data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         import pyarrow
 
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        column: Any = batch.data.column(self._time)
-        stamps = column.cast(pyarrow.timestamp("ms", column.type.tz), safe=False).cast(pyarrow.int64())
-        yield ArrowBatch(batch.data, stamps.to_numpy(zero_copy_only=False))
+        kinds = kinds_of(data)
+        if kinds is None or not (kinds == BEFORE).any():
+            return data
+        if self._deletes_before:
+            return with_kinds(without_kinds(data), np.where(kinds == BEFORE, DELETE, kinds).astype(np.int8))
+        return data.filter(pyarrow.array(kinds != BEFORE))
 
 
-__all__ = ["ColumnsOperator", "TimesOperator"]
+def _milliseconds(column: Any) -> NDArray[np.int64]:
+    """Moments since 1970: int64[n]; NULL is before all of them."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    stamps = pc.floor_temporal(column, unit="millisecond") if column.type.unit in ("us", "ns") else column
+    stamps = stamps.cast(pyarrow.timestamp("ms", column.type.tz), safe=False).cast(pyarrow.int64())
+    found: NDArray[np.int64] = stamps.fill_null(MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
+    return found
+
+
+__all__ = ["AFTER", "BEFORE", "DELETE", "INSERT", "ColumnsOperator", "RecordsOperator"]
