@@ -26,6 +26,11 @@ class SplitCursor(Protocol):
         ...
 
 
+def share_of(left: int, max_records: int) -> int:
+    """How many of `left` records that are there already to give at once: all, rather than leave a short rest."""
+    return left if left < 2 * max_records else max_records
+
+
 class OneByOneReader(SourceReader):
     """Reads its splits in the order in which they came; those that are paused wait behind the others."""
 

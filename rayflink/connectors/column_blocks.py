@@ -11,6 +11,7 @@ from ..common.arrow_rows import arrow_to_rows, rows_to_arrow
 from ..common.batches import ArrowBatch, Batch, RowBatch
 from ..common.errors import shorten
 from ..common.serialization import BulkWriter
+from ..common.split_reader import share_of
 from .file_blocks import FileSplit
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ColumnCursor:
             skipped = min(self._skip, self._part.num_rows)
             self._skip -= skipped
             self._part = self._part.slice(skipped)
-        given = self._part.slice(0, max_records)
+        given = self._part.slice(0, share_of(self._part.num_rows, max_records))
         self._part = self._part.slice(given.num_rows)
         self._given += given.num_rows
         return self._emitted(given)

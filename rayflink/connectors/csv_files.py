@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.arrow_rows import arrow_to_rows
 from ..common.batches import ArrowBatch, Batch, RowBatch
 from ..common.source import ReaderContext, SourceReader
-from ..common.split_reader import SplitCursor
+from ..common.split_reader import SplitCursor, share_of
 from .compression import open_bytes
 from .csv_dialect import NO_VALUE_TEXTS, CsvDialect
 from .file_blocks import BLOCK_BYTES, MARK_BYTES, FileSplit, LineBlocks, find_files, line_number
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+_READ_BYTES = 4 << 20
+"""Fewer and larger blocks than of other lines: numbers are small once they are parsed."""
 MOST_RECORD_BYTES = 64 << 20
 """A record of a file with line ends in its values is at most so long."""
 
@@ -247,7 +249,7 @@ class _CsvCursor:
         if form.schema is not None:
             self._names = form.names_in(header, split.path)
             self._types = dict(zip(form.schema.names, form.schema.types, strict=True))
-        self._blocks = LineBlocks(split) if form.divisible else _RecordBlocks(split, form.dialect)
+        self._blocks = LineBlocks(split, _READ_BYTES) if form.divisible else _RecordBlocks(split, form.dialect)
         self._offset, self._mark = self._blocks.offset, b""
         self._data: Any = None
         self._given, self._skip = 0, split.skip
@@ -265,7 +267,7 @@ class _CsvCursor:
                 block = block.removeprefix(b"\xef\xbb\xbf")
             place = self._split.path, self._offset
             self._data = self._format.parse(block, self._names, self._types, place, all_columns=False)
-        part = self._data.slice(self._given, max_records)
+        part = self._data.slice(self._given, share_of(self._data.num_rows - self._given, max_records))
         self._given += part.num_rows
         return self._format.emitted(part)
 

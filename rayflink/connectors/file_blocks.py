@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from .compression import UNPACK_ERRORS, is_compressed, open_bytes
 
 BLOCK_BYTES = 1 << 20
+"""Read at a time, and the least part of a file that is a split."""
 READ_BYTES = 2 << 20
 """Lines are read in blocks of so much: small enough for the processor's cache, large enough for work by columns."""
-"""Read at a time."""
 SPLIT_BYTES = 16 << 20
 """Largest split of a file; a file is cut smaller so that every reader gets a part, but not below a block."""
 TO_THE_END = 2**63 - 1

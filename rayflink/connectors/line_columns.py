@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..common.batches import ArrowBatch, Batch
+from ..common.split_reader import share_of
 from .file_blocks import MARK_BYTES, FileSplit, LineBlocks
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LineColumnsCursor:
                 self._data = None
                 return None
             self._data = self._columns_of(block if self._offset else block.removeprefix(_ORDER_MARK), self._offset)
-        part = self._data.slice(self._given, max_records)
+        part = self._data.slice(self._given, share_of(self._data.num_rows - self._given, max_records))
         self._given += part.num_rows
         return ArrowBatch(part)
 
