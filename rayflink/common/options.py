@@ -491,6 +491,12 @@ SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLE
                          "column besides the key, so that a key with many rows is no single subtask's work.")
 DISTINCT_BUCKETS = _option(_S, "table.optimizer.distinct-agg.split.bucket-num", INT, 1024,
                            "Buckets of these; at least 1.", test=_POSITIVE)
+JOIN_REORDER = _option(_S, "table.optimizer.join-reorder-enabled", BOOLEAN, False,
+                       "In batch mode, inner joins of three tables and more are run in the order that makes the fewest "
+                       "rows, as far as the tables tell how many they have.")
+BUSHY_JOINS = _option(_S, "table.optimizer.bushy-join-reorder-threshold", INT, 12,
+                      "So many tables are ordered by looking at all orders, at most 14; of more of them the two whose "
+                      "join is the smallest are joined first.", test=_NOT_NEGATIVE)
 REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "What parts of a program have in common is computed once.")
 REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .groups import GroupAggregate
-from .logical import Filter, Project, Scan, Schema, Sort, Union, Values, WindowAggregate, WindowTable
+from .estimates import Estimates, width
+from .joins import KeyedJoin
+from .logical import Relation, Scan, Union
 from .steps import ShownStep
-from .typed import Call, Expr
-from .types import DataType
-
-UNKNOWN_ROWS = 1e8
-"""Of a table of which nothing is known, as Flink guesses it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,7 @@ class Cost:
 class Costs:
     """Of the steps of a plan."""
 
+    estimates: Estimates = field(default_factory=Estimates)
     _known: dict[int, Cost] = field(default_factory=dict)
 
     def of(self, step: ShownStep) -> Cost:
@@ -46,26 +44,18 @@ class Costs:
     def _guessed(self, step: ShownStep) -> Cost:
         below = [self.of(one) for one in step.inputs]
         plan, kind = step.relation, step.text.partition("(")[0]
-        rowcount = sum(one.rowcount for one in below)
-        moved = rowcount * _width(step.inputs[0].relation.schema) if kind == "Exchange" else 0.0
         if kind == "Exchange" or kind.startswith("Local"):
-            plan = step.inputs[0].relation  # gives what comes
-        elif isinstance(plan, (Scan, Values)):
-            held = len(plan.rows) if isinstance(plan, Values) else plan.source.rows
-            rowcount = UNKNOWN_ROWS if held is None else float(held)
-        elif isinstance(plan, Project):
-            rowcount *= _share(plan.input.condition) if isinstance(plan.input, Filter) else 1
-        elif isinstance(plan, Filter):
-            rowcount *= _share(plan.condition)
-        elif isinstance(plan, WindowTable):
-            windowing = plan.windowing
-            rowcount *= windowing.size_ms / windowing.slide_ms if windowing.slide_ms else 1
-        elif isinstance(plan, WindowAggregate | GroupAggregate):
-            rowcount = max(1.0, rowcount / 10)
-        elif isinstance(plan, Sort) and plan.limit is not None:
-            rowcount = min(rowcount, plan.limit)
-        read = rowcount * _width(plan.schema) if isinstance(plan, Scan) and not below else 0.0
-        kept = rowcount * _width(plan.schema) if kind.startswith(("Global", "Sort", "WindowAggregate")) else 0.0
+            plan, rowcount = step.inputs[0].relation, below[0].rowcount  # gives what comes
+        else:
+            rowcount = self.estimates.of(plan).rows
+        row = width(plan.schema, self.estimates.of(plan).columns)
+        moved = rowcount * row if kind == "Exchange" else 0.0
+        read = rowcount * row if isinstance(plan, Scan) and not below else 0.0
+        kept = 0.0
+        if kind.startswith(("Global", "Sort", "WindowAggregate", "GroupAggregate")):
+            kept = rowcount * row
+        elif isinstance(plan, KeyedJoin):
+            kept = sum(self.estimates.bytes(side) for side in plan.inputs)
         own = 0.0 if isinstance(plan, Union) else rowcount
         return Cost(
             rowcount, own + sum(one.rows for one in below), own + sum(one.cpu for one in below),
@@ -74,25 +64,20 @@ class Costs:
         )  # fmt: skip
 
 
-def _share(condition: Expr) -> float:
-    """Of the rows that pass: of an equation 15 in 100, of another comparison half."""
-    if not isinstance(condition, Call):
-        return 1.0
-    name = condition.function.name
-    if name == "AND":
-        return _share(condition.args[0]) * _share(condition.args[1])
-    if name == "OR":
-        first, second = _share(condition.args[0]), _share(condition.args[1])
-        return first + second - first * second
-    return {"=": 0.15, "IS NOT NULL": 0.9, "IS NULL": 0.1, "<>": 0.85}.get(name, 0.5)
-
-
-def _width(schema: Schema) -> float:
-    return float(sum(_bytes(one.type) for one in schema))
-
-
-def _bytes(kind: DataType) -> int:
-    return 16 if kind.is_text or kind.is_bytes or kind.items or kind.fields else 8
+def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
+    """What the tables of plans tell of themselves, each once."""
+    lines: dict[str, None] = {}
+    for scan in (one for plan in plans for one in plan.walk() if isinstance(one, Scan)):
+        found, name = estimates.told(scan), ".".join(scan.path)
+        if found is None:
+            lines[f"{name}: nothing is known"] = None
+            continue
+        lines[f"{name}: {found.rows:.0f} rows ({found.how})"] = None
+        for column in scan.names:
+            told = str(found.columns.get(column, ""))
+            if told:
+                lines[f"  {scan.path[-1]}.{column}: {told}"] = None
+    return "\n".join(lines) or "No tables are read."
 
 
 def _shown(number: float) -> str:
@@ -107,4 +92,4 @@ def _shown(number: float) -> str:
     return f"{digits.rstrip('0') + ('0' if digits.rstrip('0').endswith('.') else '')}E{int(exponent)}"
 
 
-__all__ = ["Cost", "Costs"]
+__all__ = ["Cost", "Costs", "statistics_text"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from .changelog import ChangelogModes
-from .costs import Costs
+from .costs import Costs, statistics_text
 from .explain_detail import ExplainDetail
 from .logical import Relation, WindowAggregate, plan_text
 from .steps import ShownPlan, ShownStep, tree_text
@@ -46,6 +46,8 @@ def explained(
     parts.append("== Optimized Execution Plan ==\n" + tree_text(roots, lambda one: one.text, reuse=True))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{json()}")
+    if ExplainDetail.ESTIMATED_COST in details:
+        parts.append(f"== Statistics ==\n{statistics_text(run, costs.estimates)}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -27,9 +27,10 @@ from .inserts import Insertion, constants, partition_values, with_partition
 from .logical import Attribute, Relation, Scan, Sink
 from .logical import Schema as Attributes
 from .materialized import materialized
+from .optimizer import RuleSettings, optimized
 from .parsing.nesting import deeply, too_deep
 from .physical import PhysicalPlanner, PlannerSettings
-from .rules import optimized, share_scans
+from .rules.share_scans import share_scans
 from .table_config import TableConfig
 from .table_result import CloseableIterator, Printing, TableResult
 from .type_rules import widens
@@ -79,10 +80,8 @@ class QueryRunner:
         Raises:
             SqlError: a step does not take the changes that another gives.
         """
-        session, rules = self._session, self._config.get_planner_config()
-        get = self._env.get_configuration().get
-        buckets = get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) else 0
-        found = [deeply(partial(optimized, plan, session, self._is_batch, rules, buckets)) for plan in plans]
+        session, rules = self._session, self._rules()
+        found = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)
@@ -241,6 +240,16 @@ class QueryRunner:
     def planner(self) -> PhysicalPlanner:
         """Writes steps of plans into the environment's program."""
         return PhysicalPlanner(self._env, self._session, self._settings())
+
+    def _rules(self) -> RuleSettings:
+        get = self._env.get_configuration().get
+        return RuleSettings(
+            self._is_batch,
+            self._config.get_planner_config(),
+            get(options.JOIN_REORDER),
+            get(options.BUSHY_JOINS),
+            get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self._is_batch else 0,
+        )
 
     def _settings(self) -> PlannerSettings:
         get = self._env.get_configuration().get

@@ -35,7 +35,8 @@ def test_the_headings_are_those_of_flink(t_env):
     details = "ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN"
     [row] = t_env.execute_sql(f"EXPLAIN {details} {SAME}").collect()
     assert re.findall("== (.*) ==", row[0]) == [
-        "Abstract Syntax Tree", "Optimized Physical Plan", "Optimized Execution Plan", "Physical Execution Plan"
+        "Abstract Syntax Tree", "Optimized Physical Plan", "Optimized Execution Plan", "Physical Execution Plan",
+        "Statistics",
     ]  # fmt: skip
     assert re.findall("== (.*) ==", t_env.explain_sql(SAME)) == [
         "Abstract Syntax Tree", "Optimized Physical Plan", "Optimized Execution Plan"
@@ -47,13 +48,21 @@ def test_modes_and_costs_are_told_as_flink_guesses_them(t_env):
     told = t_env.explain_sql(query, ExplainDetail.CHANGELOG_MODE, ExplainDetail.ESTIMATED_COST)
     lines = section(told, "Optimized Physical Plan").splitlines()
     assert lines[0].endswith(
-        "changelogMode=[I]): rowcount = 2.5E7, cumulative cost = "
-        "{2.25E8 rows, 2.25E8 cpu, 4.8E9 io, 0.0 network, 0.0 memory}"
+        "changelogMode=[I]): rowcount = 3.0, cumulative cost = "
+        "{27.0 rows, 27.0 cpu, 576.0 io, 0.0 network, 0.0 memory}"
     )
+    assert section(told, "Statistics") == "default_catalog.default_database.orders: 12 rows (lines by their length)"
     assert all("changelogMode=[I]" in line for line in lines)
     sink = t_env.explain_sql(f"INSERT INTO pr2 {SAME}", ExplainDetail.CHANGELOG_MODE)
     assert "Sink(table=[default_catalog.default_database.pr2], fields=[product], changelogMode=[NONE])" in sink
     assert "changelogMode" not in section(told, "Optimized Execution Plan")
+
+
+def test_a_table_that_tells_nothing_of_its_rows_has_as_many_as_flink_guesses(t_env):
+    t_env.execute_sql("CREATE TABLE endless (n INT) WITH ('connector' = 'datagen')")
+    told = t_env.explain_sql("SELECT n FROM endless", ExplainDetail.ESTIMATED_COST)
+    assert "rowcount = 1.0E8" in told
+    assert section(told, "Statistics") == "default_catalog.default_database.endless: nothing is known"
 
 
 def test_operators_are_told_in_json(t_env):

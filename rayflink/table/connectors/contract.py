@@ -13,6 +13,7 @@ from ..changelog import Change
 from ..errors import SqlError, nearest
 from ..logical import Schema
 from ..typed import Expr
+from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -60,6 +61,10 @@ class TableSource(ABC):
     def limited(self, rows: int) -> TableSource | None:
         """The same with at least so many of its rows, if it has them; None: it gives all in any case."""
         return None
+
+    def statistics(self) -> TableStatistics | None:
+        """What is known of its rows; None: nothing. To ask it is cheap: the rows are not read."""
+        return None if self.rows is None else TableStatistics(float(self.rows), "counted")
 
     def pushed(self) -> tuple[str, ...]:
         """What was pushed into it, as plans show it."""

@@ -33,6 +33,7 @@ from ..typed import Column, Expr
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .ends import truth
+from .file_statistics import statistics_of
 from .formats import FORMATS, named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .option_values import typed
@@ -41,6 +42,7 @@ from .partition_commits import OPTIONS as COMMIT_OPTIONS
 from .partition_commits import success_files
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
 from .row_conditions import wanted
+from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -101,6 +103,15 @@ class FilesSource(TableSource):
     def limited(self, rows: int) -> TableSource | None:
         return replace(self, most=rows)
 
+    def statistics(self) -> TableStatistics | None:
+        if not self.is_bounded:
+            return None
+        try:
+            paths = self._files().list_files([self.path], False)
+        except (OSError, ValueError):  # what cannot be read is told when it is
+            return None
+        return statistics_of(paths, self.format)
+
     def pushed(self) -> tuple[str, ...]:
         whole = list(self.names) == [one.name for one in self.schema]
         shown = {
@@ -113,8 +124,11 @@ class FilesSource(TableSource):
         return tuple(f"{what}=[{text}]" for what, text in told.items() if text)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        files = TableFiles(self.partitions, self.conditions, self.pattern)
-        return env.from_source(FileSource(self._form(), [self.path], self.monitor_ms, files), strategy, name)
+        source = FileSource(self._form(), [self.path], self.monitor_ms, self._files())
+        return env.from_source(source, strategy, name)
+
+    def _files(self) -> TableFiles:
+        return TableFiles(self.partitions, self.conditions, self.pattern)
 
     def _form(self) -> FileFormat:
         return self._whole_form() if self.most is None else FirstRows(self._whole_form(), self.most)

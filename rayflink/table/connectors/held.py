@@ -9,6 +9,8 @@ from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.frames import FramePart, FrameSource
 
 from .contract import TableSource
+from .held_statistics import statistics_of
+from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     import pyarrow
@@ -66,6 +68,7 @@ class HeldTable(TableSource):
     def __init__(self, table: pyarrow.Table, names: Sequence[str] | None = None) -> None:
         self._table, self._names = table, tuple(names if names is not None else table.column_names)
         self.rows = table.num_rows
+        self._statistics: TableStatistics | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HeldTable) and (self._table is other._table and self._names == other._names)
@@ -78,6 +81,11 @@ class HeldTable(TableSource):
 
     def limited(self, rows: int) -> TableSource | None:
         return HeldTable(self._table.slice(0, rows), self._names)
+
+    def statistics(self) -> TableStatistics:
+        if self._statistics is None:
+            self._statistics = statistics_of(self._table.select(list(self._names)))
+        return self._statistics
 
     def pushed(self) -> tuple[str, ...]:
         whole = list(self._names) == self._table.column_names

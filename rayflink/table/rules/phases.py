@@ -27,6 +27,7 @@ from .project_into_unnest import project_into_unnest
 from .project_through_union import project_through_union
 from .prune_empty import prune_empty
 from .rank_into_window_rank import rank_into_window_rank
+from .reorder_joins import reorder_joins
 from .split_distinct import split_distinct
 from .window_into_aggregate import window_into_aggregate
 from .window_join import window_join
@@ -41,6 +42,8 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         filter_into_rank,
         rank_into_window_rank,
         project_through_union,
+        reorder_joins,
+        merge_steps,
         window_join,
         interval_join,
         join_of_whole_tables,
@@ -77,7 +80,7 @@ NEEDED = frozenset(
     }
 )
 """Without these, queries of which they make what can be run are errors."""
-BATCH_ONLY = frozenset({"forget_watermarks"})
+BATCH_ONLY = frozenset({"forget_watermarks", "reorder_joins"})
 
 
 def name_of(rule: Rule) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.joins import Join, KeyedJoin
 from rayflink.table.logical import Filter, Relation
-from rayflink.table.rules import optimized
+from rayflink.table.optimizer import RuleSettings, optimized
 from rayflink.table.rules.filter_below_join import filter_below_join
 from rayflink.table.typed import Session
 
@@ -74,7 +74,7 @@ def test_a_side_that_is_kept_whole_is_not_filtered_by_the_join_itself(t_env, joi
 @pytest.mark.spec("X62")
 def test_a_filter_below_the_join_leaves_fewer_rows_to_join_and_the_same_result(t_env):
     query = "SELECT empno FROM emp, dept WHERE emp.deptno = dept.deptno AND sal > 8"
-    plan = optimized(t_env.sql_query(query)._plan, Session(), True)
+    plan = optimized(t_env.sql_query(query)._plan, Session(), RuleSettings(True))
     join = next(one for one in plan.walk() if isinstance(one, KeyedJoin))
     assert "sal > 8" in str([str(one.told()) for one in join.left.walk()])
     assert [list(row) for row in t_env.execute_sql(query).collect()] == [[2]]
@@ -82,7 +82,7 @@ def test_a_filter_below_the_join_leaves_fewer_rows_to_join_and_the_same_result(t
 
 def test_a_join_is_given_only_columns_that_are_read(t_env):
     query = "SELECT dname FROM emp JOIN dept ON emp.deptno = dept.deptno"
-    plan = optimized(t_env.sql_query(query)._plan, Session(), True)
+    plan = optimized(t_env.sql_query(query)._plan, Session(), RuleSettings(True))
     join = next(one for one in plan.walk() if isinstance(one, KeyedJoin))
     assert [join.left.names, join.right.names] == [["deptno"], ["deptno", "dname"]]
 

@@ -1,0 +1,120 @@
+"""Statistics of files: of Parquet and Arrow from what they tell of themselves, of lines from the first ones.
+
+A file is asked once, as long as it stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from rayflink.connectors.compression import is_compressed, open_bytes
+
+from .statistics import ColumnStatistics, TableStatistics, as_number, joined
+
+MOST_FILES = 100
+"""Files that are asked; where there are more, so many of them, and the others are judged by their size."""
+MOST_GROUPS = 64
+"""Row groups of a Parquet file that are asked for the values of columns."""
+HEAD_BYTES = 1 << 16
+"""Of files of lines."""
+PACKED = 4
+"""So many times larger are lines than the bytes of a compressed file."""
+_ORDERED = frozenset({"NONE", "INT", "DATE", "TIMESTAMP"})
+_Part = tuple[float, dict[str, ColumnStatistics]]
+
+
+def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
+    """What files tell; None: what cannot be read, which is told when the query is run.
+
+    Args:
+        form: parquet, arrow, csv or json.
+    """
+    import pyarrow
+
+    read, how = _READERS[form]
+    try:
+        sized = [(path, os.stat(path)) for path in paths]
+        step = -(-len(sized) // MOST_FILES) if sized else 1
+        asked = sized[::step]
+        parts = [read(path, found.st_size, found.st_mtime_ns) for path, found in asked]
+    except (OSError, ValueError, ArithmeticError, pyarrow.ArrowException):
+        return None
+    whole, seen = (float(sum(found.st_size for _, found in of)) for of in (sized, asked))
+    rows = sum(count for count, _ in parts) * (whole / seen if seen else 1)
+    names = {name for _, columns in parts for name in columns}
+    columns = {
+        name: joined([(count, columns[name]) for count, columns in parts])
+        for name in sorted(names)
+        if all(name in columns for _, columns in parts)
+    }
+    told = f"{how} of {len(asked)} of {len(sized)} files" if step > 1 else how
+    return TableStatistics(rows, told, columns)
+
+
+@lru_cache(maxsize=1024)
+def _parquet(path: str, size: int, changed_ns: int) -> _Part:
+    from pyarrow import parquet
+
+    with open_bytes(path) as raw:
+        found = parquet.ParquetFile(raw).metadata
+    step = max(1, -(-found.num_row_groups // MOST_GROUPS))
+    parts: dict[str, list[tuple[float, ColumnStatistics]]] = {}
+    for group in map(found.row_group, range(0, found.num_row_groups, step)):
+        for at in range(group.num_columns):
+            column = group.column(at)
+            parts.setdefault(column.path_in_schema, []).append((float(group.num_rows), _chunk(column, group.num_rows)))
+    return float(found.num_rows), {name: joined(of) for name, of in parts.items()}
+
+
+def _chunk(column: Any, rows: int) -> ColumnStatistics:
+    """A column in a row group."""
+    width = column.total_uncompressed_size / max(1, rows)
+    told = column.statistics
+    if told is None:
+        return ColumnStatistics(width=width)
+    nulls = told.null_count / max(1, rows) if told.has_null_count else None
+    if not told.has_min_max or told.logical_type.type not in _ORDERED:
+        return ColumnStatistics(nulls=nulls, width=width)
+    return ColumnStatistics(as_number(told.min), as_number(told.max), nulls, None, width)
+
+
+@lru_cache(maxsize=1024)
+def _arrow(path: str, size: int, changed_ns: int) -> _Part:
+    """By the first record batch, as far as the file goes on like it."""
+    import pyarrow
+
+    with open_bytes(path) as raw:
+        is_file = raw.read(6) == b"ARROW1"
+        raw.seek(0)
+        if not is_file:
+            batch = next(iter(pyarrow.ipc.open_stream(raw)), None)
+            return (0.0, {}) if batch is None or not batch.nbytes else (batch.num_rows * size / batch.nbytes, {})
+        reader = pyarrow.ipc.open_file(raw)
+        if not reader.num_record_batches:
+            return 0.0, {}
+        first, last = reader.get_batch(0), reader.get_batch(reader.num_record_batches - 1)
+    return float(first.num_rows * (reader.num_record_batches - 1) + last.num_rows), {}
+
+
+@lru_cache(maxsize=1024)
+def _lines(path: str, size: int, changed_ns: int) -> _Part:
+    """By the length of the first lines."""
+    with open_bytes(path) as raw:
+        head = raw.read(HEAD_BYTES)
+    lines = head.count(b"\n") + (not head.endswith(b"\n") and bool(head))
+    if len(head) < HEAD_BYTES:
+        return float(lines), {}
+    return lines * size * (PACKED if is_compressed(path) else 1) / len(head), {}
+
+
+_READERS: dict[str, tuple[Callable[[str, int, int], _Part], str]] = {
+    "parquet": (_parquet, "footers"),
+    "arrow": (_arrow, "record batches"),
+    "csv": (_lines, "lines by their length"),
+    "json": (_lines, "lines by their length"),
+}
+
+__all__ = ["HEAD_BYTES", "MOST_FILES", "statistics_of"]
