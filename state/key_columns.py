@@ -87,12 +87,25 @@ def hash_columns(columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.ui
         InvalidKeyError: a column's type, or a value in it, cannot be a key.
         ValueError: there is no column, or lengths differ.
     """
+    return _upper(digest_columns(columns))
+
+
+def digest_columns(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Digests:
+    """Digest of each row over several Arrow columns: ``key_digest`` of its key, of which the hash is the upper half.
+
+    Args:
+        columns: as for `hash_columns`.
+    Returns: uint64[n].
+    Raises:
+        InvalidKeyError: a column's type, or a value in it, cannot be a key.
+        ValueError: there is no column, or lengths differ.
+    """
     if len(columns) == 1:
-        return hash_column(columns[0])
+        return _digests_of_column(columns[0])
     if len({len(column) for column in columns}) != 1:
         lengths = [len(column) for column in columns]
         raise ValueError(f"key columns have lengths {lengths}; pass one or more columns of one length")
-    return _upper(_digests_of_rows([_digests_of_column(column) for column in columns]))
+    return _digests_of_rows([_digests_of_column(column) for column in columns])
 
 
 def _upper(digests: Digests) -> NDArray[np.uint32]:

@@ -503,8 +503,10 @@ REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True
                        "A table that parts of a program read is read once; only with reuse-sub-plan-enabled.")
 
 STATE_TTL = _option(_S, "table.exec.state.ttl", DURATION, _ms(0),
-                    "How long state is kept that is not used; 0: for ever. Windows forget theirs at their ends, so it "
-                    "counts for them only as the lateness of late fire where allow-lateness is not set.",
+                    "How long a key of a stream is known of which nothing comes, by the clock: of SELECT DISTINCT, "
+                    "UNION and GROUP BY without aggregates, and of first rows by ROW_NUMBER, whose time later rows "
+                    "do not prolong; 0: for ever. Windows and joins forget their state themselves, so it counts for "
+                    "them only as the lateness of late fire where allow-lateness is not set.",
                     test=_NO_NEGATIVE_TIME)
 EARLY_FIRE_ENABLED = _option(_S, "table.exec.emit.early-fire.enabled", BOOLEAN, False,
                              "Group windows show results before their end; these are updated later.")

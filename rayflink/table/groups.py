@@ -1,4 +1,4 @@
-"""Groups of rows of whole tables in the logical plan."""
+"""Groups of rows in the logical plan."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from .logical import AggregateCall, Relation
 class GroupAggregate(Relation):
     """Aggregates by columns over all rows of a table: the columns of `grouping`, then one for each call.
 
-    Without columns to group by it gives one row, also of no rows.
+    Without columns to group by it gives one row, also of no rows. Of a stream there are no calls, and each group comes
+    with its first row.
 
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
+        is_whole: rows are those of a whole table, and results may wait for its end.
     """
 
     input: Relation
     grouping: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
+    is_whole: bool = True
 
     @property
     def inputs(self) -> tuple[Relation, ...]:

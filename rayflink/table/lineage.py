@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from .groups import GroupAggregate
 from .joins import Join, KeyedJoin
 from .logical import Filter, Project, Relation, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate, WindowTable
 from .ranks import Rank
@@ -31,6 +32,8 @@ def lineage(relation: Relation, at: int) -> str:
             kept = relation.kept
             element = _expression(relation.collection, relation.input)
             return lineage(relation.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
+        case GroupAggregate() if at < len(relation.grouping):
+            return lineage(relation.input, relation.grouping[at])
         case WindowAggregate():
             return _of_aggregate(relation, at)
         case Union():

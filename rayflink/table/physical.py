@@ -14,7 +14,7 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
-from . import physical_groups, physical_ranks
+from . import physical_first_rows, physical_groups, physical_ranks
 from .arrow_columns import arrow_schema
 from .changelog import Change
 from .connectors.held import HeldTable
@@ -42,7 +42,7 @@ from .logical import (
     WindowTable,
 )
 from .physical_joins import join_factory, refused, side_of
-from .ranks import Rank, WindowRank
+from .ranks import Deduplicate, Rank, WindowRank
 from .rules.conditions import is_movable
 from .rules.merge_steps import inlined
 from .runtime.bounded_rank import RowNumbers
@@ -83,6 +83,7 @@ class PlannerSettings:
         idle_timeout_ms: a source without rows for so long does not hold event time back; 0: it does.
         not_null: what becomes of NULL where a table has none.
         type_length: what becomes of texts of another length than their column's.
+        state_ttl_ms: how long state is kept that is not used and has no end of its own; 0: for ever.
     """
 
     two_phase: bool = True
@@ -91,6 +92,7 @@ class PlannerSettings:
     idle_timeout_ms: int = 0
     not_null: NotNullEnforcer = NotNullEnforcer.ERROR
     type_length: TypeLengthEnforcer = TypeLengthEnforcer.IGNORE
+    state_ttl_ms: int = 0
 
     def reuses(self, plan: Relation) -> bool:
         """Whether a relation that is there twice becomes steps once."""
@@ -296,10 +298,24 @@ class PhysicalPlanner:
 
     def _group_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, GroupAggregate)
+        if not plan.is_whole:
+            made = physical_first_rows.distinct_rows(plan, self._settings.state_ttl_ms)
+            return self._first_of_keys(plan, plan.grouping, "GroupAggregate", *made)
         names, local, whole = physical_groups.phases(plan)
         partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.told())
         dealt = self._dealt(partial, names)
         return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.told())
+
+    def _deduplicate(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, Deduplicate)
+        made = physical_first_rows.deduplicated(plan, self._settings.state_ttl_ms)
+        return self._first_of_keys(plan, plan.partition, "Deduplicate", *made)
+
+    def _first_of_keys(self, plan: GroupAggregate | Deduplicate, keys: Sequence[int], name: str, factory: Factory,
+                       of: str) -> DataStream:  # fmt: skip
+        names = [plan.input.names[at] for at in keys]
+        dealt = self._dealt(self.stream(plan.input), names)
+        return self._one(dealt, name, factory, names, of).set_description(plan.told())
 
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
         """Rows of equal keys to the same subtask; without a key all to one."""
@@ -452,6 +468,7 @@ class PhysicalPlanner:
         IntervalJoin: _join,
         Sort: _sort,
         Rank: _rank,
+        Deduplicate: _deduplicate,
         WindowRank: _window_rank,
     }
 

@@ -257,7 +257,7 @@ class QueryRunner:
         return PlannerSettings(
             two_phase, get(options.REUSE_SUB_PLAN), get(options.REUSE_SOURCE),
             get(options.SOURCE_IDLE_TIMEOUT).to_millis(), get(options.NOT_NULL_ENFORCER),
-            get(options.TYPE_LENGTH_ENFORCER),
+            get(options.TYPE_LENGTH_ENFORCER), get(options.STATE_TTL).to_millis(),
         )  # fmt: skip
 
     @contextmanager

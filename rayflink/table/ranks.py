@@ -54,6 +54,21 @@ class Rank(Relation):
 
 
 @dataclass(frozen=True)
+class Deduplicate(Rank):
+    """The first row of each key of a stream, by arrival or by event time; its number is 1."""
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether the first by event time is wanted, which comes when the watermark has come to it."""
+        return self.input.schema[self.keys[0][0]].is_event_time
+
+    def told(self) -> str:
+        key = ", ".join(self.names[at] for at in self.partition)
+        order = "ROWTIME" if self.is_event_time else "PROCTIME"
+        return f"Deduplicate(keep=[FirstRow], key=[{key}], order=[{order}])"
+
+
+@dataclass(frozen=True)
 class WindowRank(Rank):
     """The same within windows, whose bounds are among the columns of `partition`, when they are over.
 
@@ -85,4 +100,4 @@ class WindowRank(Rank):
         return f"WindowDeduplicate({window}, {keep}{keys}, orderKey=[{self.names[self.keys[0][0]]}], order=[ROWTIME])"
 
 
-__all__ = ["Rank", "WindowRank"]
+__all__ = ["Deduplicate", "Rank", "WindowRank"]

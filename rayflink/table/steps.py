@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .groups import GroupAggregate
 from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
-from .ranks import Rank
+from .ranks import Deduplicate, Rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,10 @@ class ShownPlan:
         if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, GroupAggregate):
+        if isinstance(plan, GroupAggregate) and plan.is_whole:
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, Rank) and plan.last is not None:
+        if isinstance(plan, Rank) and plan.last is not None and not isinstance(plan, Deduplicate):
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Sort) and plan.limit is not None:

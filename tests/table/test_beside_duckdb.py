@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.table.made_queries import KEYS, PHASES, SESSIONS, WINDOWS, checked, rowwise, some, tables, windowed
+from tests.table.made_queries import (
+    CONDITIONS,
+    KEYS,
+    PHASES,
+    SESSIONS,
+    WINDOWS,
+    checked,
+    rowwise,
+    some,
+    tables,
+    windowed,
+)
 
 
 @pytest.mark.slow
@@ -58,6 +69,30 @@ def test_grouping_sets(rows, window, sets):
 @settings(max_examples=30, phases=PHASES)
 def test_distinct_rows_of_windows(rows, window, columns):
     checked(rows, f"SELECT DISTINCT {', '.join(columns)}, window_start, window_end FROM {{w}}", w=window)
+
+
+@pytest.mark.slow
+@given(rows=tables(), columns=some(["k", "n", "f", "d", "m", "ts", "n + 1", "UPPER(k)"], 1, 4))
+@settings(max_examples=40, phases=PHASES)
+def test_distinct_rows_of_streams(rows, columns):
+    checked(rows, f"SELECT DISTINCT {', '.join(columns)} FROM t")
+
+
+@pytest.mark.slow
+@given(rows=tables(), keys=some(["k", "n", "f", "d", "m"], 2, 3), condition=st.sampled_from(CONDITIONS))
+@settings(max_examples=40, phases=PHASES)
+def test_unions_and_groups_of_streams(rows, keys, condition):
+    one = ", ".join(keys)
+    checked(rows, f"SELECT {one} FROM t UNION SELECT {one} FROM t WHERE {condition} UNION SELECT {one} FROM t WHERE f")
+    checked(rows, f"SELECT {one} FROM t GROUP BY {one} HAVING {keys[0]} IS NOT NULL")
+
+
+@pytest.mark.slow
+@given(rows=tables(), keys=some(["k", "n", "f", "d", "m", "n + 1"], 1, 3))
+@settings(max_examples=40, phases=PHASES)
+def test_first_rows_of_streams(rows, keys):
+    one = ", ".join(keys)
+    checked(rows, f"SELECT {one}, ts FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY {one} ORDER BY ts) = 1")
 
 
 @pytest.mark.slow

@@ -120,7 +120,6 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
         (lambda t: t.order_by(t.id), "ORDER BY over a stream that goes on; run the query in batch mode"),
         (lambda t: t.fetch(1), "LIMIT over a stream that goes on"),
         (lambda t: t.join(t, col("id") == col("id")), "both tables have a column 'id'; give one of them another name"),
-        (lambda t: t.union(t), "UNION without ALL keeps all rows for ever"),
         (lambda t: t.minus(t), "EXCEPT keeps all rows for ever"),
         (lambda t: t.union_all(3), "3 is no table"),
         (lambda t: t.union_all(environment().from_elements([(1,)])), "the tables are of two TableEnvironments"),

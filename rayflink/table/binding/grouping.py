@@ -143,24 +143,19 @@ class GroupedSelect:
                     asked.append(found)
                     calls.append(gathered.call(found))
         place = place_of(group) if group is not None else place_of(tree)
-        if is_batch and windowing is None and not _are_windows(relation, keys):
-            made = _of_whole_table(inner, gathered, (keys, columns), (asked, calls), place)
+        is_first = bool(keys) and not calls  # each group comes with its first row
+        if (is_batch or is_first) and windowing is None and not _are_windows(relation, keys):
+            made = _of_all_rows(inner, gathered, (keys, columns), (asked, calls), place, is_batch)
         else:
             made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
         made._absent = [inner.bind(one) for one in grouped.absent]
         return made
 
     @classmethod
-    def distinct(cls, relation: Relation, place: Place | None) -> Relation:
-        """The rows without repetition, in a window.
-
-        Raises:
-            SqlError: they are in none.
-        """
+    def distinct(cls, relation: Relation) -> Relation:
+        """The rows without repetition, in windows whose bounds are among their columns."""
         start, end = _bounds_of(relation.schema)
-        if start is None or end is None:
-            remedy = f"SELECT DISTINCT keeps all rows for ever; {_UNBOUNDED}"
-            raise SqlError("SELECT DISTINCT without a window", remedy, "", place)
+        assert start is not None and end is not None
         others = [at for at in range(len(relation.schema)) if at not in (start, end)]
         schema = tuple(relation.schema[at] for at in others)
         made = WindowAggregate(
@@ -340,7 +335,7 @@ def _keys(inner: ExpressionBinder, relation: Relation, scope: Scope, trees: list
             tree = selected[int(tree.this) - 1]
             tree = tree.this if isinstance(tree, exp.Alias) else tree
         key = inner.bind(tree)
-        if key.type.root in (Root.MAP, Root.MULTISET):
+        if key.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
             raise SqlError(f"a group by {key.type}", "group by a part of it", "", place_of(tree))
         if key not in keys:
             keys.append(key)
@@ -407,8 +402,9 @@ def _are_windows(relation: Relation, keys: Sequence[Expr]) -> bool:
     return {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {relation_part(relation, key) for key in keys}
 
 
-def _of_whole_table(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[list[Expr], list[int]],
-                    aggregates: tuple[list[Any], list[AggregateCall]], place: Place | None) -> GroupedSelect:
+def _of_all_rows(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[list[Expr], list[int]],
+                 aggregates: tuple[list[Any], list[AggregateCall]], place: Place | None,
+                 is_whole: bool) -> GroupedSelect:  # fmt: skip
     (keys, columns), (asked, calls) = grouped, aggregates
     if not gathered.exprs:  # COUNT(*) alone: rows are counted by a column
         gathered.column(Literal(DataTypes.INT(False), 1))
@@ -416,7 +412,7 @@ def _of_whole_table(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple
         calls = [one if one.name == "COUNT" else replace(one, type=one.type.nullable()) for one in calls]
     made, _ = gathered.projected([])
     schema = _schema(made, columns, calls, ())
-    found = GroupAggregate(schema, made, tuple(columns), tuple(calls), place=place)
+    found = GroupAggregate(schema, made, tuple(columns), tuple(calls), is_whole, place=place)
     taken = list(zip(keys, range(len(keys)), strict=True))
     return GroupedSelect(inner, found, taken, [(one, len(keys) + at) for at, one in enumerate(asked)], {})
 

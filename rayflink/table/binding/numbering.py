@@ -73,7 +73,14 @@ def _ranked(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_who
         keys.append((at, bool(one.args.get("desc")), bool(one.args.get("nulls_first"))))
     number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
     partition = tuple(dict.fromkeys(columns[:divided]))
+    for one, at in zip(tree.args.get("partition_by") or (), columns, strict=False):
+        _ensure_key(relation.schema[at].type, place_of(one) or place)
     return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
+
+
+def _ensure_key(kind: DataType, place: Place | None) -> None:
+    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+        raise SqlError(f"rows divided by {kind}", "divide them by a part of it, or by another column", "", place)
 
 
 def ensure_order(kind: DataType, place: Place | None) -> None:

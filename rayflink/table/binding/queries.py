@@ -195,11 +195,11 @@ class QueryBinder:
         return relation
 
     def _distinct(self, relation: Relation, place: Place | None) -> Relation:
-        """Each row once: of a whole table, or of windows."""
+        """Each row once: of all, or of windows."""
         of_windows = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {one.part for one in relation.schema}
-        if self.is_batch and not of_windows:
-            return set_operations.distinct(relation, place)
-        return GroupedSelect.distinct(relation, place)
+        if of_windows:
+            return GroupedSelect.distinct(relation)
+        return set_operations.distinct(relation, place, self.is_batch)
 
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """The rows of one grouping set."""
@@ -361,15 +361,14 @@ class QueryBinder:
 
     def _union(self, tree: Tree) -> Relation:
         place = place_of(tree)
-        if tree.args.get("distinct") and not self.is_batch:
-            remedy = "write UNION ALL, or run the query in batch mode; to leave out what is there twice, group by all "
-            raise SqlError("UNION without ALL keeps all rows for ever", f"{remedy}columns and a window", "", place)
         sides: list[Relation] = []
         for side in (tree.this, tree.expression):
             found = self.bind(side)
             sides += found.sources if isinstance(found, Union) else [found]
         united: Relation = _union(sides, place)
-        return self._ordered(set_operations.distinct(united, place) if tree.args.get("distinct") else united, tree)
+        if tree.args.get("distinct"):
+            united = set_operations.distinct(united, place, self.is_batch)
+        return self._ordered(united, tree)
 
     def _nested(self, tree: Tree) -> Relation:
         return self._ordered(self.bind(tree.this), tree)

@@ -1,4 +1,4 @@
-"""Rows of whole tables as sets: without repetition, in both, in one and not in the other."""
+"""Rows as sets: without repetition; of whole tables also in both, in one and not in the other."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ _COUNT = DataTypes.BIGINT(False)
 
 
 def without_time(schema: Schema) -> Schema:
-    """The columns of rows that come at the end of all."""
+    """The columns without what they have to do with time."""
     return tuple(replace(one, part=None, windowing=None) for one in schema)
 
 
-def distinct(relation: Relation, place: Place | None) -> Relation:
+def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relation:
     """Each row once.
 
+    Args:
+        is_whole: rows are those of a whole table.
     Raises:
         SqlError: a column has values that are not compared.
     """
     _check(relation.schema, place)
     columns = tuple(range(len(relation.schema)))
-    return GroupAggregate(without_time(relation.schema), relation, columns, (), place=place)
+    return GroupAggregate(without_time(relation.schema), relation, columns, (), is_whole, place=place)
 
 
 def combined(union: Union, is_both: bool, place: Place | None) -> Relation:
@@ -61,7 +63,7 @@ def _marks(side: int) -> tuple[Expr, Expr]:
 
 
 def _check(schema: Schema, place: Place | None) -> None:
-    wrong = next((one for one in schema if one.type.root in (Root.MAP, Root.MULTISET)), None)
+    wrong = next((one for one in schema if one.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)), None)
     if wrong is not None:
         raise SqlError(f"column {wrong.name!r} of type {wrong.type} is not compared", "leave it out", "", place)
 

@@ -26,6 +26,7 @@ from .project_into_scan import project_into_scan
 from .project_into_unnest import project_into_unnest
 from .project_through_union import project_through_union
 from .prune_empty import prune_empty
+from .rank_into_deduplicate import rank_into_deduplicate
 from .rank_into_window_rank import rank_into_window_rank
 from .reorder_joins import reorder_joins
 from .split_distinct import split_distinct
@@ -41,6 +42,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
     PHYSICAL: (
         filter_into_rank,
         rank_into_window_rank,
+        rank_into_deduplicate,
         project_through_union,
         reorder_joins,
         merge_steps,
@@ -75,6 +77,7 @@ NEEDED = frozenset(
         "interval_join",
         "join_of_whole_tables",
         "project_into_unnest",
+        "rank_into_deduplicate",
         "rank_into_window_rank",
         "window_join",
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,23 @@ class FrameMemory:
             reader = pa.ipc.open_file(source)
             found = [list(reader.get_batch(at).columns) for at in range(reader.num_record_batches)]
         path.unlink()
+        return found
+
+    def mapped(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An array of zeros that may be changed, in a file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        folder = Path(self._folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self._name
+        with path.open("w+b") as file:
+            file.truncate(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            found: NDArray[Any] = np.asarray(np.memmap(file, dtype, "r+", shape=shape))
+        path.unlink()
+        if self._spilled is not None:
+            self._spilled.inc(found.nbytes)
         return found
 
     def release(self) -> None:

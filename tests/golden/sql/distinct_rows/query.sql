@@ -1,0 +1,1 @@
+SELECT DISTINCT product, amount > 2 AS many FROM orders

@@ -1,0 +1,2 @@
+SELECT customer FROM (SELECT customer, PROCTIME() AS now FROM orders)
+QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY now ASC) = 1
