@@ -1,4 +1,4 @@
-"""Names under which metrics are reported; all are Flink's."""
+"""Names under which metrics are reported; all are Flink's, where none says that it is not."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ NUM_BUFFERS_IN_RATE: Final = "numBuffersInPerSecond"
 NUM_BUFFERS_OUT_RATE: Final = "numBuffersOutPerSecond"
 NUM_RECORDS_IN_ERRORS: Final = "numRecordsInErrors"
 NUM_LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"
+NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED: Final = "numRecordsInOpenWindowsDropped"
+"""Not Flink's: it does not count what windows of processing time hold that are open at the end of a stream."""
 CURRENT_INPUT_WATERMARK: Final = "currentInputWatermark"
 CURRENT_INPUT_N_WATERMARKS: Final = ("currentInput1Watermark", "currentInput2Watermark")
 CURRENT_OUTPUT_WATERMARK: Final = "currentOutputWatermark"

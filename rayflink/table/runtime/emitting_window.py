@@ -67,6 +67,10 @@ class EmittingWindowAggregate(WindowOperator):
     def frame(self) -> Callable[[], pa.RecordBatch]:
         return self._windows.framed(self._state_schema)
 
+    def open_pieces(self) -> Iterator[Columns]:
+        held = (window for _, window in self._windows if not window.is_over)
+        return (piece for one in held for piece in ([] if one.rows is None else [one.rows]) + one.pieces)
+
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.progress = restored_progress(snapshots, self.ctx)
         for _, frame in restored_frames(snapshots, self._state_schema, self.ctx):

@@ -95,6 +95,10 @@ class SessionStore:
         known = [int(one.ends[one.left].min()) for one in self._settled if one.left.any()]
         return min(known if self._recent_least is None else [*known, self._recent_least], default=None)
 
+    def pieces(self) -> list[Columns]:
+        """All rows, as they are kept."""
+        return [*(piece for one in self._settled for piece in one.there()), *self._recent]
+
     def frame(self) -> Callable[[], Columns | None]:
         """Gives all rows as they are now, joined, when it is called later; None where there are none."""
         settled, recent = [(one.columns, one.left) for one in self._settled], list(self._recent)
@@ -150,7 +154,7 @@ class SessionStore:
 
     def _settle(self) -> None:
         """Join all, in parts where the memory is short."""
-        pieces = [*(piece for one in self._settled for piece in one.there()), *self._recent]
+        pieces = self.pieces()
         parts = 1
         if self._memory is not None and self._partials.width:
             parts = self._memory.parts(sum(map(size_of, pieces)))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rayflink.common.batches import MAX_TIMESTAMP, Batch, Element
 from rayflink.operators.base import OperatorSnapshot
 
-from .frame_memory import FrameMemory
+from .frame_memory import Columns, FrameMemory
 from .grouping import grouped
 from .partials import Partials, concatenated
 from .reductions import plain
@@ -64,6 +64,9 @@ class SessionWindowAggregate(WindowOperator):
             return pa.RecordBatch.from_arrays(columns, schema=schema)
 
         return frame
+
+    def open_pieces(self) -> list[Columns]:
+        return self._store.pieces()
 
     def take_frame(self, frame: pa.RecordBatch) -> None:
         if frame.num_rows:

@@ -60,6 +60,9 @@ class SlicedWindows(WindowOperator):
         self._running.forget()
         self._store.keep_to_memory()
 
+    def open_pieces(self) -> Iterator[Columns]:
+        return (piece for _, pieces in self._store for piece in pieces)
+
     def next_firing(self) -> int | None:
         after = MIN_TIMESTAMP if self._may_be_over else self.progress
         return self._slicing.next_firing(self._store.ends, after) if self._store else None

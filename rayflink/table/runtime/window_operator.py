@@ -9,13 +9,14 @@ from functools import partial
 import pyarrow as pa
 
 from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
-from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED
+from rayflink.common.metric_names import NUM_LATE_RECORDS_DROPPED, NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
-from .frame_memory import FrameMemory
+from .frame_memory import Columns, FrameMemory
 from .frame_snapshots import ABOUT, FrozenFrames, restored_frames
 from .partials import PartialRows
 from .progress import progress_entry, restored_progress
+from .reductions import plain
 from .window_spec import WindowSpec
 
 
@@ -57,11 +58,17 @@ class WindowOperator(Operator):
     def next_firing(self) -> int | None:
         """The progress at which the next window may be over."""
 
+    @abstractmethod
+    def open_pieces(self) -> Iterable[Columns]:
+        """The partial rows of windows that are not over."""
+
     # life
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+        counts_open = ctx.metrics is not None and not self._window.is_event_time
+        self._open = ctx.metrics.counter(NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED) if ctx.metrics and counts_open else None
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.progress = restored_progress(snapshots, self.ctx)
@@ -78,6 +85,13 @@ class WindowOperator(Operator):
         frames += ((at, partial(_itself, frame)) for at, frame in self._ahead)
         groups = FrozenFrames(frames, self._kept.dealt_width, self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
+
+    def finish(self) -> Iterable[Element]:
+        """Windows of processing time that are open at the end give nothing, as in Flink; their rows are counted."""
+        if self._open is not None:
+            pieces: list[Columns] = [*self.open_pieces(), *(frame.columns for _, frame in self._ahead)]
+            self._open.inc(sum(int(plain(one[self._kept.rows_column]).sum()) for one in pieces))
+        return ()
 
     def close(self) -> None:
         if self.memory is not None:

@@ -14,6 +14,8 @@ from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
+from rayflink.table.logical import Emission
+from rayflink.table.runtime.emitting_window import EmittingWindowAggregate
 from rayflink.table.runtime.frame_snapshots import one_batch
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
@@ -154,6 +156,23 @@ def test_processing_time_tumbles_by_the_clock():
         assert [tuple(value)[:-1] for value in harness.output_values()] == [
             ("a", 5, ms(10), ms(20)), ("b", 2, ms(10), ms(20)), ("a", 8, ms(20), ms(30)),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("made", "window", "dropped"),
+    [(one_phase, tumble(), 2), (one_phase, hop(), 3), (sessions, session(), 3),
+     (lambda one: lambda: EmittingWindowAggregate(one, Emission(0)), tumble(), 2)],
+)  # fmt: skip
+def test_rows_of_windows_of_processing_time_that_are_open_at_the_end_are_counted(made, window, dropped):
+    clock = replace(window, time_column=None, is_event_time=False, time_type=DataTypes.TIMESTAMP_LTZ(3))
+    with OperatorHarness(made(by_word(clock, aggregate("SUM", N)))) as harness:
+        for element in [at(1), rows(("a", 1), ("b", 2)), at(29), rows(("a", 4)), at(31), rows(("a", 8), ("c", 1))]:
+            harness.give(element)
+        given = harness.output_values()
+        harness.end_input()
+        assert harness.output_values() == given
+        counted = harness.operators[-1].ctx.metrics.counter("numRecordsInOpenWindowsDropped").get_count()
+        assert counted == dropped
 
 
 def test_without_a_key_an_empty_window_gives_no_row():
