@@ -19,11 +19,12 @@ from .types import DataType
 __all__ = [
     "CURRENT_RANGE", "CURRENT_ROW", "UNBOUNDED_RANGE", "UNBOUNDED_ROW", "and_", "array", "atan2", "call", "call_sql",
     "coalesce", "col", "concat", "concat_ws", "convert_tz", "current_database", "current_date", "current_time",
-    "current_timestamp", "date_format", "descriptor", "e", "from_unixtime", "if_then_else", "json", "json_array",
-    "json_object", "json_string", "lit", "local_time", "local_timestamp", "log", "map_", "map_from_arrays", "negative",
-    "not_", "null_of", "or_", "pi", "rand", "rand_integer", "range_", "row", "row_interval", "source_watermark",
-    "temporal_overlaps", "timestamp_diff", "to_date", "to_timestamp", "to_timestamp_ltz", "unix_timestamp", "uuid",
-    "with_all_columns", "with_columns", "without_columns",
+    "current_timestamp", "current_watermark", "date_format", "descriptor", "e", "from_unixtime", "if_then_else", "json",
+    "json_array", "json_array_agg", "json_object", "json_object_agg", "json_string", "lit", "local_time",
+    "local_timestamp", "log", "map_", "map_from_arrays", "negative", "not_", "null_of", "object_of", "or_", "pi",
+    "rand", "rand_integer", "range_", "row", "row_interval", "source_watermark", "temporal_overlaps", "timestamp_diff",
+    "to_date", "to_timestamp", "to_timestamp_ltz", "unix_timestamp", "uuid", "with_all_columns", "with_columns",
+    "without_columns",
 ]  # fmt: skip
 
 
@@ -185,6 +186,11 @@ def current_time() -> Expression[Any]:
 def current_timestamp() -> Expression[Any]:
     """The time of processing, TIMESTAMP_LTZ(3)."""
     return _called("CURRENT_TIMESTAMP")
+
+
+def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
+    """The watermark of a time attribute, where the row is looked at; NULL before the first one."""
+    return _called("CURRENT_WATERMARK", tree_of(rowtimeAttribute))
 
 
 def local_time() -> Expression[Any]:
@@ -354,6 +360,25 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[str]:
     """An array of values."""
     return _called("JSON_ARRAY", *map(tree_of, args), exp.Var(this=on_null.name))
+
+
+def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[str]:
+    """An array of the values of all rows."""
+    return _called("JSON_ARRAYAGG", tree_of(item_expr), exp.Var(this=on_null.name))
+
+
+def json_object_agg(on_null: JsonOnNull, key_expr: Any, value_expr: Any) -> Expression[str]:
+    """An object of the keys and values of all rows."""
+    return _called("JSON_OBJECTAGG", tree_of(key_expr), tree_of(value_expr), exp.Var(this=on_null.name))
+
+
+def object_of(class_name: str, *args: Any) -> Expression[Any]:
+    """A row of named fields; the name of the class is not kept.
+
+    Args:
+        args: names of fields and their values in turn.
+    """
+    return _called("OBJECT_OF", *map(tree_of, (class_name, *args)))
 
 
 UNBOUNDED_ROW: Expression[Any] = made(exp.Var(this="UNBOUNDED ROW"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from .catalog import Catalogs
+from .catalog import Catalogs, Definition
 from .definitions import TableDefinition, ViewDefinition
 
 
@@ -44,6 +45,18 @@ class NamedTables:
     def list_views(self) -> list[str]:
         """Names of the views of the current database."""
         return self._catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
+
+    def list_temporary_tables(self) -> list[str]:
+        """Names of the temporary tables and views of the current database."""
+        return self._temporary_ones(lambda one: True)
+
+    def list_temporary_views(self) -> list[str]:
+        """Names of the temporary views of the current database."""
+        return self._temporary_ones(lambda one: isinstance(one, ViewDefinition))
+
+    def _temporary_ones(self, wanted: Callable[[Definition], bool]) -> list[str]:
+        found = (self._catalogs.find((name,)) for name in self._catalogs.names())
+        return [path[2] for path, one in found if self._catalogs.is_temporary(path) and wanted(one)]
 
     def list_databases(self) -> list[str]:
         """Names of the databases of the current catalog."""

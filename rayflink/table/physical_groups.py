@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rayflink.operators.factory import Factory
 
@@ -28,10 +29,16 @@ def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
             call.type,
             call.filter,
             call.distinct,
-            *map(str, call.options[:1]),
+            **_options(call),
         )
         for call in calls
     )
+
+
+def _options(call: AggregateCall) -> dict[str, Any]:
+    if call.name == AggregateKind.PERCENTILE.value:
+        return {"percentages": call.options}
+    return {"separator": str(call.options[0])} if call.options else {}
 
 
 def phases(plan: GroupAggregate) -> tuple[tuple[str, ...], Factory, Factory]:

@@ -241,6 +241,41 @@ def _ranged(found: int, low: int, high: int, what: str) -> int:
     return found
 
 
+class Resolution:
+    """A unit of intervals; made by `DataTypes.DAY()` and the like.
+
+    Args:
+        unit: one of `Resolution.IntervalUnit`.
+        precision: digits of years or days, or of the fraction of a second.
+    """
+
+    class IntervalUnit(Enum):
+        """The units, from the shortest to the longest."""
+
+        SECOND = 0
+        MINUTE = 1
+        HOUR = 2
+        DAY = 3
+        MONTH = 4
+        YEAR = 5
+
+    def __init__(self, unit: IntervalUnit, precision: int = -1) -> None:
+        self._unit, self._precision = unit, precision
+
+    @property
+    def unit(self) -> IntervalUnit:
+        """The unit."""
+        return self._unit
+
+    @property
+    def precision(self) -> int:
+        """Digits."""
+        return self._precision
+
+    def __str__(self) -> str:
+        return self._unit.name if self._precision < 0 else f"{self._unit.name}({self._precision})"
+
+
 class DataTypes:
     """Makes data types; `nullable` False is `.not_null()`.
 
@@ -362,6 +397,55 @@ class DataTypes:
     def INTERVAL_YEAR_MONTH(nullable: bool = True) -> DataType:
         """A number of months."""
         return DataType(Root.INTERVAL_YEAR_MONTH, nullable)
+
+    @staticmethod
+    def SECOND(precision: int = 3) -> Resolution:
+        """Seconds, with so many digits of their fraction."""
+        return Resolution(Resolution.IntervalUnit.SECOND, precision)
+
+    @staticmethod
+    def MINUTE() -> Resolution:
+        """Minutes."""
+        return Resolution(Resolution.IntervalUnit.MINUTE)
+
+    @staticmethod
+    def HOUR() -> Resolution:
+        """Hours."""
+        return Resolution(Resolution.IntervalUnit.HOUR)
+
+    @staticmethod
+    def DAY(precision: int = 2) -> Resolution:
+        """Days, of so many digits."""
+        return Resolution(Resolution.IntervalUnit.DAY, precision)
+
+    @staticmethod
+    def MONTH() -> Resolution:
+        """Months."""
+        return Resolution(Resolution.IntervalUnit.MONTH)
+
+    @staticmethod
+    def YEAR(precision: int = 2) -> Resolution:
+        """Years, of so many digits."""
+        return Resolution(Resolution.IntervalUnit.YEAR, precision)
+
+    @staticmethod
+    def INTERVAL(upper_resolution: Resolution, lower_resolution: Resolution | None = None) -> DataType:
+        """A length of time from one unit to another; all of days and shorter units are kept as milliseconds.
+
+        >>> DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)), DataTypes.INTERVAL(DataTypes.MONTH())
+        (INTERVAL DAY TO SECOND(3), INTERVAL YEAR TO MONTH)
+        """
+        upper, lower = upper_resolution, lower_resolution or upper_resolution
+        if not isinstance(upper, Resolution) or not isinstance(lower, Resolution):
+            raise InvalidTypesError(f"INTERVAL of {upper!r} and {lower!r}", "give units, as DataTypes.DAY()")
+        kinds = [one.unit.value >= Resolution.IntervalUnit.MONTH.value for one in (upper, lower)]
+        if kinds[0] is not kinds[1] or upper.unit.value < lower.unit.value:
+            problem = f"INTERVAL from {upper} to {lower}"
+            raise InvalidTypesError(problem, "give units from DAY down to SECOND, or from YEAR down to MONTH")
+        if kinds[0]:
+            return DataTypes.INTERVAL_YEAR_MONTH()
+        seconds = lower.precision if lower.unit is Resolution.IntervalUnit.SECOND else 3
+        return DataTypes.INTERVAL_DAY_TIME(seconds)
 
     @staticmethod
     def ARRAY(element_type: DataType, nullable: bool = True) -> DataType:

@@ -40,6 +40,8 @@ BAD = [
     ("SELECT id FROM ordersx", 16, "there is no table or view 'ordersx' (did you mean orders?)", "there are "),
     ("SELECT id FROM other.orders", 16, "there is no database 'other'", "there are default_database"),
     ("SELECT MODD(id, 2) FROM orders", 8, "there is no function MODD (did you mean MOD?)", ""),
+    ("SELECT TRY_PARSE_JSON(product) FROM orders", 8, "TRY_PARSE_JSON is not there yet", "JSON_VALUE"),
+    ("SELECT BITMAP_CARDINALITY(id) FROM orders", 8, "BITMAP_CARDINALITY is not there yet", "COUNT(DISTINCT"),
     ("DROP TABLE nothing", 12, "there is no table 'nothing'", "IF EXISTS"),
     # types
     ("SELECT id + product FROM orders", 8, "+ does not take (BIGINT, STRING)", "wanted is"),

@@ -9,7 +9,7 @@ import pytest
 
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.types import Row
-from rayflink.table import DataTypes, EnvironmentSettings, SqlError, Table, TableEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, Schema, SqlError, Table, TableDescriptor, TableEnvironment
 from rayflink.table.dsl.written import Function, Property
 from rayflink.table.expression import (
     Expression,
@@ -36,13 +36,16 @@ from rayflink.table.expressions import (
     current_date,
     current_time,
     current_timestamp,
+    current_watermark,
     date_format,
     e,
     from_unixtime,
     if_then_else,
     json,
     json_array,
+    json_array_agg,
     json_object,
+    json_object_agg,
     json_string,
     lit,
     local_time,
@@ -53,6 +56,7 @@ from rayflink.table.expressions import (
     negative,
     not_,
     null_of,
+    object_of,
     or_,
     pi,
     rand,
@@ -298,6 +302,8 @@ SAME = [
     (json_string(n), "JSON_STRING(n)"),
     (json_object(JsonOnNull.ABSENT, "k", n), "JSON_OBJECT(KEY 'k' VALUE n ABSENT ON NULL)"),
     (json_array(JsonOnNull.NULL, n, w), "JSON_ARRAY(n, w NULL ON NULL)"),
+    (object_of("User", "name", w, "age", n), "OBJECT_OF('User', 'name', w, 'age', n)"),
+    (object_of("User", "age", n).object_update("age", w), "OBJECT_UPDATE(OBJECT_OF('User', 'age', n), 'age', w)"),
     # by name and by text
     (call("UPPER", w), "UPPER(w)"),
     (call("greatest", n, 3), "GREATEST(n, 3)"),
@@ -345,6 +351,31 @@ def test_a_function_of_one_value_is_that_of_sql(t_env, table, name, function):
     made = getattr(value, name)
     made = made if isinstance(made, Expression) else made()
     assert table.select(made.alias("v"))._plan == t_env.sql_query(f"SELECT {function}({value}) AS v FROM t")._plan
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (json_array_agg(JsonOnNull.NULL, col("n")), "JSON_ARRAYAGG(n NULL ON NULL)"),
+        (json_object_agg(JsonOnNull.ABSENT, col("w"), col("n")), "JSON_OBJECTAGG(KEY w VALUE n ABSENT ON NULL)"),
+        (col("n").percentile(0.5), "PERCENTILE(n, 0.5e0)"),
+        (col("n").percentile([0.25, 0.5], col("n")), "PERCENTILE(n, ARRAY[0.25e0, 0.5e0], n)"),
+    ],
+)
+def test_an_aggregate_is_what_the_text_of_sql_is(expression, text):
+    batch = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    rows = batch.from_elements([(1, "a")], ["n", "w"])
+    batch.create_temporary_view("t", rows)
+    grouped = rows.group_by(col("w")).select(expression.alias("v"))
+    assert grouped.explain().replace(".0", "") == batch.sql_query(f"SELECT {text} AS v FROM t GROUP BY w").explain()
+
+
+def test_the_watermark_of_a_time_attribute_is_asked_for(t_env):
+    schema = Schema.new_builder().column("ts", DataTypes.TIMESTAMP(3)).watermark("ts", "ts").build()
+    options = TableDescriptor.for_connector("datagen").schema(schema).build()
+    t_env.create_temporary_table("timed", options)
+    asked = t_env.from_path("timed").select(current_watermark(col("ts")).alias("v"))
+    assert asked._plan == t_env.sql_query("SELECT CURRENT_WATERMARK(ts) AS v FROM timed")._plan
 
 
 def test_functions_of_ones_own_are_called_with_expressions(t_env):

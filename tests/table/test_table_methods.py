@@ -413,3 +413,26 @@ def test_a_job_that_does_not_end_is_waited_for_no_longer_than_asked():
     with pytest.raises(TimeoutError, match="the job has not ended within 50 ms"):
         result.wait(50)
     result.get_job_client().cancel()
+
+
+def test_names_of_temporary_tables_and_views():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    for temporary in ("", "TEMPORARY "):
+        name = temporary.strip().lower()
+        t_env.execute_sql(f"CREATE {temporary}VIEW {name}v AS SELECT 1 AS n")
+        t_env.execute_sql(f"CREATE {temporary}TABLE {name}t (n INT) WITH ('connector' = 'print')")
+    assert t_env.list_tables() == ["t", "temporaryt", "temporaryv", "v"]
+    assert t_env.list_temporary_tables() == ["temporaryt", "temporaryv"]
+    assert t_env.list_temporary_views() == ["temporaryv"]
+
+
+def test_intervals_are_of_units():
+    day, second = DataTypes.DAY(), DataTypes.SECOND(6)
+    assert DataTypes.INTERVAL(day, second) == DataTypes.INTERVAL_DAY_TIME(6)
+    assert DataTypes.INTERVAL(DataTypes.HOUR(), DataTypes.MINUTE()) == DataTypes.INTERVAL_DAY_TIME(3)
+    assert DataTypes.INTERVAL(DataTypes.YEAR(4), DataTypes.MONTH()) == DataTypes.INTERVAL_YEAR_MONTH()
+    for units in ((DataTypes.YEAR(), second), (second, day)):
+        with pytest.raises(InvalidTypesError, match="from DAY down to SECOND"):
+            DataTypes.INTERVAL(*units)
+    with pytest.raises(InvalidTypesError, match="give units"):
+        DataTypes.INTERVAL("DAY")

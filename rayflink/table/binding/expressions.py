@@ -19,8 +19,18 @@ from .scope import Scope
 
 AGGREGATES = ("COUNT", "SUM", "SUM0", "MIN", "MAX", "AVG", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "VAR_POP", "VAR_SAMP",
               "VARIANCE", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG",
-              "JSON_ARRAYAGG", "JSON_OBJECTAGG")  # fmt: skip
+              "PERCENTILE", "JSON_ARRAYAGG", "JSON_OBJECTAGG")  # fmt: skip
 """Aggregate functions, which stand where rows are grouped."""
+_OF_JSON = "there is no type VARIANT: keep texts of JSON, and take what is in them by JSON_VALUE and JSON_QUERY"
+_OF_MODELS = "there are no models: call them in a function of your own"
+_ABSENT = {
+    "PARSE_JSON": _OF_JSON, "TRY_PARSE_JSON": _OF_JSON,
+    "BITMAP_": "there is no type BITMAP: count by COUNT(DISTINCT ...), keep values by ARRAY_AGG(DISTINCT ...)",
+    "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT ...), which is exact", "ML_": _OF_MODELS, "AI_": _OF_MODELS,
+    "TO_CHANGELOG": "use StreamTableEnvironment.to_changelog_stream, whose rows say what they do",
+    "FROM_CHANGELOG": "make Rows with their kinds, and use StreamTableEnvironment.from_changelog_stream",
+}  # fmt: skip
+"""How names of Flink's functions begin that are not there -> what to do instead."""
 _BINARY = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.DPipe: "||",
@@ -275,6 +285,8 @@ class ExpressionBinder:
             try:
                 function = named(name)
             except KeyError:
+                if absent := next((text for start, text in _ABSENT.items() if name.startswith(start)), None):
+                    raise SqlError(f"{name} is not there yet", absent, "", place) from None
                 known = [*known_names(), *self._functions, *AGGREGATES]
                 remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
                 raise SqlError(f"there is no function {name}{nearest(name, known)}", remedy, "", place) from None

@@ -19,8 +19,9 @@ from ..runtime.aggregates import AggregateKind, result_type
 from ..typed import Column, Expr, Literal, Place
 from ..types import DataType, DataTypes, Root
 from . import json_aggregates, windows
-from .expressions import AGGREGATES, ExpressionBinder, call, place_of
+from .expressions import AGGREGATES, ExpressionBinder, call, cast, place_of
 from .numbering import numberings_in, parts_of
+from .percentiles import percentile
 from .scope import Scope
 
 _UNBOUNDED = (
@@ -186,6 +187,9 @@ class GroupedSelect:
             if tree == asked:
                 column = replace(self.relation.column(at), place=place_of(tree))
                 name = str((asked.this if isinstance(asked, exp.Filter) else asked).name).upper()
+                if name == "SUM0":
+                    zero = cast(Literal(DataTypes.INT(False), 0), column.type.not_null())
+                    return call("COALESCE", [column, zero], place_of(tree))
                 return json_aggregates.bracketed(name, column) if name in json_aggregates.BRACKETS else column
         if isinstance(tree, exp.Anonymous) and (found := self._bound(str(tree.name).upper(), place_of(tree))):
             return found
@@ -260,6 +264,10 @@ class _Gathered:
         distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
         if distinct:
             arguments = [*arguments[0].expressions, *arguments[1:]]
+        if name == "PERCENTILE":
+            asked = percentile(self._inner, arguments, distinct, tree)
+            at = self._condition(filtered, asked.counts, tree)
+            return AggregateCall(name, (self.column(asked.argument),), asked.type, at, distinct, asked.percentages)
         if name == "COUNT" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             arguments = []
         ignores_nulls = bool(arguments) and isinstance(arguments[0], exp.IgnoreNulls)
@@ -271,21 +279,22 @@ class _Gathered:
         options = tuple(one.value for one in bound[1:] if isinstance(one, Literal))
         bound = bound[:1] if options else bound
         kind = _result_type(name, bound, filtered is not None, place_of(tree))
-        condition = None if filtered is None else self._inner.condition(filtered, "the condition of FILTER")
-        if ignores_nulls:
-            there = call("IS NOT NULL", bound, place_of(tree))
-            condition = there if condition is None else call("AND", [condition, there], place_of(tree))
-        at = None if condition is None else self.column(condition)
+        at = self._condition(filtered, call("IS NOT NULL", bound, place_of(tree)) if ignores_nulls else None, tree)
         return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
 
     def _json(self, tree: Tree, filtered: Tree | None) -> AggregateCall:
         """The elements of JSON_ARRAYAGG or JSON_OBJECTAGG, joined."""
         text, condition = json_aggregates.element(self._inner, tree)
-        if filtered is not None:
-            asked = self._inner.condition(filtered, "the condition of FILTER")
-            condition = asked if condition is None else call("AND", [asked, condition], place_of(tree))
-        at = None if condition is None else self.column(condition)
+        at = self._condition(filtered, condition, tree)
         return AggregateCall("LISTAGG", (self.column(text),), DataTypes.STRING(), at)
+
+    def _condition(self, filtered: Tree | None, own: Expr | None, tree: Tree) -> int | None:
+        """Number of the column of truth values that says whether rows count: FILTER's, and one of the call itself."""
+        asked = None if filtered is None else self._inner.condition(filtered, "the condition of FILTER")
+        parts = [one for one in (asked, own) if one is not None]
+        if not parts:
+            return None
+        return self.column(parts[0] if len(parts) == 1 else call("AND", parts, place_of(tree)))
 
     def projected(self, extra: Sequence[int]) -> tuple[Relation, list[int]]:
         """The columns, and those of the relation that are asked for as well: where they are."""
@@ -299,7 +308,7 @@ class _Gathered:
 
 def _canonical(name: str) -> str:
     """The one name of an aggregate function that has several."""
-    return {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP"}.get(name, name)
+    return {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP", "SUM0": "SUM"}.get(name, name)
 
 
 def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Place | None) -> DataType:

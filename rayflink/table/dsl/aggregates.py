@@ -42,6 +42,15 @@ class Aggregates(Written[T]):
         """All texts as one, with a separator between them; "," if none is given."""
         return self._call("LISTAGG", separator)
 
+    def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
+        """What lies at a percentage of the values in order, between two of them in proportion.
+
+        Args:
+            percentage: within [0, 1]; an array or list of several gives an array.
+            frequency: how often a value counts; once if not given, not at all where it is NULL or not positive.
+        """
+        return self._call("PERCENTILE", percentage, frequency)
+
     @property
     def distinct(self) -> Expression[Any]:
         """The aggregate of each value once.

@@ -95,3 +95,11 @@ class Collections(Written[T]):
     def map_union(self, *maps: Any) -> Expression[Any]:
         """The entries of all; of equal keys the last one's."""
         return self._call("MAP_UNION", *maps)
+
+    def object_update(self, *kv: Any) -> Expression[Any]:
+        """The row with other values of fields.
+
+        Args:
+            kv: names of fields and their values in turn.
+        """
+        return self._call("OBJECT_UPDATE", *kv)

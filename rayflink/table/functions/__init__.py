@@ -15,6 +15,7 @@ from . import (
     logic,
     maths,
     nested_casts,
+    objects,
     regexes,
     texts,
     time_casts,
@@ -32,4 +33,4 @@ __all__ = [
     "logic",
     "maths",
 ]
-__all__ += ["formats", "hash_code", "json_functions", "nested_casts", "regexes", "texts", "time_casts"]
+__all__ += ["formats", "hash_code", "json_functions", "nested_casts", "objects", "regexes", "texts", "time_casts"]

@@ -26,7 +26,8 @@ _TAIL = """## What differs from Flink
 - Patterns of dates know no optional sections, and English names only.
 - `RAND(seed)` gives other numbers than Flink, and CAST makes no intervals of numbers.
 - CURRENT_WATERMARK is known to projections and filters, and NULL in conditions of joins.
-- Not there: PARSE_JSON and what works on VARIANT, OBJECT_OF, bitmaps.
+- OBJECT_OF gives a ROW, for there are no structured types, and OBJECT_UPDATE takes any ROW.
+- Not there: PARSE_JSON and what works on VARIANT, bitmaps.
 """
 
 

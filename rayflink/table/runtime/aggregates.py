@@ -30,6 +30,7 @@ class AggregateKind(Enum):
     COLLECT = "COLLECT"
     LISTAGG = "LISTAGG"
     ARRAY_AGG = "ARRAY_AGG"
+    PERCENTILE = "PERCENTILE"
 
 
 MOMENTS = (AggregateKind.VAR_POP, AggregateKind.VAR_SAMP, AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP)
@@ -49,6 +50,7 @@ class Aggregate:
         filter: number of a boolean column; rows where it is not true are left out. None: all rows count.
         distinct: equal values count once.
         separator: of LISTAGG.
+        percentages: of PERCENTILE, within [0, 1]; an array of them gives an array.
     """
 
     kind: AggregateKind
@@ -57,6 +59,7 @@ class Aggregate:
     filter: int | None = None
     distinct: bool = False
     separator: str = ","
+    percentages: tuple[float, ...] = ()
 
 
 def result_type(kind: AggregateKind, argument: DataType | None = None, is_filtered: bool = False) -> DataType:
@@ -84,6 +87,8 @@ def result_type(kind: AggregateKind, argument: DataType | None = None, is_filter
         if not argument.is_text:
             raise InvalidTypesError(f"LISTAGG of {argument}", "cast its argument to STRING")
         return TEXT.as_nullable(nullable)
+    if kind is AggregateKind.PERCENTILE:
+        return DataTypes.DOUBLE()
     if kind in _SELECTING:
         if kind in (AggregateKind.MIN, AggregateKind.MAX) and not _has_order(argument):
             raise InvalidTypesError(f"{kind.value} of {argument}", "its values have no order; aggregate a part of them")

@@ -29,6 +29,7 @@ from .accumulators import (
     flattened,
 )
 from .aggregates import MOMENTS, Aggregate, AggregateKind
+from .percentiles import Weighted, as_arrays, percentiles
 from .reductions import column, plain
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumu
         return (Earliest(argument, only, has_arrival, kind is AggregateKind.LAST_VALUE),)
     if kind in MOMENTS:
         return (Moments(argument, only),)
+    if kind is AggregateKind.PERCENTILE:
+        return (Weighted(argument, only),)
     if kind is AggregateKind.ARRAY_AGG:
         return (ListedWithNulls(argument, only, has_arrival),)
     made = Bag if kind is AggregateKind.COLLECT else Listed
@@ -109,6 +112,9 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), joined, pa.scalar(None, joined.type))
     if kind is AggregateKind.ARRAY_AGG:
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), first[0], pa.scalar(None, first[0].type))
+    if kind is AggregateKind.PERCENTILE:
+        found = percentiles(first[0], first[1], aggregate.percentages)
+        return found[0] if not aggregate.result.items else as_arrays(found, len(first[0]))
     if kind is AggregateKind.COLLECT:
         values, times = first[0].flatten(), first[1].flatten().cast(pa.int32())
         offsets = np.zeros(len(first[0]) + 1, dtype=np.int32)

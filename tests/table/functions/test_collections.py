@@ -122,3 +122,19 @@ def test_nested_casts():
     assert result("CAST", rows, to=wide) == [{"x": 1, "y": ["1", None]}, None]
     assert result("CAST", column(MAP, [("a", 1)], None), to=DataTypes.MAP(STRING, STRING)) == [[("a", "1")], None]
     assert result("JSON_STRING", rows) == ['{"a":1,"b":[1,null]}', None]
+
+
+def test_objects():
+    named, aged = column(STRING, "a", None), column(INT, 1, 2)
+    users = [{"name": "a", "age": 1}, {"name": None, "age": 2}]
+    assert result("OBJECT_OF", "User", "name", named, "age", aged) == users
+    assert str(resulting("OBJECT_OF", "User", "age", aged)) == "ROW<`age` INT> NOT NULL"
+    assert resulting("OBJECT_OF", "User", "age", 1, "age", 2) == "each field once; age is there twice"
+    assert str(resulting("OBJECT_OF", "User", named, 1)).startswith("the name of a class, then names of fields, each a")
+    rows = column(ROW, {"a": 1, "b": [1]}, {"a": None, "b": None}, None)
+    changed = result("OBJECT_UPDATE", rows, "a", column(STRING, "x", None, "z"))
+    assert changed == [{"a": "x", "b": [1]}, {"a": None, "b": None}, None]
+    assert result("OBJECT_UPDATE", rows, "b", 2, "a", None) == [{"a": None, "b": 2}, {"a": None, "b": 2}, None]
+    assert str(resulting("OBJECT_UPDATE", rows, "a", named)) == "ROW<`a` STRING, `b` ARRAY<INT>>"
+    assert resulting("OBJECT_UPDATE", rows, "c", 1) == "a row with the field c; it has a, b"
+    assert str(resulting("OBJECT_UPDATE", aged, "c", 1)).startswith("a row, then names of fields")

@@ -1,0 +1,65 @@
+"""Objects: rows whose fields are named by the query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..typed import Arguments, Expr
+from ..types import DataType, DataTypes, Field, Root
+from .declaring import Family, by_columns, constant
+from .nested_casts import rows_of
+
+objects = Family("Collections")
+
+
+def _names(keys: Sequence[Expr], after: str) -> list[str] | str:
+    """The texts of keys, or what is wanted."""
+    names = [constant(one) for one in keys]
+    if any(not isinstance(one, str) or not one for one in names):
+        return f"{after}names of fields, each a text, and their values in turn"
+    twice = next((one for one in names if names.count(one) > 1), None)
+    return names if twice is None else f"each field once; {twice} is there twice"
+
+
+def _infer_of(args: Sequence[Expr]) -> DataType | str:
+    wanted = "the name of a class, then "
+    if len(args) < 3 or len(args) % 2 == 0 or not isinstance(constant(args[0]), str):
+        return f"{wanted}names of fields, each a text, and their values in turn"
+    names = _names(args[1::2], wanted)
+    if isinstance(names, str):
+        return names
+    return DataTypes.ROW([Field(name, one.type) for name, one in zip(names, args[2::2], strict=True)]).not_null()
+
+
+@objects(
+    "OBJECT_OF(class, name1, value1, ...)", "A row of the named fields; the name of the class is not kept.", _infer_of
+)
+@by_columns
+def _object_of(arguments: Arguments, columns: Any) -> Any:
+    return rows_of(list(columns[2::2]), arguments.call.type)
+
+
+def _infer_update(args: Sequence[Expr]) -> DataType | str:
+    wanted = "a row, then "
+    if len(args) < 3 or len(args) % 2 == 0 or args[0].type.root is not Root.ROW:
+        return f"{wanted}names of fields, each a text, and their values in turn"
+    names = _names(args[1::2], wanted)
+    if isinstance(names, str):
+        return names
+    fields = {one.name: one for one in args[0].type.fields}
+    unknown = next((name for name in names if name not in fields), None)
+    if unknown is not None:
+        return f"a row with the field {unknown}; it has {', '.join(fields)}"
+    fields.update({name: Field(name, one.type) for name, one in zip(names, args[2::2], strict=True)})
+    return DataTypes.ROW(list(fields.values())).as_nullable(args[0].type.is_nullable)
+
+
+@objects("OBJECT_UPDATE(row, name1, value1, ...)", "The row with other values of fields, in the values' types.",
+         _infer_update)  # fmt: skip
+@by_columns
+def _object_update(arguments: Arguments, columns: Any) -> Any:
+    call = arguments.call
+    values = dict(zip((one.name for one in call.args[0].type.fields), columns[0].flatten(), strict=True))
+    values.update({constant(key): value for key, value in zip(call.args[1::2], columns[2::2], strict=True)})
+    return rows_of(list(values.values()), call.type, columns[0].is_null())

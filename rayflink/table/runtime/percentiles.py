@@ -1,0 +1,112 @@
+"""PERCENTILE: values with how often each is there, and what lies between them.
+
+Source: apache/flink PercentileAggFunction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from .accumulators import Accumulator, flattened, listed
+from .reductions import column, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .grouping import Codes
+
+
+@dataclass(frozen=True)
+class Weighted(Accumulator):
+    """The distinct values in order, as float64, and how often each is there.
+
+    The argument is a number, or a row of a number and how often it counts.
+    """
+
+    def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
+        return (pa.large_list(pa.float64()), pa.large_list(pa.int64()))
+
+    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+        assert values is not None
+        if types.is_struct(values.type):
+            numbers, times = values.flatten()
+            return _weighted(plain(numbers), plain(times), codes, count)
+        numbers = plain(values.cast(pa.float64(), safe=False))
+        return _weighted(numbers, np.ones(len(numbers), dtype=np.int64), codes, count)
+
+    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+        numbers, parents = flattened(columns[0])
+        times, _ = flattened(columns[1])
+        return _weighted(plain(numbers), plain(times), codes[parents], count)
+
+
+def _weighted(numbers: NDArray[Any], times: NDArray[Any], codes: Codes, count: int) -> list[pa.Array]:
+    order, keys = _in_order(numbers, codes)
+    codes, keys = codes[order], keys[order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (codes[1:] != codes[:-1])
+    firsts = np.flatnonzero(is_first)
+    totals = np.add.reduceat(times[order], firsts) if len(firsts) else np.zeros(0, dtype=np.int64)
+    own = codes[firsts]
+    values = column(numbers[order][firsts], pa.float64())
+    return [listed(values, own, count), listed(column(totals.astype(np.int64), pa.int64()), own, count)]
+
+
+def _in_order(numbers: NDArray[Any], codes: Codes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The order of groups and values, and numbers in the order of the values: -0.0 is before 0.0, and NaN the last."""
+    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+    keys: NDArray[np.int64] = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
+    return np.lexsort((keys, codes)), keys
+
+
+def percentiles(values: pa.Array, times: pa.Array, asked: Sequence[float]) -> list[pa.Array]:
+    """For each of the percentages what lies there in each group, as float64: null where a group has no value.
+
+    >>> values, times = pa.array([[1.0, 2.0, 4.0], []]), pa.array([[1, 1, 2], []])
+    >>> [one.to_pylist() for one in percentiles(values, times, [0.5, 1.0])]
+    [[3.0, None], [4.0, None]]
+
+    Args:
+        values: lists of distinct values, ascending.
+        times: how often each is there.
+        asked: within [0, 1].
+    """
+    numbers, until = plain(values.flatten()), np.cumsum(plain(times.flatten()))
+    stops = np.cumsum(pc.list_value_length(values).to_numpy(zero_copy_only=False)).astype(np.int64)
+    reached = np.concatenate([[0], until])[np.concatenate([[0], stops])]
+    before, totals = reached[:-1], np.diff(reached)
+    there = totals > 0
+    if not there.any():
+        return [pa.nulls(len(values), pa.float64()) for _ in asked]
+    found = []
+    for percentage in asked:
+        position = percentage * (totals - 1) + 1
+        lower, higher = np.floor(position), np.ceil(position)
+        at = np.searchsorted(until, before + np.where(there, lower, 1).astype(np.int64))
+        at = np.minimum(at, len(numbers) - 1)  # of a group without values nothing is asked
+        then = np.minimum(at + 1, len(numbers) - 1)
+        with np.errstate(invalid="ignore"):  # infinite values beside one another
+            between = (higher - position) * numbers[at] + (position - lower) * numbers[then]
+        made = np.where(until[at] - before >= higher, numbers[at], between)
+        found.append(column(made, pa.float64(), there))
+    return found
+
+
+def as_arrays(columns: Sequence[pa.Array], count: int) -> pa.Array:
+    """Arrays of a value of each column; null where all values are, and where there are no columns."""
+    if not columns:
+        return pa.nulls(count, pa.list_(pa.float64()))
+    width = len(columns)
+    values = pa.concat_arrays(list(columns)).take(pa.array(np.arange(width * count).reshape(width, count).T.ravel()))
+    offsets = np.arange(0, width * count + 1, width, dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=columns[0].is_null())
+
+
+__all__ = ["Weighted", "as_arrays", "percentiles"]
