@@ -44,7 +44,7 @@ class CsvDialect:
         text = line.decode("utf-8-sig").rstrip("\r\n")
         return next(self.reader([text]), [])
 
-    def whole_records(self, block: bytes) -> int:
+    def whole_records(self, block: bytes | bytearray) -> int:
         """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
         if self.quote is None or self.quote.encode() not in block:
             return len(block)
@@ -62,7 +62,7 @@ class CsvDialect:
                 return whole
         return len(block)
 
-    def _closes_its_quotes(self, block: bytes) -> bool:
+    def _closes_its_quotes(self, block: bytes | bytearray) -> bool:
         """Whether quotes come in pairs, each first of which begins a value or doubles the one before it.
 
         Then no value is open at the end. False tells nothing: a quote within a value without quotes is no error.
@@ -82,14 +82,18 @@ class CsvDialect:
         begins[1:] |= opening[1:] == closing[:-1] + 1
         return bool(begins.all())
 
-    def without_comments(self, block: bytes) -> bytes:
+    def without_comments(self, block: bytes | bytearray) -> bytes | bytearray:
         """The block with its comments as empty lines, so that lines keep their numbers."""
         if not self.comments or b"#" not in block:
             return block
         return re.sub(rb"(?m)^#[^\n]*", b"", block)
 
     def columns_of(
-        self, block: bytes, names: Sequence[str], types: Mapping[str, Any], wanted: Sequence[str] | None = None
+        self,
+        block: bytes | bytearray,
+        names: Sequence[str],
+        types: Mapping[str, Any],
+        wanted: Sequence[str] | None = None,
     ) -> pyarrow.RecordBatch:
         """Whole records as columns.
 
@@ -141,7 +145,7 @@ class CsvDialect:
                 data = data.set_column(at, name, split.cast(types[name]) if name in types else split)
         return data
 
-    def line_in(self, block: bytes, record: int) -> int:
+    def line_in(self, block: bytes | bytearray, record: int) -> int:
         """The number, from 1, of the line within `block` in which a record begins; records count from 1."""
         reader = self.reader(io.StringIO(self.without_comments(block).decode("utf-8", "replace"), newline=""))
         while True:

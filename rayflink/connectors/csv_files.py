@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..common.arrow_rows import arrow_to_rows
@@ -91,7 +92,7 @@ class CsvFormat(StreamFormat):
 
     def parse(
         self,
-        block: bytes,
+        block: bytes | bytearray,
         names: Sequence[str],
         types: dict[str, Any],
         place: tuple[str, int],
@@ -249,7 +250,14 @@ class _CsvCursor:
         if form.schema is not None:
             self._names = form.names_in(header, split.path)
             self._types = dict(zip(form.schema.names, form.schema.types, strict=True))
-        self._blocks = LineBlocks(split, _READ_BYTES) if form.divisible else _RecordBlocks(split, form.dialect)
+        self._blocks: LineBlocks | _RecordBlocks
+        self._next: Callable[[], bytes | bytearray]
+        if form.divisible:
+            self._blocks = lines = LineBlocks(split, _READ_BYTES)
+            self._next = partial(lines.next_in, bytearray())  # whose values are copied as they are parsed
+        else:
+            self._blocks = records = _RecordBlocks(split, form.dialect)
+            self._next = records.next
         self._offset, self._mark = self._blocks.offset, b""
         self._data: Any = None
         self._given, self._skip = 0, split.skip
@@ -257,8 +265,8 @@ class _CsvCursor:
     def read(self, max_records: int) -> Batch | None:
         while self._data is None or self._given >= self._data.num_rows:
             self._offset = self._blocks.offset
-            block = self._blocks.next()
-            self._mark = block[:MARK_BYTES]
+            block = self._next()
+            self._mark = bytes(block[:MARK_BYTES])
             self._given, self._skip = self._skip, 0
             if not block:
                 self._data = None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from .compression import UNPACK_ERRORS, is_compressed, open_bytes
+from .fingerprint import Fingerprint
+
+Block = TypeVar("Block", bytes, bytearray)
 
 BLOCK_BYTES = 1 << 20
 """Read at a time, and the least part of a file that is a split."""
@@ -131,6 +134,9 @@ class LineBlocks:
     A file may grow meanwhile, which is not looked at. One that is written anew in place is found out at the end of the
     split, where time or size have changed and what was read is no longer there; packed files have checksums instead.
 
+    Args:
+        block_bytes: of a block, about.
+
     Raises:
         FileNotFoundError: the file is gone.
         ValueError: it cannot be unpacked, or was written anew since it was listed.
@@ -140,7 +146,7 @@ class LineBlocks:
         self._path = split.path
         self._file = open_bytes(split.path)
         self._stop, self._block_bytes = split.stop, block_bytes
-        self._is_packed, self._checksum = is_compressed(split.path), 0
+        self._is_packed = is_compressed(split.path)
         try:
             self._state = self._state_now()
             self._refuse_other_content(split)
@@ -151,6 +157,7 @@ class LineBlocks:
                 self._file.readline()
             self._first = self.offset = self._file.tell()
             """Position of the next block."""
+            self._read = Fingerprint(self._first)
         except UNPACK_ERRORS as error:
             self._file.close()
             raise self._unpackable(error) from error
@@ -164,12 +171,26 @@ class LineBlocks:
         Raises:
             ValueError: the file has become shorter, was written anew, or cannot be unpacked.
         """
+        return self._next(self._file.read)
+
+    def next_in(self, buffer: bytearray) -> bytearray:
+        """The same, in a buffer of which nothing else may hold a part: it need not be allocated for each block."""
+
+        def read(wanted: int) -> bytearray:
+            buffer.extend(bytes(max(wanted - len(buffer), 0)))
+            del buffer[wanted:]
+            del buffer[self._file.readinto(buffer) :]  # type: ignore[attr-defined]
+            return buffer
+
+        return self._next(read)
+
+    def _next(self, read: Callable[[int], Block]) -> Block:
         wanted = min(self._block_bytes, self._stop - self.offset)
         if wanted <= 0:
             self._refuse_rewritten()
-            return b""
+            return read(0)
         try:
-            block = self._file.read(wanted)
+            block = read(wanted)
             if block and not block.endswith(b"\n"):
                 block += self._file.readline()
         except UNPACK_ERRORS as error:
@@ -180,7 +201,7 @@ class LineBlocks:
         if not block:
             self._refuse_rewritten()
         elif not self._is_packed:
-            self._checksum = zlib.crc32(block, self._checksum)
+            self._read.add(block)
         self.offset += len(block)
         return block
 
@@ -208,12 +229,7 @@ class LineBlocks:
         state = self._state_now()
         if state == self._state:
             return
-        checksum, left = 0, self.offset - self._first
-        self._file.seek(self._first)
-        while left > 0 and (block := self._file.read(min(BLOCK_BYTES, left))):
-            checksum = zlib.crc32(block, checksum)
-            left -= len(block)
-        if left or checksum != self._checksum:
+        if not self._read.is_in(self._file):
             found = f"bytes {self._first} to {self.offset} are not those that were read"
             raise ValueError(f"{self._path!r} was written anew while it was read: {found}; {_LEAVE}")
         self._state = state

@@ -34,7 +34,7 @@ class SkippingCsvFormat(CsvFormat):
 
     def parse(
         self,
-        block: bytes,
+        block: bytes | bytearray,
         names: Sequence[str],
         types: dict[str, Any],
         place: tuple[str, int],
@@ -45,7 +45,7 @@ class SkippingCsvFormat(CsvFormat):
         except ValueError:
             return self._by_line(block)
 
-    def _by_line(self, block: bytes) -> pyarrow.RecordBatch:
+    def _by_line(self, block: bytes | bytearray) -> pyarrow.RecordBatch:
         import pyarrow
 
         assert self.schema is not None
@@ -70,7 +70,7 @@ class SkippingCsvFormat(CsvFormat):
             [pyarrow.array(columns[field.name], field.type) for field in schema], schema=schema
         )
 
-    def _records(self, block: bytes) -> Any:
+    def _records(self, block: bytes | bytearray) -> Any:
         """The values of each line, None for NULL; None for a line that is no text of UTF-8, or has too long a value."""
         nulls = self.dialect.null_values
         texts = set[int]()
