@@ -53,10 +53,12 @@ VALUES = [
     "CASE k WHEN 'a' THEN n ELSE p END", "CAST(n AS BIGINT)", "CAST(id AS STRING)", "ABS(n)", "ts", "id", "k", "n", "p",
     "d", "m", "f", "n > 1 AND f", "f OR n IS NULL", "NOT f", "n BETWEEN -1 AND 1", "k IN ('a', 'b')",
 ]  # fmt: skip
+MORE = "".join(f", {at}" for at in range(3, 30))
+"""Constants for an IN of many."""
 CONDITIONS = [
     "n > 0", "n <> 1", "k = 'a'", "k LIKE '%o%'", "k IS NULL", "k IS NOT NULL", "f", "NOT f", "f IS NOT TRUE",
     "n IN (1, 2)", "n NOT IN (0, 3)", "p BETWEEN 0 AND 10", "d >= 0.5e0", "m < 1", "id > 5", "n IS DISTINCT FROM p",
-    "n = n", "k <> ''",
+    "n = n", "k <> ''", f"n IN (1{MORE})", f"p NOT IN (1{MORE})",
 ]  # fmt: skip
 KEYS = ["k", "n", "f", "n + 1", "COALESCE(k, 'none')", "CASE WHEN n > 0 THEN 'some' END", "p"]
 AGGREGATES = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import pytest
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.errors import SqlError
+from rayflink.table.expressions import col
 
 
 def rows(query: str) -> Any:
@@ -30,6 +33,34 @@ def test_deep_statements_are_run(query):
     depth = 200
     named = {"open": "(" * depth, "close": ")" * depth, "subqueries": "(SELECT n FROM " * depth, "nots": "NOT " * 201}
     assert rows(query.format(**named)) == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        (" OR ".join(f"n = {at}" for at in range(2, 2000)), [2]),
+        (" AND ".join(f"n <> {at}" for at in range(2, 2000)), [1]),
+        (" OR ".join(f"n = {at} AND n > 0" for at in range(2, 2000)), [2]),
+        (f"NOT ({' OR '.join(f'n = {at} OR n IS NULL' for at in range(2, 2000))})", [1]),
+        (f"n IN ({', '.join(map(str, range(2, 20_000)))})", [2]),
+        (f"n NOT IN ({', '.join(map(str, range(2, 20_000)))})", [1]),
+        (f"n NOT IN (NULL, {', '.join(map(str, range(2, 2000)))})", []),
+    ],
+    ids=["OR", "AND", "AND in OR", "NOT OR", "IN", "NOT IN", "NOT IN NULL"],
+)
+def test_long_conditions_are_run(condition, wanted):
+    assert rows(f"SELECT n FROM t WHERE {condition}") == wanted
+
+
+@pytest.mark.slow
+def test_long_conditions_of_programs_are_run():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    numbers = t_env.from_elements([(1,), (2,)], ["n"])
+    for join, wanted in ((operator.or_, [2]), (operator.and_, [])):
+        condition = functools.reduce(join, [col("n") == at for at in range(2, 1000)])
+        assert numbers.where(condition).to_arrow()["n"].to_pylist() == wanted
 
 
 @pytest.mark.parametrize("depth", [600, 3000])

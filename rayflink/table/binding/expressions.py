@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from ..errors import SqlError, nearest
 from ..functions.casts import castable
+from ..functions.value_lists import LONG, ValueList
+from ..parsing.chains import chain_of, joined_in_pairs
 from ..parsing.dialect import Interval, Typed
 from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
 from ..parsing.statements import Tree
@@ -41,10 +43,14 @@ _BINARY = {
 def place_of(tree: Tree) -> Place | None:
     """Where a tree stands in the text; None where nothing in it says so."""
     starts, stops = [], []
-    for node in tree.walk():
-        if "start" in node.meta:
-            starts.append(node.meta["start"])
-            stops.append(node.meta["end"] + 1)
+    left = [tree]
+    while left:
+        node = left.pop()
+        left.extend(node.iter_expressions())
+        meta = node._meta
+        if meta and "start" in meta:
+            starts.append(meta["start"])
+            stops.append(meta["end"] + 1)
     return Place(min(starts), max(stops)) if starts else None
 
 
@@ -116,6 +122,8 @@ class ExpressionBinder:
         if found is not None:
             return found
         kind = type(tree)
+        if (parts := chain_of(tree)) is not None:
+            return self._chain(_BINARY[kind], parts)
         if kind in _BINARY:
             return call(_BINARY[kind], [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
         binder = self._BINDERS.get(kind)
@@ -124,6 +132,10 @@ class ExpressionBinder:
             raise SqlError(f"{text} is not supported here", "see docs/sql.md for what is", "", place_of(tree))
         bound: Expr = binder(self, tree)
         return bound
+
+    def _chain(self, name: str, parts: Sequence[Tree]) -> Expr:
+        """Many conditions, each bound for itself."""
+        return joined_in_pairs([self.bind(one) for one in parts], lambda left, right: call(name, [left, right]))
 
     def condition(self, tree: Tree, what: str) -> Expr:
         """An expression that is true, false or unknown.
@@ -138,9 +150,7 @@ class ExpressionBinder:
         return found
 
     def _literal(self, tree: Tree) -> Expr:
-        if tree.is_string:
-            return literals.text(tree.this, place_of(tree))
-        return literals.number(tree.this, place_of(tree))
+        return literals.plain(tree, place_of(tree))
 
     def _bytes(self, tree: Tree) -> Expr:
         return literals.binary(tree.name, place_of(tree))
@@ -226,7 +236,12 @@ class ExpressionBinder:
         if tree.args.get("query") is not None:
             remedy = "a condition of WHERE beside AND may be one; else join the tables, or list the values"
             raise SqlError("IN with a query is not supported here", remedy, "", place_of(tree))
-        return call("IN", [self.bind(tree.this), *map(self.bind, tree.expressions)], place_of(tree))
+        value, others = self.bind(tree.this), tree.expressions
+        bound = [literals.plain(one) if isinstance(one, exp.Literal) else self.bind(one) for one in others]
+        constants = [one for one in bound if isinstance(one, Literal)]
+        if len(bound) > LONG and len(constants) == len(bound):
+            return call("IN", [value], place_of(tree.this), (ValueList.of(constants),))
+        return call("IN", [value, *bound], place_of(tree))
 
     def _like(self, tree: Tree) -> Expr:
         return self._matched("LIKE", tree, [tree.this, tree.expression])

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 
 from ..errors import SqlError
+from ..parsing.statements import Tree
 from ..typed import Literal, Place
 from ..types import MOST_DIGITS, DataType, DataTypes, Root
 
@@ -21,6 +22,11 @@ _SPANS = {
     ("MINUTE", "SECOND"): r"(?P<MINUTE>\d+):(?P<SECOND>\d+(?:\.\d+)?)",
     ("YEAR", "MONTH"): r"(?P<YEAR>\d+)-(?P<MONTH>\d+)",
 }
+
+
+def plain(tree: Tree, place: Place | None = None) -> Literal:
+    """A number or a text."""
+    return text(tree.this, place) if tree.is_string else number(tree.this, place)
 
 
 def number(text: str, place: Place | None) -> Literal:

@@ -28,7 +28,8 @@ def wanted(condition: Expr) -> Wanted | None:
         return Wanted(column.name, name)
     if name not in _MIRRORED and name != "IN":
         return None
-    values = [_value(column.type, one) for one in args[1:]]
+    constants = [*args[1:], *(one for listed in condition.options for one in listed)] if name == "IN" else args[1:]
+    values = [_value(column.type, one) for one in constants]
     return None if None in values else Wanted(column.name, name, tuple(values))
 
 

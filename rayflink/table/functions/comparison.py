@@ -20,6 +20,7 @@ from rayflink.table.functions.declaring import (
 )
 from rayflink.table.functions.nested_equality import NESTED, equal_or_both_null
 from rayflink.table.functions.number_casts import exact_decimal
+from rayflink.table.functions.value_lists import ValueList
 from rayflink.table.type_rules import are_comparable, common_type
 from rayflink.table.typed import Arguments, Call, Expr, Session, Values
 from rayflink.table.types import DataType, Root
@@ -39,11 +40,14 @@ def _infer_ordered(args: Sequence[Expr]) -> DataType | str:
     return "two values with an order: numbers, texts, times, truth values" if nested else found
 
 
+def _type_of_all(types: Sequence[DataType]) -> DataType:
+    kind = common_type(types)
+    return next(one for one in types if not one.is_text) if kind is None else kind  # a text beside a time
+
+
 def alike(values: Sequence[Values], types: Sequence[DataType], session: Session) -> tuple[list[Values], DataType]:
     """Values of several types as those of the one in which they are compared."""
-    kind = common_type(types)
-    if kind is None:  # a text beside a time
-        kind = next(one for one in types if not one.is_text)
+    kind = _type_of_all(types)
     return [converted(value, one, kind, session) for value, one in zip(values, types, strict=True)], kind
 
 
@@ -83,7 +87,13 @@ def _nested(arguments: Arguments, a: Values, b: Values, unequal: bool) -> Values
 
 def _may_misread(call: Call) -> bool:
     """A text compared with a time is read as one."""
-    return any(arg.type.is_text for arg in call.args) and not all(arg.type.is_text for arg in call.args)
+    texts = [kind.is_text for kind in (*(arg.type for arg in call.args), *_listed_types(call.options))]
+    return any(texts) and not all(texts)
+
+
+def _listed_types(options: tuple[Any, ...]) -> list[DataType]:
+    """The types of the constants of a long IN."""
+    return [kind for one in options for kind in one.types]
 
 
 for _sign, _name, _about in (
@@ -159,7 +169,36 @@ def _infer_in(args: Sequence[Expr]) -> DataType | str:
     return BOOLEAN.as_nullable(is_nullable(args))
 
 
+def _infer_listed(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
+    if not options:
+        return _infer_in(args)
+    if not all(are_comparable(args[0].type, kind) for kind in _listed_types(options)):
+        return f"a value that is compared with {', '.join(map(str, _listed_types(options)))}"
+    return BOOLEAN.as_nullable(args[0].type.is_nullable or any(one.has_null for one in options))
+
+
+def _is_listed(arguments: Arguments, listed: ValueList) -> Values:
+    """Whether values are constants of a long list."""
+    (value,), (arg,) = arguments.values, arguments.call.args
+    kind, session = _type_of_all([arg.type, *listed.types]), arguments.session
+
+    def constants() -> pyarrow.Array:
+        columns = [converted(values, own, kind, session) for own, values in listed.parts]
+        return pyarrow.chunked_array(columns, kind.to_arrow()).combine_chunks()
+
+    known = listed.once((arg.type, session.zone), constants)
+    value = converted(value, arg.type, kind, session)
+    rows = pyarrow.array([value.as_py()], value.type) if isinstance(value, pyarrow.Scalar) else value
+    found, unknown = known.has(rows), pc.is_null(rows)
+    if listed.has_null:
+        unknown = pc.or_(unknown, pc.invert(pc.fill_null(found, False)))
+    found = pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), found)
+    return found[0] if isinstance(value, pyarrow.Scalar) else found
+
+
 def _is_in(arguments: Arguments) -> Values:
+    if arguments.call.options:
+        return _is_listed(arguments, *arguments.call.options)
     types = [arg.type for arg in arguments.call.args]
     values, kind = alike(arguments.values, types, arguments.session)
     value, rest = values[0], values[1:]
@@ -189,6 +228,7 @@ comparison.add(
     _is_in,
     name="IN",
     raises=_may_misread,
+    by_options=_infer_listed,
 )
 
 

@@ -13,6 +13,7 @@ from sqlglot import TokenType, exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import IsPredicatePrecedence, Parser
 
+from .chains import balanced
 from .hints import HINTED, options_in
 from .type_names import TypeNames
 
@@ -20,6 +21,8 @@ TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 """Those whose first argument is a table."""
 UNITS = ("MILLENNIUM", "CENTURY", "DECADE", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
          "MILLISECOND", "MICROSECOND", "NANOSECOND", "EPOCH", "DOW", "ISODOW", "DOY", "ISOYEAR")  # fmt: skip
+
+_PLAIN = (TokenType.NUMBER, TokenType.STRING)
 
 
 class Typed(exp.Expression):
@@ -231,6 +234,18 @@ class FlinkParser(TypeNames):
     def _parse_types(self, *args: Any, **options: Any) -> Any:
         """Types stand in casts alone here, which read them by `parsed_type`."""
         return None
+
+    def _parse_disjunction(self) -> Any:
+        return balanced(super()._parse_disjunction())
+
+    def _parse_conjunction(self) -> Any:
+        return balanced(super()._parse_conjunction())
+
+    def _parse_select_or_expression(self, alias: bool = False) -> Any:
+        """Of a long list of constants each is read at once."""
+        if self._curr.token_type in _PLAIN and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            return super()._parse_primary()
+        return super()._parse_select_or_expression(alias=alias)
 
     def _parse_primary(self) -> Any:
         token, following = self._curr, self._next

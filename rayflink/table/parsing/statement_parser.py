@@ -20,6 +20,7 @@ from .table_parser import TableDefinitions
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
                "EXPLAIN", "SET", "RESET", "EXECUTE", "BEGIN")  # fmt: skip
+_NO_WORDS = (TokenType.COMMA, TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER)
 
 
 def parse_statements(text: str) -> list[tuple[said.Statement, str]]:
@@ -29,13 +30,13 @@ def parse_statements(text: str) -> list[tuple[said.Statement, str]]:
         SqlError: one of them is none; says where.
     """
     found: list[tuple[said.Statement, str]] = []
-    for part in _divided(text):
-        found.append((deeply(partial(_statement, part), part), part))
+    for part, tokens in _divided(text):
+        found.append((deeply(partial(_statement, part, tokens), part), part))
     return found
 
 
-def _statement(text: str) -> said.Statement:
-    return StatementParser(text).statement()
+def _statement(text: str, tokens: list[Token] | None) -> said.Statement:
+    return StatementParser(text, tokens).statement()
 
 
 def parse_statement(text: str) -> said.Statement:
@@ -82,21 +83,24 @@ def _tokens(text: str) -> list[Token]:
         raise SqlError(f"the text cannot be read ({error})", "close the quote or the comment", text) from error
 
 
-def _divided(text: str) -> Iterator[str]:
-    """The statements' texts; those between BEGIN and END are one."""
+def _divided(text: str) -> Iterator[tuple[str, list[Token] | None]]:
+    """The statements' texts; those between BEGIN and END are one. With its tokens where there is but one."""
     start, depth = 0, 0
-    for token in _tokens(text):
-        word = token.text.upper() if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) else ""
+    tokens = _tokens(text)
+    for token in tokens:
+        if token.token_type in _NO_WORDS:
+            continue
+        word = token.text.upper()
         if word == "BEGIN":
             depth += 1
         elif word == "END" and depth:
             depth -= 1
         elif token.token_type is TokenType.SEMICOLON and not depth:
             if text[start : token.start].strip():
-                yield text[start : token.start]
+                yield text[start : token.start], None
             start = token.end + 1
-    if text[start:].strip() and _tokens(text[start:]):
-        yield text[start:]
+    if tokens and tokens[-1].start >= start:
+        yield text[start:], tokens if start == 0 else None
 
 
 class StatementParser(TableDefinitions):
@@ -104,18 +108,19 @@ class StatementParser(TableDefinitions):
 
     Args:
         text: of the statement alone.
+        tokens: its tokens, where they are known.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tokens: list[Token] | None = None) -> None:
         super().__init__(dialect=Flink())
         self.text = text
-        self.begin(text)
+        self.begin(text, tokens)
 
-    def begin(self, text: str) -> None:
+    def begin(self, text: str, tokens: list[Token] | None = None) -> None:
         """Read a text from its beginning."""
         self.reset()
         self.sql = text
-        self._tokens = _tokens(text)
+        self._tokens = _tokens(text) if tokens is None else tokens
         self._tokens_size = len(self._tokens)
         self._chunks = [self._tokens]
         self._index = -1
@@ -133,6 +138,8 @@ class StatementParser(TableDefinitions):
 
     def _ensure_hints(self) -> None:
         """No OPTIONS are passed over."""
+        if "/*+" not in self.sql:
+            return
         ends = [0, *(one.end + 1 for one in self._tokens)]
         for start, stop in zip(ends, [*(one.start for one in self._tokens), len(self.sql)], strict=True):
             for at, _ in options_in(self.sql, start, stop):

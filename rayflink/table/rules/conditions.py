@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from ..logical import Filter, Relation
+from ..parsing.chains import joined_in_pairs
 from ..typed import Call, Expr, Literal, named
 from ..types import DataTypes
 from .project_into_scan import columns_of
@@ -21,12 +23,17 @@ def parts_of(condition: Expr) -> list[Expr]:
 
 def all_of(parts: Sequence[Expr]) -> Expr | None:
     """Whether all are true; None where there are none."""
-    found: Expr | None = None
-    for one in parts:
-        nullable = one.type.is_nullable or (found is not None and found.type.is_nullable)
-        both = DataTypes.BOOLEAN().as_nullable(nullable)
-        found = one if found is None else Call(both, named("AND"), (found, one))
-    return found
+    if not parts:
+        return None
+    return joined_in_pairs(parts, _both) if len(parts) > _MANY else reduce(_both, parts)
+
+
+_MANY = 32
+
+
+def _both(left: Expr, right: Expr) -> Expr:
+    kind = DataTypes.BOOLEAN().as_nullable(left.type.is_nullable or right.type.is_nullable)
+    return Call(kind, named("AND"), (left, right))
 
 
 def always(parts: Sequence[Expr]) -> Expr:

@@ -1,0 +1,47 @@
+"""Long chains of AND and OR as trees of little depth: a OR b OR c OR d as (a OR b) OR (c OR d)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+T = TypeVar("T")
+_LONG = 32
+"""Conditions of a chain from which on it is not left as it is written."""
+
+
+def chain_of(tree: Any) -> list[Any] | None:
+    """The conditions that a long chain joins, in their order; None: it is no chain, or a short one."""
+    kind = type(tree)
+    if kind not in (exp.And, exp.Or):
+        return None
+    found = []
+    while type(tree) is kind:
+        found.append(tree.expression)
+        tree = tree.this
+    return [tree, *reversed(found)] if len(found) >= _LONG else None
+
+
+def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
+    """All parts joined, neighbours first.
+
+    >>> joined_in_pairs("abcde", lambda left, right: f"({left}{right})")
+    '(((ab)(cd))e)'
+    """
+    left = list(parts)
+    while len(left) > 1:
+        pairs = [join(left[at], left[at + 1]) for at in range(0, len(left) - 1, 2)]
+        left = pairs if len(left) % 2 == 0 else [*pairs, left[-1]]
+    return left[0]
+
+
+def balanced(tree: Any) -> Any:
+    """A tree of conditions, where it is a long chain of little depth."""
+    parts = chain_of(tree)
+    kind = type(tree)
+    return tree if parts is None else joined_in_pairs(parts, lambda a, b: kind(this=a, expression=b))
+
+
+__all__ = ["balanced", "chain_of", "joined_in_pairs"]
