@@ -485,7 +485,8 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: that of the machine.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
-                             "Whether windows are aggregated before rows are dealt, too; AUTO: yes, where possible.")
+                             "Whether windows and groups are aggregated before rows are dealt, too; AUTO: yes, where "
+                             "possible, but not groups of whole tables that leave more than half of the rows.")
 SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
                          "DISTINCT aggregates of windows are made in two steps, the first by a bucket of the distinct "
                          "column besides the key, so that a key with many rows is no single subtask's work.")
@@ -497,6 +498,10 @@ JOIN_REORDER = _option(_S, "table.optimizer.join-reorder-enabled", BOOLEAN, Fals
 BUSHY_JOINS = _option(_S, "table.optimizer.bushy-join-reorder-threshold", INT, 12,
                       "So many tables are ordered by looking at all orders, at most 14; of more of them the two whose "
                       "join is the smallest are joined first.", test=_NOT_NEGATIVE)
+BROADCAST_JOIN = _option(_S, "table.optimizer.join.broadcast-threshold", LONG, 1 << 20,
+                         "In batch mode, the side of a join with so many bytes at most is sent to all subtasks, and "
+                         "the other is not exchanged; -1: none is.",
+                         test=(lambda value: value >= -1, "-1, or 0 and more"))
 REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "What parts of a program have in common is computed once.")
 REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,

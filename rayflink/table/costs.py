@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .estimates import Estimates, width
-from .joins import KeyedJoin
+from .joins import BroadcastJoin, KeyedJoin
 from .logical import Relation, Scan, Union
 from .steps import ShownStep
 
@@ -54,6 +54,8 @@ class Costs:
         kept = 0.0
         if kind.startswith(("Global", "Sort", "WindowAggregate", "GroupAggregate")):
             kept = rowcount * row
+        elif isinstance(plan, BroadcastJoin):
+            kept = self.estimates.bytes(plan.inputs[plan.small])
         elif isinstance(plan, KeyedJoin):
             kept = sum(self.estimates.bytes(side) for side in plan.inputs)
         own = 0.0 if isinstance(plan, Union) else rowcount

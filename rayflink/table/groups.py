@@ -18,12 +18,14 @@ class GroupAggregate(Relation):
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
         is_whole: rows are those of a whole table, and results may wait for its end.
+        is_one_phase: rows are dealt as they are, and not aggregated before.
     """
 
     input: Relation
     grouping: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
     is_whole: bool = True
+    is_one_phase: bool = False
 
     @property
     def inputs(self) -> tuple[Relation, ...]:

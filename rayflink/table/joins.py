@@ -132,6 +132,25 @@ class KeyedJoin(_OnTwo):
 
 
 @dataclass(frozen=True)
+class BroadcastJoin(KeyedJoin):
+    """A join of whole tables where every subtask has all rows of the small one.
+
+    Args:
+        small: the number of that side.
+    """
+
+    small: int
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return None
+
+    def told(self) -> str:
+        name = "HashJoin" if self.keys.left else "NestedLoopJoin"
+        shown = [*self._shown(), "isBroadcast=[true]", f"build=[{('left', 'right')[self.small]}]"]
+        return f"{name}({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
 class WindowJoin(KeyedJoin):
     """A join of rows of equal windows, run when the windows are over.
 
@@ -205,5 +224,6 @@ def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
 
 
 __all__ = [
-    "Interval", "IntervalJoin", "Join", "JoinKind", "KeyedJoin", "Keys", "WindowJoin", "is_true", "joined_schema",
+    "BroadcastJoin", "Interval", "IntervalJoin", "Join", "JoinKind", "KeyedJoin", "Keys", "WindowJoin", "is_true",
+    "joined_schema",
 ]  # fmt: skip

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from rayflink.common import options
+
 from .estimates import Estimates
 from .logical import Relation
+from .rules.broadcast_join import broadcast_join
 from .rules.fold_constants import fold_constants
+from .rules.one_phase import one_phase
 from .rules.own_rules import applied
 from .rules.phases import BATCH_ONLY, LOGICAL, PHASES, Rule, name_of
 from .rules.planner_config import PlannerConfig
@@ -31,6 +35,8 @@ class RuleSettings:
         config: says which rules.
         reorders_joins: the order of inner joins is chosen by their rows.
         most_bushy: tables of which all orders are looked at.
+        most_broadcast_bytes: of the small side of a join that is sent to all subtasks; below 0: none is.
+        phases: how whole groups are aggregated.
         distinct_buckets: into how many DISTINCT aggregates of streams are split; 0: they are not.
     """
 
@@ -38,6 +44,8 @@ class RuleSettings:
     config: PlannerConfig = PlannerConfig()
     reorders_joins: bool = False
     most_bushy: int = 12
+    most_broadcast_bytes: int = -1
+    phases: options.AggPhaseStrategy = options.AggPhaseStrategy.AUTO
     distinct_buckets: int = 0
 
 
@@ -76,6 +84,8 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
     reorder = partial(reorder_joins, estimates=estimates, most_bushy=most)
     return {
         fold_constants: partial(fold_constants, session=session),
+        broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
+        one_phase: partial(one_phase, estimates=estimates, strategy=settings.phases),
         split_distinct: partial(split_distinct, buckets=settings.distinct_buckets),
         reorder_joins: reorder if settings.reorders_joins else _as_it_is,
     }

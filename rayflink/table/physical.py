@@ -11,7 +11,7 @@ from rayflink.common.options import NotNullEnforcer, TypeLengthEnforcer
 from rayflink.common.time import Duration
 from rayflink.datastream.streams import DataStream
 from rayflink.graph import transformations as graph
-from rayflink.graph.partitioners import Global, KeyGroup
+from rayflink.graph.partitioners import Broadcast, Global, KeyGroup
 from rayflink.operators.factory import Factory
 
 from . import physical_first_rows, physical_groups, physical_ranks
@@ -20,7 +20,7 @@ from .changelog import Change
 from .connectors.held import HeldTable
 from .errors import SqlError
 from .groups import GroupAggregate
-from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
+from .joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
 from .lineage import aggregation_of, lineage, rows_of
 from .logical import (
     UNNAMED,
@@ -302,6 +302,11 @@ class PhysicalPlanner:
             made = physical_first_rows.distinct_rows(plan, self._settings.state_ttl_ms)
             return self._first_of_keys(plan, plan.grouping, "GroupAggregate", *made)
         names, local, whole = physical_groups.phases(plan)
+        if plan.is_one_phase:
+            keys = [plan.input.names[at] for at in plan.grouping]
+            partial = self._one(self._dealt(self.stream(plan.input), keys), "LocalGroupAggregate", local, keys)
+            aggregated = partial._one_input("GroupAggregate", whole).set_description(plan.told())
+            return aggregated if keys else aggregated.set_parallelism(1)
         partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.told())
         dealt = self._dealt(partial, names)
         return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.told())
@@ -407,6 +412,14 @@ class PhysicalPlanner:
         stream = DataStream(self._env, step).set_description(plan.told())
         return stream if all(names) else stream.set_parallelism(1)
 
+    def _broadcast_join(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, BroadcastJoin)
+        sides = [self.stream(side)._transformation for side in plan.inputs]
+        sides[plan.small] = graph.Partition(sides[plan.small], Broadcast())
+        step = graph.TwoInput(sides[0], sides[1], join_factory(plan, self._session), name="BroadcastJoin")
+        self._env.add(step)
+        return DataStream(self._env, step).set_description(plan.told())
+
     def _refused_join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Join)
         raise refused(plan)
@@ -464,6 +477,7 @@ class PhysicalPlanner:
         Unnest: _unnest,
         Join: _refused_join,
         KeyedJoin: _join,
+        BroadcastJoin: _broadcast_join,
         WindowJoin: _join,
         IntervalJoin: _join,
         Sort: _sort,

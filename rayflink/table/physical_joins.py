@@ -6,10 +6,11 @@ from rayflink.operators.factory import Factory
 
 from .arrow_columns import arrow_schema
 from .errors import SqlError
-from .joins import IntervalJoin, Join, KeyedJoin, WindowJoin
+from .joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
 from .lineage import all_of, rows_of
 from .logical import Relation, TimePart
 from .rules.join_keys import equalities
+from .runtime.broadcast_join import BroadcastJoinOperator
 from .runtime.interval_bounds import IntervalBounds, SideTime
 from .runtime.interval_join import IntervalJoinOperator
 from .runtime.join_rows import JoinSide, JoinSpec
@@ -30,6 +31,8 @@ def join_factory(plan: KeyedJoin, session: Session) -> Factory:
     )
     result = arrow_schema(plan.schema)
     spec = JoinSpec(plan.kind, left, right, plan.keys.nulls_match, plan.condition, result, session)
+    if isinstance(plan, BroadcastJoin):
+        return Factory(BroadcastJoinOperator, spec, plan.small)
     if isinstance(plan, IntervalJoin):
         interval = plan.interval
         own, other = _time(interval.left, plan.left, session), _time(interval.right, plan.right, session)

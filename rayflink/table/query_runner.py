@@ -248,6 +248,8 @@ class QueryRunner:
             self._config.get_planner_config(),
             get(options.JOIN_REORDER),
             get(options.BUSHY_JOINS),
+            get(options.BROADCAST_JOIN),
+            get(options.AGG_PHASE_STRATEGY),
             get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self._is_batch else 0,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .groups import GroupAggregate
+from .joins import BroadcastJoin
 from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
 from .ranks import Deduplicate, Rank
 
@@ -52,7 +53,7 @@ class ShownPlan:
         if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, GroupAggregate) and plan.is_whole:
+        if isinstance(plan, GroupAggregate) and plan.is_whole and not plan.is_one_phase:
             local = ShownStep(f"Local{plan.told()}", plan.input, below)
             return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Rank) and plan.last is not None and not isinstance(plan, Deduplicate):
@@ -82,6 +83,8 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
 
 def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
     """The step, and how its rows are dealt to the subtasks of the next."""
+    if isinstance(plan, BroadcastJoin) and plan.small == at:
+        return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
     dealt = plan.dealt_by(at)
     if dealt is None:
         return below

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.table import made_joins as made
 from tests.table.made_queries import PHASES, checked, pairs
@@ -61,10 +64,12 @@ def test_queries_of_joins_and_joins_of_queries(rows, made):
 
 
 @pytest.mark.slow
-@given(rows=pairs(), made=made.batch_joins())
+@given(rows=pairs(), made=made.batch_joins(), threshold=st.sampled_from(["-1", "1048576"]))
 @few
-def test_joins_of_whole_tables(rows, made):
-    checked(rows, made[0], is_batch=True, **made[1])
+def test_joins_of_whole_tables(rows, made, threshold):
+    with tempfile.TemporaryDirectory() as folder:
+        both = rows.both(folder, is_batch=True, **{"table.optimizer.join.broadcast-threshold": threshold})
+        both.agree(made[0], **made[1])
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ..logical import Relation
+from .broadcast_join import broadcast_join
 from .constant_rows import constant_rows
 from .filter_below_join import filter_below_join
 from .filter_down import filter_down
@@ -20,6 +21,7 @@ from .interval_join import interval_join
 from .join_of_whole_tables import join_of_whole_tables
 from .limit_into_scan import limit_into_scan
 from .merge_steps import merge_steps
+from .one_phase import one_phase
 from .project_below_join import project_below_join
 from .project_below_rank import project_below_rank
 from .project_into_scan import project_into_scan
@@ -68,6 +70,8 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         project_into_scan,
         merge_steps,
         limit_into_scan,
+        broadcast_join,
+        one_phase,
     ),
 }
 """In their order; those of `logical` again and again, until the plan stays as it is."""
@@ -83,7 +87,7 @@ NEEDED = frozenset(
     }
 )
 """Without these, queries of which they make what can be run are errors."""
-BATCH_ONLY = frozenset({"forget_watermarks", "reorder_joins"})
+BATCH_ONLY = frozenset({"broadcast_join", "forget_watermarks", "one_phase", "reorder_joins"})
 
 
 def name_of(rule: Rule) -> str:

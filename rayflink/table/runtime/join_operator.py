@@ -1,4 +1,4 @@
-"""What both kinds of joins share: the life of their condition, rows as state has them, snapshots of two sides."""
+"""What kinds of joins share: the life of their condition, rows as state has them, snapshots of two sides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,47 @@ if TYPE_CHECKING:
 Frame = Callable[[], pa.RecordBatch]
 
 
-class JoinOperator(Operator):
+class OfRows(Operator):
+    """Evaluates the condition of a join, and makes its rows.
+
+    Args:
+        spec: of the join.
+    """
+
+    def __init__(self, spec: JoinSpec) -> None:
+        self.spec = spec
+        self._functions = OwnFunctions(() if spec.condition is None else (spec.condition,))
+        self.memory: FrameMemory | None = None
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self.memory = FrameMemory(ctx)
+        spec = replace(self.spec, session=self._functions.set_up(ctx, self.spec.session))
+        self.rows = JoinRows(spec, None if spec.condition is None else self._evaluated)
+
+    def open(self) -> None:
+        self._functions.open()
+
+    def _evaluated(self, pairs: Evaluation) -> pa.Array:
+        assert self.spec.condition is not None
+        with UserCode(self.ctx, "the condition of the join"):
+            return pairs.column(self.spec.condition)
+
+    def close(self) -> None:
+        if self.memory is not None:
+            self.memory.release()
+        self._functions.close()
+
+    def held_columns(self, batch: Batch, side: int) -> Columns:
+        """The columns of a batch as the state has them."""
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        schema = self.spec.sides[side].schema
+        columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(batch.data.columns, schema.types,
+                                                                                    strict=True)]  # fmt: skip
+        return self.spec.sides[side].in_order(columns)
+
+
+class JoinOperator(OfRows):
     """Keeps rows of two sides; a subclass says for how long.
 
     Args:
@@ -37,9 +77,7 @@ class JoinOperator(Operator):
     """
 
     def __init__(self, spec: JoinSpec, about: str, fields: Sequence[pa.Field]) -> None:
-        self.spec = spec
-        self._functions = OwnFunctions(() if spec.condition is None else (spec.condition,))
-        self.memory: FrameMemory | None = None
+        super().__init__(spec)
         self.progress = MIN_TIMESTAMP
         """The watermark, or the last millisecond of processing time that is over."""
         self._state_schemas = [
@@ -60,17 +98,6 @@ class JoinOperator(Operator):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
-        self.memory = FrameMemory(ctx)
-        spec = replace(self.spec, session=self._functions.set_up(ctx, self.spec.session))
-        self.rows = JoinRows(spec, None if spec.condition is None else self._evaluated)
-
-    def open(self) -> None:
-        self._functions.open()
-
-    def _evaluated(self, pairs: Evaluation) -> pa.Array:
-        assert self.spec.condition is not None
-        with UserCode(self.ctx, "the condition of the join"):
-            return pairs.column(self.spec.condition)
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self.progress = restored_progress(snapshots, self.ctx)
@@ -82,20 +109,7 @@ class JoinOperator(Operator):
         groups = FrozenFrames(frames, len(self.spec.left.dealt), self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
-    def close(self) -> None:
-        if self.memory is not None:
-            self.memory.release()
-        self._functions.close()
-
     # rows
-
-    def held_columns(self, batch: Batch, side: int) -> Columns:
-        """The columns of a batch as the state has them."""
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        schema = self.spec.sides[side].schema
-        columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(batch.data.columns, schema.types,
-                                                                                    strict=True)]  # fmt: skip
-        return self.spec.sides[side].in_order(columns)
 
     def count_late(self, rows: int) -> None:
         """So many rows are dropped since they come too late."""
@@ -114,4 +128,4 @@ def rows_of_columns(columns: Iterable[pa.Array]) -> int:
     return len(next(iter(columns)))
 
 
-__all__ = ["Frame", "JoinOperator", "rows_of_columns"]
+__all__ = ["Frame", "JoinOperator", "OfRows", "rows_of_columns"]

@@ -99,12 +99,14 @@ conditions = st.lists(st.sampled_from(CONDITIONS), max_size=3)
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
-    tables, tables, st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]), conditions, conditions,
+    st.sampled_from(["-1", "0", "1048576"]), tables, tables,
+    st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]), conditions, conditions,
     st.sampled_from(["", " AND a.k IN (SELECT k FROM c)", " AND a.k NOT IN (SELECT k FROM c WHERE c.x = b.x)",
                      " AND NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.x)"]),
 )  # fmt: skip
-def test_joins_of_any_tables_give_the_rows_of_duckdb(left, right, join, on, where, asked):
+def test_joins_of_any_tables_give_the_rows_of_duckdb(threshold, left, right, join, on, where, asked):
     t_env, other = environment(), duckdb.connect()
+    t_env.get_config().set_string("table.optimizer.join.broadcast-threshold", threshold)
     for name, rows in (("a", left), ("b", right), ("c", right[:3])):
         kinds = [pa.int64(), pa.int64()]
         columns = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]

@@ -122,7 +122,7 @@ def test_the_rules_of_batch_mode_alone_are_told_apart():
 def test_the_places_of_rules():
     config = PlannerConfig().add_rule(positive, before="merge_steps").add_rule(one_less, after="merge_steps")
     names = config.rule_names()
-    assert names["logical"][0] == "positive" and names["sources"][-2:] == ("one_less", "limit_into_scan")
+    assert names["logical"][0] == "positive" and names["sources"][-4:-2] == ("one_less", "limit_into_scan")
     assert PlannerConfig().rule_names()["logical"][0] == "merge_steps"
 
 
