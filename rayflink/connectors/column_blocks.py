@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.arrow_rows import arrow_to_rows, rows_to_arrow
 from ..common.batches import ArrowBatch, Batch, RowBatch
 from ..common.errors import shorten
+from ..common.row_kinds import has_kinds
 from ..common.serialization import BulkWriter
 from ..common.split_reader import share_of
 from .file_blocks import FileSplit
@@ -212,6 +213,9 @@ def as_schema(batch: Batch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
 
     problems = (pyarrow.ArrowException, ValueError, TypeError, KeyError)
     if isinstance(batch, ArrowBatch):
+        if has_kinds(batch.data.schema) and not has_kinds(schema):
+            remedy = "say in a map() before what each row does, as a field, or give rows that only come"
+            raise ValueError(f"rows take back or replace others, which columns {schema.names} do not say; {remedy}")
         try:
             return batch.data.select(schema.names).cast(schema)
         except problems as error:

@@ -41,6 +41,7 @@ from .logical import (
     WindowKind,
     WindowTable,
 )
+from .op_columns import FromChangelog, ToChangelog
 from .physical_joins import join_factory, refused, side_of
 from .ranks import Deduplicate, Rank, WindowRank
 from .rules.conditions import is_movable
@@ -54,6 +55,7 @@ from .runtime.global_window import GlobalWindowAggregate
 from .runtime.global_window import WindowAggregate as WholeWindowAggregate
 from .runtime.key_columns import KeyColumns
 from .runtime.local_window import LocalWindowAggregate
+from .runtime.op_columns import KindsAsTexts, TextsAsKinds
 from .runtime.ranking import Ranking
 from .runtime.session_table import SessionTable
 from .runtime.session_window import SessionWindowAggregate
@@ -118,6 +120,8 @@ class PhysicalPlanner:
         self._timed: dict[tuple[Relation, Expr, Expr], DataStream] = {}
         """Tables with their watermarks, by these."""
         self._changing: dict[Relation, Change] = {}
+        self._told_in_order: set[Relation] = set()
+        """Relations whose rows say by a column that they change others."""
 
     def stream(self, plan: Relation) -> DataStream:
         """A stream of Arrow batches with the columns of the plan.
@@ -165,7 +169,7 @@ class PhysicalPlanner:
 
         Source: apache/flink ExecNode: steps without state have the parallelism of their input.
         """
-        if self._changes(below) not in (Change.INSERT, Change.NONE):
+        if below in self._told_in_order or self._changes(below) not in (Change.INSERT, Change.NONE):
             width = width_of(stream._transformation)
             if width is not None and made._transformation.parallelism is None:
                 made.set_parallelism(width)
@@ -182,7 +186,8 @@ class PhysicalPlanner:
     def _scan(self, plan: Relation, strategy: Any = None) -> DataStream:
         assert isinstance(plan, Scan)
         newest = graph.next_id()
-        stream: DataStream = plan.source.stream(self._env, strategy, plan.path[-1])
+        source = plan.source.in_order() if plan in self._told_in_order else plan.source
+        stream: DataStream = source.stream(self._env, strategy, plan.path[-1])
         if len(plan.path) > 1 and not plan.path[-1].startswith(UNNAMED):
             _identify(stream._transformation, f"from {'.'.join(plan.path)}", newest)
         return stream.set_description(plan.told())
@@ -399,6 +404,22 @@ class PhysicalPlanner:
         beside: DataStream = self._beside(plan.input, stream, made)
         return beside
 
+    def _to_changelog(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, ToChangelog)
+        stream = self.stream(plan.input)
+        factory = Factory(KindsAsTexts, plan.codes, arrow_schema(plan.schema))
+        made: DataStream = self._beside(plan.input, stream, stream._one_input("ToChangelog", factory))
+        return made.set_description(plan.told())
+
+    def _from_changelog(self, plan: Relation) -> DataStream:
+        """Rows stay in the order in which they are told from their source on."""
+        assert isinstance(plan, FromChangelog)
+        self._told_in_order.update(plan.input.walk())
+        stream = self.stream(plan.input)
+        factory = Factory(TextsAsKinds, plan.op, plan.codes, arrow_schema(plan.schema))
+        made: DataStream = self._beside(plan.input, stream, stream._one_input("FromChangelog", factory))
+        return made.set_description(plan.told())
+
     def _join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, KeyedJoin)
         names = [[side.names[one] for one in plan.dealt_by(at) or ()] for at, side in enumerate(plan.inputs)]
@@ -475,6 +496,8 @@ class PhysicalPlanner:
         GroupAggregate: _group_aggregate,
         Union: _union,
         Unnest: _unnest,
+        ToChangelog: _to_changelog,
+        FromChangelog: _from_changelog,
         Join: _refused_join,
         KeyedJoin: _join,
         BroadcastJoin: _broadcast_join,

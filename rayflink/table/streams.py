@@ -43,18 +43,25 @@ class StreamSource(TableSource):
         schema: the columns of the table.
         time: number of the column that is the records' event time.
         mode: what the records do.
+        is_in_order: records stay in their order; they do where they change others.
     """
 
-    def __init__(self, stream: DataStream, schema: Schema, time: int | None, mode: ChangelogMode) -> None:
+    def __init__(
+        self, stream: DataStream, schema: Schema, time: int | None, mode: ChangelogMode, is_in_order: bool = False
+    ) -> None:
         self._stream, self._schema, self._time, self._mode = stream, schema, time, mode
         self.changes, self.tells_before = mode.changes, mode.before
+        self._is_in_order = is_in_order or not mode.is_append_only
+
+    def in_order(self) -> TableSource:
+        return StreamSource(self._stream, self._schema, self._time, self._mode, True)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         types = tuple(one.type for one in self._schema)
         factory = Factory(ColumnsOperator, arrow_schema(self._schema), types, self._time, _numbers(self._mode))
         made = self._stream._one_input("Columns", factory)
-        width = None if self._mode.is_append_only else width_of(self._stream._transformation)
-        if width is not None:  # changes of a row stay in order
+        width = width_of(self._stream._transformation) if self._is_in_order else None
+        if width is not None:
             made.set_parallelism(width)
         if strategy is None:
             return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +157,49 @@ class Table:
             return found
         row = made(selecting.column_tree("f0"))
         return found.select(*(row.get(one.name).alias(one.name) for one in fields))
+
+    # changes of rows
+
+    def to_changelog(self, *arguments: Expression[Any]) -> Table:
+        """Each change of a row as a new row, with a text of what it does in a column before the others.
+
+        >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
+        >>> list(t_env.from_elements([(1, "tea")], ["id", "what"]).to_changelog().execute().collect())
+        [<Row('INSERT', 1, 'tea')>]
+
+        Args:
+            arguments: `descriptor("code").as_argument("op")`, the name of the column, else op; `map_("INSERT,
+                UPDATE_AFTER", "U", "DELETE", "D").as_argument("op_mapping")`, the texts: rows that do something else
+                are left out.
+
+        Raises:
+            SqlError: there is a column of that name, or an argument is another.
+        """
+        from .op_arguments import to_changelog
+
+        return self._changed(lambda: to_changelog(self._plan, arguments))
+
+    def from_changelog(self, *arguments: Expression[Any]) -> Table:
+        """Each row as the change that the text of a column says, without that column; another text is an error.
+
+        Args:
+            arguments: as of `to_changelog`; a mapping is from texts, as "c, r", to one of INSERT, UPDATE_BEFORE,
+                UPDATE_AFTER and DELETE.
+
+        Raises:
+            SqlError: there is no column of that name, or an argument is another.
+        """
+        from .op_arguments import from_changelog
+
+        return self._changed(lambda: from_changelog(self._plan, arguments))
+
+    def _changed(self, make: Callable[[], Relation]) -> Table:
+        try:
+            return Table(self._env, make())
+        except SqlError as error:
+            raise self._told(error) from error
 
     # rows
 

@@ -11,6 +11,7 @@ import pytest
 
 from rayflink.actors.in_process import InProcessCluster
 from rayflink.common.functions import KeyedProcessFunction
+from rayflink.common.metric_names import NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
@@ -82,6 +83,10 @@ def test_the_example_runs(repository: Path) -> None:
 
 def test_every_metric_of_a_job_is_listed(repository: Path, described: dict[str, Any]) -> None:
     assert set(described["metrics"]) == listed(repository, "Metrics of a job")
+
+
+def test_metrics_of_sql_are_listed_under_their_names(repository: Path) -> None:
+    assert NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED in listed(repository, "Metrics of an operator of SQL")
 
 
 def test_every_metric_of_a_task_and_its_process_is_listed(repository: Path, described: dict[str, Any]) -> None:

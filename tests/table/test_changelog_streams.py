@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow
 import pytest
 
 from rayflink.actors.states import JobStatus
 from rayflink.common import Row, RowKind
+from rayflink.common.batches import ArrowBatch
 from rayflink.common.errors import InvalidTypesError, JobExecutionError
+from rayflink.common.row_kinds import with_kinds
 from rayflink.common.typeinfo import Types
 from rayflink.connectors.collection import CollectSink
+from rayflink.connectors.column_blocks import as_schema
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
 from rayflink.table import (
@@ -23,7 +27,7 @@ from rayflink.table import (
     SqlError,
     StreamTableEnvironment,
 )
-from rayflink.table.expressions import col
+from rayflink.table.expressions import col, descriptor, map_
 from rayflink.testing import (
     ROUGH_NETWORK,
     KillTask,
@@ -204,6 +208,65 @@ def test_records_of_a_declared_type_say_whether_rows_come(t_env):
     assert list(t_env.to_append_stream(given, nested).execute_and_collect()) == [(1, {"a": Row(x=2)})]
     with pytest.raises(InvalidTypesError, match="has 1 fields, and the table 2 columns"):
         t_env.to_append_stream(given, Types.TUPLE([Types.INT()]))
+
+
+def test_columns_that_cannot_say_what_rows_do_refuse_them():
+    changed = with_kinds(pyarrow.record_batch({"n": [1, 2]}), RowKind.DELETE)
+    with pytest.raises(ValueError, match="rows take back or replace others, which columns .* do not say; say in a map"):
+        as_schema(ArrowBatch(changed), pyarrow.schema([("n", pyarrow.int64())]))
+
+
+# what rows do as a column
+
+
+def test_changes_are_rows_with_texts_and_become_changes_again(t_env):
+    table = t_env.from_changelog_stream(stream(t_env))
+    texts = table.to_changelog()
+    expected = [(kind.name, word, n) for kind, word, n in CHANGES]
+    assert [tuple(row) for row in texts.execute().collect()] == expected
+    again = t_env.from_data_stream(t_env.to_data_stream(texts)).where(col("n") > 1).from_changelog()
+    assert told(again.execute().collect()) == [change for change in CHANGES if change[2] > 1]
+    assert "changelogMode=[I,UA,D]" in again.explain(ExplainDetail.CHANGELOG_MODE)
+
+
+def test_texts_of_changes_may_be_others(t_env):
+    table = t_env.from_changelog_stream(stream(t_env))
+    codes = map_("INSERT, UPDATE_AFTER", "put", "DELETE", "drop").as_argument("op_mapping")
+    found = table.to_changelog(descriptor("what").as_argument("op"), codes)
+    assert found.get_schema().get_field_names() == ["what", "word", "n"]
+    assert [tuple(row) for row in found.execute().collect()] == [
+        ("put", "a", 1), ("put", "a", 12), ("put", "b", 3), ("drop", "a", 12), ("put", "b", 4)
+    ]  # fmt: skip
+    events = t_env.from_elements([("a", "c"), ("b", "r"), ("a", "d")], ["word", "op"])
+    codes = map_("c, r", "INSERT", "d", "DELETE").as_argument("op_mapping")
+    assert told(events.from_changelog(codes).execute().collect()) == [(NEW, "a"), (NEW, "b"), (GONE, "a")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([descriptor("n").as_argument("op")], "column 'n' is of type BIGINT; CAST it to STRING"),
+        ([descriptor("o").as_argument("op")], "there is no column 'o' .did you mean op"),
+        ([map_("u", "UPDATE_AFTER").as_argument("op_mapping")], "UPDATE_AFTER and no UPDATE_BEFORE; map a code"),
+        ([map_("u", "UPDATE").as_argument("op_mapping")], "op_mapping has 'UPDATE'.*; what rows do is INSERT"),
+        ([map_("u", "INSERT", "u ", "DELETE").as_argument("op_mapping")], "has 'u' twice"),
+        ([map_("u", 1).as_argument("op_mapping")], "give a map of texts"),
+        ([col("op")], "is no argument of it; give descriptor"),
+    ],
+)
+def test_what_no_changes_can_be_made_of(t_env, arguments, problem):
+    events = t_env.from_elements([("c", 1)], ["op", "n"])
+    with pytest.raises(SqlError, match=problem):
+        events.from_changelog(*arguments)
+
+
+def test_a_text_that_stands_for_nothing_fails_the_job(t_env):
+    for text in ("UPSERT", None):
+        events = t_env.from_elements([("INSERT", 1), (text, 2)], ["op", "n"])
+        with pytest.raises(JobExecutionError, match=f"a row has {text!r} in 'op', wanted is one of INSERT, UPDATE_B"):
+            list(events.from_changelog().execute().collect())
+    with pytest.raises(SqlError, match="the table has a column 'op' already"):
+        events.to_changelog()
 
 
 # under faults

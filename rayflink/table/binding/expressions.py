@@ -29,8 +29,8 @@ _ABSENT = {
     "PARSE_JSON": _OF_JSON, "TRY_PARSE_JSON": _OF_JSON,
     "BITMAP_": "there is no type BITMAP: count by COUNT(DISTINCT ...), keep values by ARRAY_AGG(DISTINCT ...)",
     "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT ...), which is exact", "ML_": _OF_MODELS, "AI_": _OF_MODELS,
-    "TO_CHANGELOG": "use StreamTableEnvironment.to_changelog_stream, whose rows say what they do",
-    "FROM_CHANGELOG": "make Rows with their kinds, and use StreamTableEnvironment.from_changelog_stream",
+    "TO_CHANGELOG": "call to_changelog() of the Table",
+    "FROM_CHANGELOG": "call from_changelog() of the Table",
 }  # fmt: skip
 """How names of Flink's functions begin that are not there -> what to do instead."""
 _BINARY = {

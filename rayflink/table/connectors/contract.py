@@ -66,6 +66,10 @@ class TableSource(ABC):
         """What is known of its rows; None: nothing. To ask it is cheap: the rows are not read."""
         return None if self.rows is None else TableStatistics(float(self.rows), "counted")
 
+    def in_order(self) -> TableSource:
+        """The same, with rows in the order in which each of its readers gives them."""
+        return self
+
     def pushed(self) -> tuple[str, ...]:
         """What was pushed into it, as plans show it."""
         return ()
