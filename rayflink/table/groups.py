@@ -19,6 +19,8 @@ class GroupAggregate(Relation):
         grouping: numbers of the columns; rows with NULL in one are a group, too.
         is_whole: rows are those of a whole table, and results may wait for its end.
         is_one_phase: rows are dealt as they are, and not aggregated before.
+        ttl: (name of the table, how long a group is known of which nothing comes) in a stream; None: as long as
+            `table.exec.state.ttl` says.
     """
 
     input: Relation
@@ -26,6 +28,7 @@ class GroupAggregate(Relation):
     calls: tuple[AggregateCall, ...]
     is_whole: bool = True
     is_one_phase: bool = False
+    ttl: tuple[str, str] | None = None
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -43,7 +46,8 @@ class GroupAggregate(Relation):
         results = zip(self.calls, self.names[len(keys) :], strict=True)
         shown = keys + [f"{call.told(names)} AS {name}" for call, name in results]
         grouped = f"groupBy=[{', '.join(keys)}], " if keys else ""
-        return f"GroupAggregate({grouped}select=[{', '.join(shown)}])"
+        hint = "" if self.ttl is None else f", stateTtlHints=[[[STATE_TTL options:{{{'='.join(self.ttl)}}}]]]"
+        return f"GroupAggregate({grouped}select=[{', '.join(shown)}]{hint})"
 
 
 __all__ = ["GroupAggregate"]

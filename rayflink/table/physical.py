@@ -304,8 +304,7 @@ class PhysicalPlanner:
     def _group_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, GroupAggregate)
         if not plan.is_whole:
-            made = physical_first_rows.distinct_rows(plan, self._settings.state_ttl_ms)
-            return self._first_of_keys(plan, plan.grouping, "GroupAggregate", *made)
+            return self._first_of_keys(plan)
         names, local, whole = physical_groups.phases(plan)
         if plan.is_one_phase:
             keys = [plan.input.names[at] for at in plan.grouping]
@@ -316,16 +315,13 @@ class PhysicalPlanner:
         dealt = self._dealt(partial, names)
         return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.told())
 
-    def _deduplicate(self, plan: Relation) -> DataStream:
-        assert isinstance(plan, Deduplicate)
-        made = physical_first_rows.deduplicated(plan, self._settings.state_ttl_ms)
-        return self._first_of_keys(plan, plan.partition, "Deduplicate", *made)
-
-    def _first_of_keys(self, plan: GroupAggregate | Deduplicate, keys: Sequence[int], name: str, factory: Factory,
-                       of: str) -> DataStream:  # fmt: skip
-        names = [plan.input.names[at] for at in keys]
-        dealt = self._dealt(self.stream(plan.input), names)
-        return self._one(dealt, name, factory, names, of).set_description(plan.told())
+    def _first_of_keys(self, plan: Relation) -> DataStream:
+        assert isinstance(plan, GroupAggregate | Deduplicate)
+        names = [plan.input.names[at] for at in physical_first_rows.keys_of(plan)]
+        ttl_ms = physical_first_rows.ttl_of(plan, self._settings.state_ttl_ms)
+        factory, of = physical_first_rows.first_of_keys(plan, ttl_ms)
+        made = self._one(self._dealt(self.stream(plan.input), names), type(plan).__name__, factory, names, of)
+        return made.set_description(physical_first_rows.told(plan, ttl_ms))
 
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
         """Rows of equal keys to the same subtask; without a key all to one."""
@@ -505,7 +501,7 @@ class PhysicalPlanner:
         IntervalJoin: _join,
         Sort: _sort,
         Rank: _rank,
-        Deduplicate: _deduplicate,
+        Deduplicate: _first_of_keys,
         WindowRank: _window_rank,
     }
 

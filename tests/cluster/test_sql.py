@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 def test_a_query_on_ray_gives_the_rows_of_the_local_runner(cluster):
-    for name in ("tumble_by_key", "session"):
+    for name in ("tumble_by_key", "session", "distinct_union", "first_by_event_time"):
         query = GoldenQuery(FOLDER / name)
         rows = query.rows(query.environment(**{"execution.target": "ray"}))
         assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()

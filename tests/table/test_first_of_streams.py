@@ -39,6 +39,16 @@ def test_rows_only_come(query):
     assert len(steps) > 3 and all("changelogMode=[I]" in line for line in steps)
 
 
+@pytest.mark.spec("R17")
+@pytest.mark.parametrize("query", [DISTINCT, FIRST, EARLIEST])
+def test_the_operators_tell_how_long_a_key_is_known(query):
+    def operators(**options):
+        return environment(**options).explain_sql(query, ExplainDetail.JSON_EXECUTION_PLAN).partition("nodes")[2]
+
+    assert "stateTtl=[36 h])" in operators(**{"table.exec.state.ttl": "36 h"})
+    assert "stateTtl" not in operators()
+
+
 @pytest.mark.parametrize("name", ["SELECT DISTINCT n", "SELECT n"])
 def test_rows_that_change_are_refused(name):
     counted = "SELECT product, COUNT(*) AS n FROM orders GROUP BY product, TUMBLE(ts, INTERVAL '10' SECOND)"
@@ -69,6 +79,29 @@ def test_the_time_to_live_is_a_duration():
         t_env.explain_sql(DISTINCT)
 
 
+@pytest.mark.spec("R17")
+def test_a_hint_says_how_long_the_groups_of_a_table_are_known():
+    hint = "/*+ STATE_TTL('o' = '36 h') */"
+    grouped = environment().explain_sql(f"SELECT {hint} product FROM orders AS o GROUP BY product")
+    assert "select=[product], stateTtlHints=[[[STATE_TTL options:{o=36 h}]]])" in grouped
+    assert "stateTtlHints" in environment().explain_sql(f"SELECT {hint} DISTINCT product FROM orders o WHERE id > 1")
+    assert "stateTtlHints" not in environment().explain_sql(f"SELECT {hint} product FROM orders o")
+
+
+@pytest.mark.parametrize(
+    ("hint", "problem"),
+    [
+        ("'order' = '1 d'", r"STATE_TTL of 'order', which is no table of FROM \(did you mean orders\?\); these are "),
+        ("'orders' = 'soon'", "'soon' is no length of time; write for example '36 h'"),
+        ("'orders' = '-1 s'", "'-1 s' is no length of time"),
+        ("orders = 1", r"STATE_TTL cannot be read; write STATE_TTL\('key' = 'value', ...\)"),
+    ],
+)
+def test_a_wrong_hint_is_told(hint, problem):
+    with pytest.raises(SqlError, match=problem):
+        environment().sql_query(f"SELECT /*+ STATE_TTL({hint}) */ DISTINCT product FROM orders")
+
+
 def told(query: str, ttl: str, path: str = "") -> JobGraph:
     """The job of a query over orders that come one each two milliseconds, five times the same."""
     restored = {"execution.state-recovery.path": path} if path else {}
@@ -97,6 +130,9 @@ def test_a_key_comes_again_when_its_time_is_over(query):
     found = counts(simulate(told(query, "12 ms"), 1))
     assert sum(found.values()) > 4
     assert query == EARLIEST or found[None] == 5, "it comes every 24 ms"
+    if query == DISTINCT:
+        hinted = query.replace("SELECT", "SELECT /*+ STATE_TTL('orders' = '12 ms') */")
+        assert counts(simulate(told(hinted, "1 h"), 1)) == found
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
 from .scope import Scope
+from .state_ttl import hinted_ttl, known_for
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
 """The relation of a table or view by the parts of its name, where that stands in the text, and options for this use."""
@@ -176,7 +177,7 @@ class QueryBinder:
             relation, known = numbered(relation, chosen.numberings, self.expressions(scope).bind, self.is_batch)
             projected = self._qualified(relation, chosen, self._numbering_binder(scope, relation, known))
         if tree.args.get("distinct") is not None:
-            projected = self._distinct(projected, place_of(tree))
+            projected = known_for(self._distinct(projected, place_of(tree)), hinted_ttl(tree, scope))
         return self._ordered(projected, tree, list(unseen))
 
     def _where(self, relation: Relation, scope: Scope, where: Tree) -> Relation:
@@ -204,7 +205,8 @@ class QueryBinder:
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """The rows of one grouping set."""
         group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
-        found, having = self._emitting(group.relation), tree.args.get("having")
+        found = known_for(self._emitting(group.relation), hinted_ttl(tree, scope))
+        having = tree.args.get("having")
         if having is not None:
             found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
         group.number(*numbered(found, chosen.numberings, group.bind, self.is_batch))

@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import IsPredicatePrecedence, Parser
 
 from .chains import balanced
-from .hints import HINTED, options_in
+from .hints import HINTED, STATE_TTL, options_in
 from .type_names import TypeNames
 
 TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
@@ -319,6 +319,15 @@ class FlinkParser(TypeNames):
             table.meta[HINTED] = {**(table.meta.get(HINTED) or {}), **found}
             self.hints_taken.add(at)
         return table
+
+    def _parse_hint(self) -> Any:
+        """STATE_TTL behind SELECT."""
+        if not self._match(TokenType.HINT):
+            return None
+        hints = options_in(self.sql, self._prev.start, self._prev.end + 1, STATE_TTL)
+        found = [pair for _, one in hints for pair in one.items()]
+        texts = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in found]
+        return exp.Hint(expressions=texts) if texts else None
 
     def _parse_table(self, *args: Any, **options: Any) -> Any:
         token = self._curr
