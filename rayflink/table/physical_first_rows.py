@@ -7,7 +7,7 @@ from rayflink.operators.factory import Factory
 
 from .arrow_columns import arrow_schema
 from .groups import GroupAggregate
-from .lineage import all_of, rows_of
+from .lineage import all_of, lineage, rows_of
 from .logical import length_text
 from .physical_ranks import row_of
 from .ranks import Deduplicate
@@ -44,7 +44,7 @@ def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
         return Factory(FirstRows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, of), of
     if plan.is_event_time:
         time = plan.keys[0][0]
-        of = f"first of {rows_of(below, plan.partition)}, in the order of column {time}"
+        of = f"first of {rows_of(below, plan.partition)}, in the order of {lineage(below, time)}"
         return Factory(EarliestRows, row, plan.partition, time, schema, ttl_ms, of), of
     of = f"first by {all_of(below, plan.partition) or 'nothing'}"
     given = tuple(range(len(below.schema)))

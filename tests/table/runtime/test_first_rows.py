@@ -121,6 +121,18 @@ def test_by_event_time_only_keys_that_had_their_row_expire():
     harness.close()
 
 
+def test_a_row_that_waits_goes_with_the_one_before_it_though_its_key_expires():
+    harness = OperatorHarness(earliest(WORD, ttl_ms=10))
+    harness.give(rows(row("a", 1, 50)))
+    harness.give(rows(row("b", 2, 70)))
+    harness.give(rows(row("a", 3, 70)))
+    harness.give(wm(60))
+    harness.give(at(20))
+    harness.give(wm(80))
+    assert [one[:2] for one in values_of(harness)] == [("a", 1), ("b", 2)]
+    harness.close()
+
+
 def test_what_is_dropped_is_counted():
     harness = OperatorHarness(distinct(WORD))
     harness.give(rows(*(row(one) for one in "abcabca")))

@@ -69,6 +69,17 @@ def test_keys_with_equal_prints_are_told_apart_up_to_a_page_of_them(small):
         index.add(prints, np.arange(24, 48))
 
 
+def test_keys_with_equal_prints_are_compared(monkeypatch):
+    monkeypatch.setattr(seen_keys, "prints_of", lambda kept: np.ones(len(kept[0]), dtype=np.uint32))
+    seen = SeenKeys([pa.string(), pa.int64()], 0, True)
+    keys = [("a", 1), ("a", 2), ("b", 1), ("a", None), (None, 1), (None, None), ("", 0)]
+    for given in (keys[:3], keys[2:6], keys, keys):
+        kept = [pa.array([one[side] for one in given], kind) for side, kind in enumerate((pa.string(), pa.int64()))]
+        known = seen.knows(kept, 0)
+        assert seen.first(kept, 0).tolist() == (~known).tolist()
+    assert len(seen) == len(keys) and known.all()
+
+
 @pytest.mark.slow
 def test_blocks_whose_rows_were_forgotten_are_used_again(small):
     seen, present = SeenKeys([pa.string(), pa.int64()], 10, True), {}
@@ -126,6 +137,7 @@ def test_what_expired_is_removed_while_nothing_comes_and_counted(small):
         harness.give(at(ms))
     assert len(harness.operators[0]._seen) == 0
     assert harness.operators[0]._seen.sweep_at is None
+    assert harness.operators[0]._seen._index.pages == 1
     assert told(harness, "numStateEntriesExpired") == 400
     harness.close()
 
