@@ -11,8 +11,10 @@ from rayflink.common import Duration, Row, WatermarkStrategy
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.typeinfo import Types
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.table import DataTypes, SqlError, StreamTableEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, SqlError, StreamTableEnvironment
+from rayflink.table.expressions import col
 from rayflink.table.schema import FormatDescriptor, Schema, TableDescriptor
+from rayflink.table.udf import udf
 
 CLICKS = [("ann", 1_000), ("bob", 3_000), ("ann", 2_000), ("ann", 12_000)]
 WINDOWS = """SELECT who, window_start, COUNT(*) AS n
@@ -188,3 +190,29 @@ def test_rows_of_a_table_print_as_rows_of_tables_do(nested, capfd):
     full = "+I[1, 1.25, 2026-01-01T10:00, 2026-01-01T10:00:00Z, [0.5, null], {a=1}, +I[0.5, ab], 2026-01-01, 10:00]"
     lines = {line.partition("> ")[2] for line in capfd.readouterr().out.splitlines()}
     assert lines == {full, "+I[2, null, 2026-01-01T11:00, null, null, null, null, null, null]"}
+
+
+@udf(result_type=DataTypes.BIGINT())
+def doubled(n):
+    return 2 * n
+
+
+@pytest.mark.spec("A04")
+def test_a_stream_is_a_table_is_a_stream_with_functions_and_an_optimizer_between(env):
+    t_env = StreamTableEnvironment.create(env, EnvironmentSettings.in_batch_mode())
+    table = t_env.from_data_stream(clicks(env))
+    names = t_env.from_elements([("ann", "Ann"), ("bob", "Bob")], ["id", "name"])
+    counted = table.group_by(col("who")).select(col("who"), doubled(col("ms").sum).alias("twice"))
+    found = counted.join(names, col("who") == col("id")).where(col("twice") > 6_000).select(col("name"), col("twice"))
+    assert "Join" in found.explain().partition("== Optimized Physical Plan ==")[2]
+    assert [tuple(row) for row in t_env.to_data_stream(found).execute_and_collect()] == [("Ann", 30_000)]
+
+
+@pytest.mark.spec("A05")
+def test_sql_runs_on_tables_of_the_table_api_and_is_planned_by_itself(env):
+    t_env = StreamTableEnvironment.create(env)
+    late = t_env.from_data_stream(clicks(env)).where(col("ms") >= 2_000)
+    query = f"SELECT who FROM (SELECT who, ms + 1 AS n FROM {late}) WHERE n > 2001 AND 1 = 1"
+    written, run = t_env.explain_sql(query).split("\n\n")[:2]
+    assert written.count("Filter") == 2 and run.count("Calc") == 1
+    assert sorted(row[0] for row in t_env.execute_sql(query).collect()) == ["ann", "bob"]

@@ -105,3 +105,15 @@ def test_maps_are_not_compared():
     t_env.create_temporary_view("t", t_env.sql_query("SELECT MAP['a', 1] AS m"))
     with pytest.raises(SqlError, match="column 'm' of type MAP<.*> NOT NULL is not compared; leave it out"):
         t_env.sql_query("SELECT DISTINCT m FROM t")
+
+
+def test_each_grouping_set_has_a_number():
+    t_env = environment()
+    t_env.create_temporary_view("t", t_env.from_elements([("a", "x"), ("b", "y")], ["k", "l"]))
+    query = "SELECT k, l, GROUP_ID(), GROUPING_ID(k, l) FROM t GROUP BY GROUPING SETS ((k, l), (l), (k), ())"
+    found = {tuple(row) for row in t_env.execute_sql(query).collect()}
+    assert {(k is None, m is None, one) for k, m, one, _ in found} == {
+        (False, False, 0), (False, True, 1), (True, False, 2), (True, True, 3)
+    }  # fmt: skip
+    assert all(one == other for _, _, one, other in found)
+    assert [tuple(row) for row in t_env.execute_sql("SELECT GROUP_ID() FROM t GROUP BY k").collect()] == [(0,), (0,)]

@@ -52,10 +52,12 @@ class GroupingSet:
     Args:
         keys: what stands outside of GROUPING SETS, and one of these.
         absent: what the others have, and this one has not.
+        number: a bit for each of both, in their order in GROUP BY, the last one the lowest: 1 where it is absent.
     """
 
     keys: list[Tree]
     absent: list[Tree]
+    number: int = 0
 
 
 def grouping_sets(group: Tree | None) -> list[GroupingSet]:
@@ -70,12 +72,13 @@ def grouping_sets(group: Tree | None) -> list[GroupingSet]:
             plain.append(one)
         else:
             found = [[*before, *part] for before in found for part in parts]
-    everything = [one for part in found for one in part]
+    everything = [*plain, *(one for part in found for one in part)]
+    distinct = [one for at, one in enumerate(everything) if one not in everything[:at]]
+    kept = [[*plain, *part] for part in found]
     return [
-        GroupingSet([*plain, *part], [one for at, one in enumerate(everything) if one not in part
-                                      and one not in everything[:at] and one not in plain])
-        for part in found
-    ]  # fmt: skip
+        GroupingSet(keys, [one for one in distinct if one not in keys], _bits([one not in keys for one in distinct]))
+        for keys in kept
+    ]
 
 
 def _sets(tree: Tree) -> list[list[Tree]] | None:
@@ -117,6 +120,8 @@ class GroupedSelect:
         self._inner, self.relation, self._keys, self._calls, self._window = inner, relation, keys, calls, window
         self._absent: list[Expr] = []
         """Keys of other grouping sets, which are NULL in this one."""
+        self._group_id = 0
+        """The number of this one."""
 
     @classmethod
     def of(
@@ -150,6 +155,7 @@ class GroupedSelect:
         else:
             made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
         made._absent = [inner.bind(one) for one in grouped.absent]
+        made._group_id = grouped.number
         return made
 
     @classmethod
@@ -195,6 +201,8 @@ class GroupedSelect:
             return found
         if isinstance(tree, exp.Anonymous) and str(tree.name).upper() in ("GROUPING", "GROUPING_ID"):
             return self._grouping_id(tree)
+        if isinstance(tree, exp.Anonymous) and str(tree.name).upper() == "GROUP_ID" and not tree.expressions:
+            return Literal(DataTypes.BIGINT(False), self._group_id, place=place_of(tree))
         if isinstance(tree, exp.Literal) or aggregates_in(tree) or self._asks_bounds(tree):
             return None
         try:
@@ -215,14 +223,14 @@ class GroupedSelect:
 
     def _grouping_id(self, tree: Tree) -> Expr:
         """A bit for each argument, the last one the lowest: 1 where this grouping set is without it."""
-        bits = 0
+        absent = []
         for one in tree.expressions:
             key = self._inner.bind(one)
             if key not in self._absent and key not in [known for known, _ in self._keys]:
                 remedy = "give it expressions of GROUP BY"
                 raise SqlError(f"{one.sql()} is not grouped by", remedy, "", place_of(one))
-            bits = bits * 2 + (key in self._absent)
-        return Literal(DataTypes.BIGINT(False), bits, place=place_of(tree))
+            absent.append(key in self._absent)
+        return Literal(DataTypes.BIGINT(False), _bits(absent), place=place_of(tree))
 
     def _asks_bounds(self, tree: Tree) -> bool:
         return any(
@@ -239,6 +247,14 @@ class GroupedSelect:
             remedy = f"group by {kind}(ts, ...) with a time attribute of that kind"
             raise SqlError(f"{name} has no window", remedy, "", place)
         return replace(self.relation.column(self._window[part]), place=place)
+
+
+def _bits(truths: Sequence[bool]) -> int:
+    """A number of a bit for each, the last one the lowest."""
+    found = 0
+    for one in truths:
+        found = found * 2 + one
+    return found
 
 
 class _Gathered:
@@ -419,6 +435,8 @@ def _of_all_rows(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[li
         gathered.column(Literal(DataTypes.INT(False), 1))
     if not keys:  # there may be no row
         calls = [one if one.name == "COUNT" else replace(one, type=one.type.nullable()) for one in calls]
+    if is_whole and not keys and not calls:  # a row needs a column
+        calls = [AggregateCall("COUNT", (), DataTypes.BIGINT(False))]
     made, _ = gathered.projected([])
     schema = _schema(made, columns, calls, ())
     found = GroupAggregate(schema, made, tuple(columns), tuple(calls), is_whole, place=place)
