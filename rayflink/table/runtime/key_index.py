@@ -24,6 +24,7 @@ WIDTH = 8
 BUCKETS = 1 << 12
 """Of a page."""
 PLACES = WIDTH * BUCKETS
+PAGE_BYTES = 8 * PLACES
 MOST_AT_ONCE = 16
 """Pages that are split in one step, which takes a few times their memory."""
 MOST_DEPTH = 20
@@ -46,15 +47,21 @@ class KeyIndex:
 
     def __init__(self) -> None:
         self._allocate: Callable[[tuple[int, int], Any], NDArray[Any]] = np.zeros
-        self._begin()
-
-    def _begin(self) -> None:
-        self._prints = self._allocate((BUCKETS, WIDTH), np.uint32)
-        self._rows = self._allocate((BUCKETS, WIDTH), np.uint32)
-        self._directory = np.zeros(1, dtype=np.int64)
-        self._depth = 0
-        self._depths, self._counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self._is_filed = False
+        self._begin(0)
+
+    def _begin(self, depth: int) -> None:
+        pages = 1 << depth
+        self._prints = self._allocate((pages * BUCKETS, WIDTH), np.uint32)
+        self._rows = self._allocate((pages * BUCKETS, WIDTH), np.uint32)
+        self._directory = np.arange(pages)
+        self._depth = depth
+        self._depths, self._counts = np.full(pages, depth), np.zeros(pages, dtype=np.int64)
+
+    def expect(self, rows: int) -> None:
+        """So many rows are about to be added to those that are there, of which there are none."""
+        assert not len(self), f"there are {len(self)} rows"
+        self._begin(min(max(2 * rows // PLACES, 1).bit_length() - 1, MOST_DEPTH))
 
     @property
     def pages(self) -> int:
@@ -66,8 +73,8 @@ class KeyIndex:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
-        return 0 if self._is_filed else self._prints.nbytes + self._rows.nbytes
+        """Bytes in memory: pages that are there; room for more takes none before it is used."""
+        return 0 if self._is_filed else self.pages * PAGE_BYTES
 
     def file(self, allocate: Callable[[tuple[int, int], Any], NDArray[Any]]) -> None:
         """Have the pages in files from now on; `allocate` gives arrays of zeros in them."""
@@ -163,7 +170,7 @@ class KeyIndex:
         self._depths = np.concatenate([self._depths, depths + 1])
         self._counts = np.concatenate([self._counts, np.zeros(len(pages), dtype=np.int64)])
         if self.pages * BUCKETS > len(self._prints):
-            self._move(self.pages * BUCKETS * 4 // 3)
+            self._move(self.pages * BUCKETS * 2)
         for first in range(0, len(pages), MOST_AT_ONCE):
             part = slice(first, first + MOST_AT_ONCE)
             self._divide(pages[part], fresh[part], 31 - depths[part])
@@ -211,9 +218,7 @@ class KeyIndex:
         """Have fewer pages where most places are free."""
         if self.pages > 1 and len(self) * 8 < self.pages * PLACES:
             prints, rows = self._entries(np.arange(self.pages))
-            is_filed = self._is_filed
-            self._begin()
-            self._is_filed = is_filed
+            self._begin(0)
             self.add(prints, rows)
 
 

@@ -51,8 +51,8 @@ class SeenKeys:
         self._forms = KeyForms(kinds)
         self._ttl_ms, self._refreshes = ttl_ms, refreshes
         self._index, self._rows = KeyIndex(), KeyRows()
-        self._accessed = np.zeros(0, dtype=np.int64)
-        """By the numbers of rows; `_GONE` where there is none any more."""
+        self._accessed = self._room = np.zeros(0, dtype=np.int64)
+        """By the numbers of rows; `_GONE` where there is none any more. It is the front part of its room."""
         self._memory: FrameMemory | None = None
         self._page, self._round_began_ms = 0, 0
         self.sweep_at: int | None = None
@@ -121,23 +121,29 @@ class SeenKeys:
         rows = self._rows.append(kept, len(prints))
         self._index.add(prints, rows)
         if self._ttl_ms:
-            if len(self._accessed) < self._rows.numbers:
-                self._accessed = self._grown(self._rows.numbers)
+            self._grow()
             self._accessed[rows] = accessed
             if self.sweep_at is None:
                 self._round_began_ms = int(np.max(accessed))
                 self.sweep_at = int(np.min(accessed)) + self._ttl_ms
         return rows
 
-    def _grown(self, numbers: int) -> Rows:
-        wanted = max(numbers, len(self._accessed) * 5 // 4)
+    def _grow(self) -> None:
+        """Have a time for each number of a row."""
+        known, wanted = len(self._accessed), self._rows.numbers
+        if wanted > len(self._room):
+            self._move_times(2 * wanted)
+        if wanted > known:
+            self._accessed = self._room[:wanted]
+            self._accessed[known:] = _GONE
+
+    def _move_times(self, numbers: int) -> None:
         if self._memory is not None and not self._index.size:
-            grown = self._memory.mapped((wanted,), np.int64)
+            self._room = self._memory.mapped((numbers,), np.int64)
         else:
-            grown = np.empty(wanted, dtype=np.int64)
-        grown[: len(self._accessed)] = self._accessed
-        grown[len(self._accessed) :] = _GONE
-        return grown
+            self._room = np.empty(numbers, dtype=np.int64)
+        self._room[: len(self._accessed)] = self._accessed
+        self._accessed = self._room[: len(self._accessed)]
 
     def keep_to_memory(self) -> None:
         """Write what exceeds the memory to files."""
@@ -146,7 +152,7 @@ class SeenKeys:
         self._rows.file(self._memory)
         if not self._memory.hold(self._size) and self._index.size:
             self._index.file(self._memory.mapped)
-            self._accessed = self._grown(len(self._accessed))
+            self._move_times(len(self._room))
             self._memory.hold(self._size)
 
     @property
@@ -195,8 +201,7 @@ class SeenKeys:
         kept, order = self._rows.gathered(rows)
         rows = rows[order]
         others = self._rows.append(kept, len(rows))
-        if len(self._accessed) < self._rows.numbers:
-            self._accessed = self._grown(self._rows.numbers)
+        self._grow()
         self._index.replace(prints_of(kept), rows, others)
         self._accessed[others], self._accessed[rows] = self._accessed[rows], _GONE
 
@@ -230,6 +235,8 @@ class SeenKeys:
 
     def restore(self, frame: pa.RecordBatch, width: int, now_ms: int) -> None:
         """Add the keys of a frame; those without the time of their last access were accessed now."""
+        if not len(self):
+            self._index.expect(frame.num_rows)
         for first in range(0, frame.num_rows, _RESTORED_ROWS):
             part = frame.slice(first, _RESTORED_ROWS)
             accessed = np.full(part.num_rows, now_ms)

@@ -24,6 +24,7 @@ def small(monkeypatch):
     """Pages of a few rows, blocks of fewer."""
     monkeypatch.setattr(key_index, "BUCKETS", 4)
     monkeypatch.setattr(key_index, "PLACES", 32)
+    monkeypatch.setattr(key_index, "PAGE_BYTES", 256)
     monkeypatch.setattr(key_rows, "BLOCK_BITS", 3)
     monkeypatch.setattr(key_rows, "BLOCK_ROWS", 8)
     monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
