@@ -76,7 +76,8 @@ def _share(part: Expr, columns: Columns) -> float:
         nulls = NULL if column is None or column.nulls is None else column.nulls
         return nulls if name == "IS NULL" else 1 - nulls
     if name == "IN" and column is not None:
-        return min(1.0, (len(args) - 1) * _equal(column))
+        constants = len(args) - 1 + sum(map(len, part.options))
+        return min(1.0, constants * _equal(column))
     if name not in _MIRRORED:
         return OTHER
     compared = _compared(part)

@@ -15,7 +15,8 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 def test_a_query_on_ray_gives_the_rows_of_the_local_runner(cluster):
-    for name in ("tumble_by_key", "session", "distinct_union", "first_by_event_time"):
+    names = ("tumble_by_key", "session", "distinct_union", "first_by_event_time", "join_batch", "batch_join_order")
+    for name in names:
         query = GoldenQuery(FOLDER / name)
         rows = query.rows(query.environment(**{"execution.target": "ray"}))
         assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()

@@ -52,7 +52,7 @@ def files(t_env: TableEnvironment, folder: Path, form: str) -> None:
         ("TRUE", 1000), ("n < 500", 376), ("n >= 250 AND n < 500", 188), ("n > 2000", 0), ("n = 7", 1),
         ("n = 2000", 0), ("w = 'w3'", 100), ("w <> 'w3'", 900), ("w IN ('w1', 'w2')", 200), ("n IS NULL", 250),
         ("n IS NOT NULL", 750), ("w = 'w1' OR w = 'w2'", 190), ("d >= DATE '2026-03-02'", 400),
-        ("CHAR_LENGTH(w) > 1", 500),
+        ("CHAR_LENGTH(w) > 1", 500), (f"n IN ({', '.join(map(str, range(1, 76)))})", 75),
     ],
 )  # fmt: skip
 def test_the_rows_that_pass_a_condition(t_env, condition, rows):
@@ -86,6 +86,41 @@ def test_a_large_table_in_memory_is_judged_by_some_rows(monkeypatch):
     assert found.rows == 1000 and found.columns["n"].high == pytest.approx(1000, rel=0.05)
     assert found.columns["w"].distinct == 10
     assert found.columns["n"].distinct == pytest.approx(750, rel=0.2)
+
+
+FAR = pa.array([2**60, -(2**60), None])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        FAR.cast(pa.timestamp("ms")), FAR.cast(pa.timestamp("us", "UTC")),
+        pa.array([2**30, 1], pa.int32()).view(pa.date32()),
+        pa.array([float("nan"), float("inf")]), pa.nulls(2), pa.array(["a"]).dictionary_encode(), pa.array([[1], None]),
+        pa.array([b"a"], pa.binary(1)), pa.nulls(2, pa.month_day_nano_interval()), pa.array([True, False]),
+        pa.array([5]).cast(pa.duration("ms")), pa.array([5]).cast(pa.time64("us")), pa.array([{"a": 1}]),
+        pa.array([1.5], pa.float16()), pa.array([2**63], pa.uint64()), pa.array([], pa.int32()),
+    ],
+    ids=lambda values: str(values.type),
+)  # fmt: skip
+def test_columns_of_all_types_tell_what_they_can(values):
+    found = held_statistics.statistics_of(pa.table({"x": values})).columns["x"]
+    assert found.nulls == (values.null_count / len(values) if len(values) else 0)
+    if pa.types.is_date32(values.type):
+        assert found.high == 2**30 * 86_400_000.0
+
+
+def test_a_parquet_file_with_times_beyond_those_of_python_tells_its_rows(t_env, tmp_path):
+    parquet.write_table(pa.table({"n": [1], "w": ["a"], "d": pa.array([2**30], pa.int32()).view(pa.date32())}),
+                        tmp_path / "a.parquet")  # fmt: skip
+    files(t_env, tmp_path, "parquet")
+    assert guess(t_env, "SELECT * FROM f").rows == 1
+
+
+def test_a_packed_file_that_is_cut_tells_nothing(t_env, tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"1,w,2026-01-01\n" * 1000)[:-20])
+    files(t_env, tmp_path, "csv")
+    assert not guess(t_env, "SELECT * FROM f").is_known
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "json"])

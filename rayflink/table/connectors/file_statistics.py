@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from rayflink.connectors.compression import is_compressed, open_bytes
+from rayflink.connectors.compression import UNPACK_ERRORS, is_compressed, open_bytes
 
 from .statistics import ColumnStatistics, TableStatistics, as_number, joined
 
@@ -40,7 +40,7 @@ def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
         step = -(-len(sized) // MOST_FILES) if sized else 1
         asked = sized[::step]
         parts = [read(path, found.st_size, found.st_mtime_ns) for path, found in asked]
-    except (OSError, ValueError, ArithmeticError, pyarrow.ArrowException):
+    except (*UNPACK_ERRORS, ValueError, ImportError, pyarrow.ArrowException):
         return None
     whole, seen = (float(sum(found.st_size for _, found in of)) for of in (sized, asked))
     rows = sum(count for count, _ in parts) * (whole / seen if seen else 1)
@@ -78,7 +78,11 @@ def _chunk(column: Any, rows: int) -> ColumnStatistics:
     nulls = told.null_count / max(1, rows) if told.has_null_count else None
     if not told.has_min_max or told.logical_type.type not in _ORDERED:
         return ColumnStatistics(nulls=nulls, width=width)
-    return ColumnStatistics(as_number(told.min), as_number(told.max), nulls, None, width)
+    try:
+        low, high = as_number(told.min), as_number(told.max)
+    except (ValueError, ArithmeticError):  # a time that Python does not have
+        low = high = None
+    return ColumnStatistics(low, high, nulls, None, width)
 
 
 @lru_cache(maxsize=1024)

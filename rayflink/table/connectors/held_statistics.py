@@ -27,25 +27,41 @@ def statistics_of(table: pyarrow.Table) -> TableStatistics:
 
 
 def _column(values: pyarrow.ChunkedArray, rows: int) -> ColumnStatistics:
-    import pyarrow
-    from pyarrow import compute
+    from pyarrow import compute, types
 
-    seen = len(values)
+    seen, kind = len(values), values.type
     if not seen:
         return ColumnStatistics(nulls=0.0, distinct=0.0)
     nulls, width = values.null_count / seen, values.nbytes / seen
-    kind = values.type
-    if pyarrow.types.is_nested(kind) or pyarrow.types.is_interval(kind):
+    is_number = (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)) and kind.bit_width != 16
+    is_counted = is_number or types.is_temporal(kind) or types.is_boolean(kind) or (
+        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)
+    )  # fmt: skip
+    if not is_counted or types.is_interval(kind):  # Arrow has no kernel for others
         return ColumnStatistics(nulls=nulls, width=width)
-    low = high = None
-    if pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind) or (
-        pyarrow.types.is_date(kind) or pyarrow.types.is_timestamp(kind)
-    ):  # fmt: skip
-        low, high = (as_number(one.as_py()) for one in compute.min_max(values).values())
     distinct = float(compute.count_distinct(values).as_py())
     if rows > seen and distinct > seen / 2:  # more rows have more values
         distinct *= rows / seen
+    low, high = _range(values) if is_number or types.is_date(kind) or types.is_timestamp(kind) else (None, None)
     return ColumnStatistics(low, high, nulls, distinct, width)
 
+
+def _range(values: pyarrow.ChunkedArray) -> tuple[float | None, float | None]:
+    """The least and the greatest value; of days and times as milliseconds, as far as they may be from 1970."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    scale = 1.0
+    if types.is_date32(values.type):
+        values, scale = values.cast(pyarrow.int32()), 86_400_000.0
+    elif types.is_temporal(values.type):
+        scale = 1.0 if types.is_date64(values.type) else _MILLISECONDS[values.type.unit]
+        values = values.cast(pyarrow.int64())
+    found = [as_number(one.as_py()) for one in compute.min_max(values).values()]
+    low, high = (None if one is None else one * scale for one in found)
+    return low, high
+
+
+_MILLISECONDS = {"s": 1000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
 
 __all__ = ["MOST_ROWS", "statistics_of"]

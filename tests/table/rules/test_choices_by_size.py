@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 
-from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+from rayflink.table.udf import udf
 
 BIG = pa.table({"id": range(3000), "k": [n % 10 for n in range(3000)]})
 SMALL = pa.table({"k": range(12), "w": [f"w{n}" for n in range(12)]})
@@ -69,6 +72,29 @@ def test_a_side_that_is_large_or_kept_whole_is_not(t_env, query):
 def test_a_table_that_tells_nothing_is_not_sent(t_env):
     t_env.execute_sql("CREATE TABLE made (k BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '5')")
     assert "build=[left]" in plan(t_env, "SELECT w FROM small JOIN made ON made.k = small.k")
+
+
+@pytest.mark.parametrize("fails_in", ["the small side", "the other side", "the condition"])
+def test_a_join_that_fails_starts_anew(t_env, tmp_path, fails_in):
+    failed = str(tmp_path / "failed")
+
+    @udf(result_type=DataTypes.BOOLEAN())
+    def passes(n):
+        if n == 7 and not os.path.exists(failed):
+            os.mkdir(failed)
+            raise OSError("once more")
+        return True
+
+    t_env.create_temporary_function("passes", passes)
+    for key, value in {"type": "fixed-delay", "fixed-delay.attempts": "3", "fixed-delay.delay": "1 ms"}.items():
+        t_env.get_config().set_string(f"restart-strategy.{key}", value)
+    sides = {"the small side": ("", " WHERE passes(k)", ""), "the other side": (" WHERE passes(id)", "", ""),
+             "the condition": ("", "", " AND passes(small.k + big.k - big.k)")}  # fmt: skip
+    big, small, on = sides[fails_in]
+    query = f"SELECT id, w FROM (SELECT * FROM big{big}) AS big JOIN (SELECT * FROM small{small}) AS small "
+    query += f"ON big.k = small.k{on}"
+    assert "isBroadcast" in plan(t_env, query)
+    assert rows(t_env, query) == [(at, f"w{at % 10}") for at in range(3000)] and os.path.exists(failed)
 
 
 @pytest.mark.spec("R10")
