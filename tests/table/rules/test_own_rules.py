@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
 from rayflink.common.errors import ConfigError
-from rayflink.table import EnvironmentSettings, PlannerConfig, SqlError, TableEnvironment
+from rayflink.table import EnvironmentSettings, PlannerConfig, SqlError, TableEnvironment, planner
 from rayflink.table.expressions import col
 from rayflink.table.planner import (
     Call,
@@ -196,6 +198,17 @@ def test_a_rule_that_loses_the_time_of_rows_is_told():
     t_env.get_config().set_planner_config(PlannerConfig().add_rule(without_watermarks))
     with pytest.raises(SqlError, match=r"column 'ts' as TIMESTAMP\(3\) instead of TIMESTAMP\(3\) \*ROWTIME\*"):
         t_env.explain_sql("SELECT * FROM orders")
+
+
+def test_the_fields_that_are_documented_are_there():
+    page = Path(__file__).resolve().parents[3] / "docs" / "planner-rules.md"
+    table = page.read_text(encoding="utf-8").partition("| relation |")[2].partition("\n\n")[0]
+    documented = [(re.findall(r"`(\w+)`", one), re.findall(r"`(\w+)`", other))
+                  for one, other in re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.M)]  # fmt: skip
+    assert len(documented) == 11
+    for names, found in documented:
+        for name in names:
+            assert set(found) <= {one.name for one in fields(getattr(planner, name))}, name
 
 
 @pytest.mark.parametrize(
