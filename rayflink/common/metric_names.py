@@ -20,6 +20,8 @@ NUM_RECORDS_IN_ERRORS: Final = "numRecordsInErrors"
 NUM_LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"
 NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED: Final = "numRecordsInOpenWindowsDropped"
 """Not Flink's: it does not count what windows of processing time hold that are open at the end of a stream."""
+NUM_PROCESSING_TIMERS_DROPPED: Final = "numProcessingTimersDropped"
+"""Not Flink's: timers of processing time that were not due at the end of a stream."""
 CURRENT_INPUT_WATERMARK: Final = "currentInputWatermark"
 CURRENT_INPUT_N_WATERMARKS: Final = ("currentInput1Watermark", "currentInput2Watermark")
 CURRENT_OUTPUT_WATERMARK: Final = "currentOutputWatermark"

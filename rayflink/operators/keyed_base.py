@@ -22,6 +22,7 @@ from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element, Water
 from ..common.errors import TypeMismatch
 from ..common.functions import KeyBy, KeyedStateStore, RuntimeContext, UserFunction, as_key_selector
 from ..common.logs import get_logger
+from ..common.metric_names import NUM_PROCESSING_TIMERS_DROPPED
 from ..common.metrics import Counter
 from ..common.options import TTL_SWEEP_RATE
 from ..common.row_columns import RowColumns, objects
@@ -188,6 +189,18 @@ class KeyedOperator(FunctionOperator):
     def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
         """As `keys_of`, for a batch of that input."""
         return self.keys_of(batch)
+
+    @property
+    def waiting_timers(self) -> int:
+        """How many timers of processing time are set."""
+        return 0
+
+    def finish(self) -> Iterable[Element]:
+        """Timers of processing time that are not due yet do not fire at the end, as in Flink; they are counted."""
+        waiting = self.waiting_timers
+        if waiting and self.ctx.metrics is not None:
+            self.ctx.metrics.counter(NUM_PROCESSING_TIMERS_DROPPED).inc(waiting)
+        return ()
 
     def end_of_keys(self) -> Iterable[Element]:
         """The keys worked so far will not come again: fire all their timers, then forget them; for batch mode.

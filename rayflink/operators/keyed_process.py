@@ -39,6 +39,10 @@ class KeyedProcessOperator(KeyedOperator):
         self.event_timers = self.backend.timers("user-timers/event")
         self.processing_timers = self.backend.timers("user-timers/processing")
 
+    @property
+    def waiting_timers(self) -> int:
+        return len(self.processing_timers)
+
     def record_context(self) -> KeyedContext:
         """What the function is given beside a record."""
         return KeyedContext(self)

@@ -199,6 +199,10 @@ class BaseWindowOperator(KeyedOperator):
         self._late_dropped = None if metrics is None else metrics.counter(LATE_METRIC)
         super().open()
 
+    @property
+    def waiting_timers(self) -> int:
+        return len(self._processing_timers)
+
     def next_processing_time(self) -> int | None:
         """The millisecond after that of the earliest timer: a window ends when its last millisecond has passed."""
         timestamp = self._processing_timers.next_timestamp()

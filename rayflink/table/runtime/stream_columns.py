@@ -89,8 +89,12 @@ class ColumnsOperator(Operator):
 
 def _kinds_of_rows(rows: Sequence[Any]) -> NDArray[np.int8] | None:
     """The kinds of records, of which those that are no Rows are insertions; None: all are."""
-    found = [row.get_row_kind().value if isinstance(row, Row) else INSERT for row in rows]
-    return np.array(found, np.int8) if any(found) else None
+    if not any(issubclass(one, Row) for one in set(map(type, rows))):
+        return None
+    kinds = [row._row_kind if isinstance(row, Row) else RowKind.INSERT for row in rows]
+    if all(one is RowKind.INSERT for one in kinds):
+        return None
+    return np.array([one.value for one in kinds], np.int8)
 
 
 class RecordsOperator(Operator):
