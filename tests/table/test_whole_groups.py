@@ -40,11 +40,15 @@ def sets(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@given(rows=tables(), query=grouped() | sets() | st.just("SELECT DISTINCT k, f FROM t"))
+@given(
+    rows=tables(), query=grouped() | sets() | st.just("SELECT DISTINCT k, f FROM t"),
+    strategy=st.sampled_from(["AUTO", "ONE_PHASE"]),
+)  # fmt: skip
 @settings(max_examples=60, phases=PHASES)
-def test_duckdb_gives_the_same(rows, query):
+def test_duckdb_gives_the_same(rows, query, strategy):
     with tempfile.TemporaryDirectory() as folder:
-        Both(Path(folder), {"t": table_of(rows)}, is_batch=True).agree(query)
+        options = {"table.optimizer.agg-phase-strategy": strategy}
+        Both(Path(folder), {"t": table_of(rows)}, is_batch=True, **options).agree(query)
 
 
 @pytest.mark.spec("X61", "R13")
