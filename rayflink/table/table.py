@@ -214,7 +214,14 @@ class Table:
     where = filter
 
     def distinct(self) -> Table:
-        """Each row once; rows of a window."""
+        """Each row once; those of a stream come at once, and with the bounds of windows when these are over.
+
+        >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local").set("table.exec.state.ttl", "36 h")
+        >>> list(t_env.from_elements([("tea",), ("tea",)], ["what"]).distinct().execute().collect())
+        [<Row('tea')>]
+        """
         return self._made(self._tree(distinct=exp.Distinct()))
 
     def order_by(self, *fields: Expression[Any]) -> Table:
