@@ -19,6 +19,7 @@ from .run_one import SPAWNED
 
 _RUN_LIMIT_SECONDS = 900
 _STOP_SECONDS = 20
+_READ_BYTES = 1 << 20
 
 
 class RunFailed(Exception):
@@ -46,25 +47,37 @@ def measure(
     say: Callable[[str], None],
     limit_seconds: float = _RUN_LIMIT_SECONDS,
 ) -> list[Record]:
-    """Run each contestant with its words and file once a round for `runs` rounds; one that fails sits out the rest."""
+    """Run each contestant with its words and file once a round for `runs` rounds; one that fails sits out the rest.
+
+    Files are read once before each run, so that all find them in memory.
+    """
     records, commands = [], []
     for contestant, words, data in contestants:
         record = Record(contestant, words)
         records.append(record)
         say(f"preparing {contestant.name}")
         try:
-            commands.append((record, contestant.command(cache, data)))
+            commands.append((record, contestant.command(cache, data), data))
         except Unavailable as reason:
             record.missing = str(reason)
     for number in range(1, runs + 1):
-        for record, command in commands:
+        for record, command, file in commands:
             if record.missing is None:
                 say(f"run {number} of {runs}: {record.contestant.name}")
+                _read_once(file)
                 try:
                     record.results.append(_checked(run(command, limit_seconds), record.words))
                 except RunFailed as failure:
                     record.missing = f"run {number}: {failure}"
     return records
+
+
+def _read_once(path: Path | None) -> None:
+    """Bring a file into the kernel's cache, so that no run waits for a disk that another one had read for it."""
+    if path is not None and path.is_file():
+        with path.open("rb", buffering=0) as file:
+            while file.read(_READ_BYTES):
+                pass
 
 
 def run(command: Sequence[str], limit_seconds: float = _RUN_LIMIT_SECONDS) -> dict[str, Any]:
