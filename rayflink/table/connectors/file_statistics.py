@@ -87,7 +87,7 @@ def _chunk(column: Any, rows: int) -> ColumnStatistics:
 
 @lru_cache(maxsize=1024)
 def _arrow(path: str, size: int, changed_ns: int) -> _Part:
-    """By the first record batch, as far as the file goes on like it."""
+    """By the first record batch, as far as the file goes on like it; of a file one column of it and of the last."""
     import pyarrow
 
     with open_bytes(path) as raw:
@@ -96,7 +96,7 @@ def _arrow(path: str, size: int, changed_ns: int) -> _Part:
         if not is_file:
             batch = next(iter(pyarrow.ipc.open_stream(raw)), None)
             return (0.0, {}) if batch is None or not batch.nbytes else (batch.num_rows * size / batch.nbytes, {})
-        reader = pyarrow.ipc.open_file(raw)
+        reader = pyarrow.ipc.open_file(raw, options=pyarrow.ipc.IpcReadOptions(included_fields=[0]))
         if not reader.num_record_batches:
             return 0.0, {}
         first, last = reader.get_batch(0), reader.get_batch(reader.num_record_batches - 1)
