@@ -89,6 +89,9 @@ class Literal(Expr):
 
         return pyarrow.scalar(self.value, self.type.to_arrow())
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "scalar"}  # it is made again
+
     def __str__(self) -> str:
         if self.value is None:
             return f"null:{self.type}"

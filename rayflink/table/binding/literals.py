@@ -126,6 +126,14 @@ def interval(value: str, unit: str, to: str | None, place: Place | None) -> Lite
     sign = -1 if negative else 1
     if parts.keys() <= _MONTHS.keys():
         months = sum(int(count) * _MONTHS[name] for name, count in parts.items())
+        if months >= 2**31:
+            raise _too_long(value, units, "178956970 years", place)
         return Literal(DataTypes.INTERVAL_YEAR_MONTH(False), sign * months, place=place)
     ms = sum(int(Decimal(count) * _MS[name]) for name, count in parts.items())
+    if ms >= 2**63:
+        raise _too_long(value, units, "106751991167 days", place)
     return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), sign * ms, place=place)
+
+
+def _too_long(value: str, units: str, most: str, place: Place | None) -> SqlError:
+    return SqlError(f"an interval of {value} {units} is too long", f"give {most} at most", "", place)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import SqlError
-from ..logical import Attribute, Relation, TimePart, Windowing, WindowKind, WindowTable
+from ..logical import Attribute, Relation, TimePart, Windowing, WindowKind, WindowTable, length_text
 from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument
 from ..parsing.statements import Tree
 from ..typed import Column, Place
@@ -31,6 +31,10 @@ _USAGE = {
     WindowKind.CUMULATE: "CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '2' MINUTE, INTERVAL '10' MINUTE): step, size",
     WindowKind.SESSION: "SESSION(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '5' MINUTE)",
 }
+_LONGEST_MS = 3_652_059 * 86_400_000
+"""All days that dates have."""
+_MOST_WINDOWS = 1_000_000
+"""Into which a row is put."""
 AUXILIARY = {"START": TimePart.WINDOW_START, "END": TimePart.WINDOW_END, "ROWTIME": TimePart.WINDOW_TIME,
              "PROCTIME": TimePart.PROCTIME}  # fmt: skip
 """What TUMBLE_START and the like ask for."""
@@ -116,6 +120,13 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
     for name, length in lengths.items():
         if length <= 0 and name != "OFFSET":
             raise SqlError(f"the {name} of {kind.value} is {length} ms", "give a length above 0", "", place)
+        if abs(length) > _LONGEST_MS:
+            problem = f"the {name} of {kind.value} is {length_text(length)}, longer than from year 1 to 9999"
+            raise SqlError(problem, f"give {length_text(_LONGEST_MS)} at most", "", place)
+    if slide and size // slide > _MOST_WINDOWS:
+        problem = f"{kind.value} would put each row into up to {size // slide} windows"
+        remedy = f"give a longer step or a shorter size, for {_MOST_WINDOWS} windows at most"
+        raise SqlError(problem, remedy, "", place)
     if kind is WindowKind.CUMULATE and size % slide:
         problem = f"CUMULATE has a size of {size} ms and a step of {slide} ms"
         raise SqlError(problem, "the size is a multiple of the step", "", place)

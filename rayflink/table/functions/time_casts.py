@@ -11,6 +11,7 @@ from rayflink.table.functions import time_texts
 from rayflink.table.functions.casts import Cast, casts, sized
 from rayflink.table.functions.remainders import modulo
 from rayflink.table.functions.zones import instants_of, local_times
+from rayflink.table.typed import RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 
@@ -19,7 +20,11 @@ def cut_to(times: Any, wanted: DataType) -> Any:
     unit = wanted.unit
     step = 10 ** ({"ms": 3, "us": 6, "ns": 9}[unit] - wanted.precision)
     if times.type.unit != unit:
-        times = pc.cast(_floored(times, unit), pyarrow.timestamp(unit, times.type.tz))
+        try:
+            times = pc.cast(_floored(times, unit), pyarrow.timestamp(unit, times.type.tz))
+        except pyarrow.ArrowInvalid as error:
+            problem = f"a time is beyond what {wanted.nullable()} holds"
+            raise RowError(problem, "nanoseconds go from 1677 to 2262; give a precision of 6 at most") from error
     if step == 1:
         return times
     whole = pc.cast(times, pyarrow.int64())

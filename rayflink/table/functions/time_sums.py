@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.declaring import Kind, by_columns, is_nullable
 from rayflink.table.functions.remainders import modulo
-from rayflink.table.typed import Arguments, Expr, Values
+from rayflink.table.typed import Arguments, Expr, RowError, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
 DAY_MS = 86_400_000
@@ -85,12 +85,16 @@ def _moved_by(arguments: Arguments, time_at: int, interval_at: int, sign: int) -
         return by_columns(lambda _, values: months_later(*values))(
             Arguments([time, interval], arguments.rows, arguments.call, arguments.session)
         )
-    if kind.is_timestamp:
-        return pc.add(time, interval)
-    if kind.root is Root.DATE:
-        days = pc.divide(pc.cast(interval, pyarrow.int64()), DAY_MS)  # parts of days do not count
-        moved = pc.add(pc.cast(time, pyarrow.int32()), pc.cast(days, pyarrow.int32()))
-        return pc.cast(moved, arguments.result)
+    try:
+        if kind.is_timestamp:
+            return pc.add(time, interval)
+        if kind.root is Root.DATE:
+            days = pc.divide(pc.cast(interval, pyarrow.int64()), DAY_MS)  # parts of days do not count
+            moved = pc.add(pc.cast(time, pyarrow.int32()), pc.cast(days, pyarrow.int32()))
+            return pc.cast(moved, arguments.result)
+    except pyarrow.ArrowInvalid as error:
+        problem = f"an interval is too long to be added to a {kind.nullable()}"
+        raise RowError(problem, "give a shorter one, or a time of a lower precision") from error
     return _time_later(time, interval)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType
 
@@ -21,6 +21,12 @@ class TableDefinitions(FlinkParser):
     def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
         """What stands next is not what is wanted."""
         raise NotImplementedError
+
+    def _parse_table_alias(self, *args: Any, **options: Any) -> Any:
+        if self._curr.text.upper() == "MATCH_RECOGNIZE" and self._next.token_type is TokenType.L_PAREN:
+            remedy = "write a process function: t_env.to_data_stream(...), key_by, then process with state and timers"
+            self.refuse("MATCH_RECOGNIZE is not supported yet", remedy)
+        return super()._parse_table_alias(*args, **options)
 
     # words and names
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rayflink.table.functions.time_patterns import parts_of
 from rayflink.table.typed import Session
 from rayflink.table.types import DataTypes
-from tests.table.functions.calling import BIGINT, INT, STRING, RowError, column, one, result, resulting
+from tests.table.functions.calling import BIGINT, INT, STRING, RowError, column, constant, one, result, resulting
 
 DATE, TIMESTAMP, INSTANT = DataTypes.DATE(), DataTypes.TIMESTAMP(3), DataTypes.TIMESTAMP_LTZ(3)
 UTC = datetime.timezone.utc
@@ -172,3 +172,14 @@ def test_seconds_since_1970():
     assert result("UNIX_TIMESTAMP", column(STRING, "1970-01-01 08:00:44", None)) == [44, None]
     with pytest.raises(RowError, match="precision 12"):
         one("TO_TIMESTAMP_LTZ", column(BIGINT, 1), 12)
+
+
+def test_times_beyond_their_type_are_errors_of_rows():
+    late = column(TIMESTAMP, datetime.datetime(9999, 1, 1))
+    with pytest.raises(RowError, match=r"beyond what TIMESTAMP\(9\) holds; nanoseconds go from 1677 to 2262"):
+        result("CAST", late, to=DataTypes.TIMESTAMP(9))
+    long = constant(DataTypes.INTERVAL_DAY_TIME(), 10**10 * 86_400_000)
+    with pytest.raises(RowError, match="an interval is too long to be added to a DATE; give a shorter one"):
+        result("+", column(DATE, datetime.date(2020, 1, 1)), long)
+    with pytest.raises(RowError, match=r"too long to be added to a TIMESTAMP\(9\)"):
+        result("+", column(DataTypes.TIMESTAMP(9), datetime.datetime(2020, 1, 1)), long)
