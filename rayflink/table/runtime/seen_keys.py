@@ -35,6 +35,8 @@ SWEEP_MS = 100
 FRAME_ROWS = 1 << 20
 """Keys of a frame of a snapshot, about."""
 _GONE = np.iinfo(np.int64).min
+_MOST_TTL_MS = 1 << 62
+"""More than any clock reaches; with the time of an access it is within 64 bits."""
 _RESTORED_ROWS = 1 << 18
 
 
@@ -49,7 +51,7 @@ class SeenKeys:
 
     def __init__(self, kinds: Sequence[pa.DataType], ttl_ms: int, refreshes: bool) -> None:
         self._forms = KeyForms(kinds)
-        self._ttl_ms, self._refreshes = ttl_ms, refreshes
+        self._ttl_ms, self._refreshes = min(ttl_ms, _MOST_TTL_MS), refreshes
         self._index, self._rows = KeyIndex(), KeyRows()
         self._accessed = self._room = np.zeros(0, dtype=np.int64)
         """By the numbers of rows; `_GONE` where there is none any more. It is the front part of its room."""

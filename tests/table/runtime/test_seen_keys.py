@@ -152,3 +152,14 @@ def test_a_snapshot_leaves_out_what_expired():
     harness = harness.restore(distinct(WORD, ttl_ms=10), harness.snapshot())
     assert len(harness.operators[0]._seen) == 1
     harness.close()
+
+
+@pytest.mark.parametrize("ttl_ms", [2**63 - 1, 2**63 - 2**40, 10**30])
+def test_the_longest_times_to_live_are_for_ever(ttl_ms):
+    harness = OperatorHarness(distinct(WORD, ttl_ms=ttl_ms))
+    for given in (at(2**41), rows(row("a")), rows(row("a"))):
+        harness.give(given)
+    harness = harness.restore(distinct(WORD, ttl_ms=ttl_ms), harness.snapshot())
+    harness.give(rows(row("a"), row("b")))
+    assert values_of(harness) == [("b",)]
+    harness.close()
