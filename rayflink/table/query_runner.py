@@ -36,6 +36,7 @@ from .table_result import CloseableIterator, Printing, TableResult
 from .type_rules import widens
 from .typed import Column, Expr, Literal, Session
 from .types import DataTypes
+from .upsert_keys import ensure_key
 
 if TYPE_CHECKING:
     import pyarrow
@@ -100,6 +101,7 @@ class QueryRunner:
 
     def drawn(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
+        ensure_key(plan)
         with self._apart():
             stream = self.planner().stream(self.optimized([plan])[0])
             rows = stream.execute_and_collect(self._name("collect"))
@@ -227,6 +229,8 @@ class QueryRunner:
         from .stream_sinks import deletes_before, sink_of
 
         path = ("default_catalog", "default_database", "Unregistered_DataStream_Sink")
+        columns = () if definition is None else definition.columns
+        ensure_key(plan, [at for at, one in enumerate(columns) if definition and one.name in definition.primary_key])
         fitted = plan if definition is None else _fitted(plan, definition, None, "the target schema")
         sink = sink_of(fitted, definition, mode)
         declared = () if definition is None else tuple(one.type for one in definition.columns if one.type is not None)

@@ -43,18 +43,20 @@ class StreamSource(TableSource):
         schema: the columns of the table.
         time: number of the column that is the records' event time.
         mode: what the records do.
+        key: names of the columns by which records replace others.
         is_in_order: records stay in their order; they do where they change others.
     """
 
     def __init__(
-        self, stream: DataStream, schema: Schema, time: int | None, mode: ChangelogMode, is_in_order: bool = False
-    ) -> None:
-        self._stream, self._schema, self._time, self._mode = stream, schema, time, mode
+        self, stream: DataStream, schema: Schema, time: int | None, mode: ChangelogMode, key: tuple[str, ...] = (),
+        is_in_order: bool = False,
+    ) -> None:  # fmt: skip
+        self._stream, self._schema, self._time, self._mode, self.key = stream, schema, time, mode, key
         self.changes, self.tells_before = mode.changes, mode.before
         self._is_in_order = is_in_order or not mode.is_append_only
 
     def in_order(self) -> TableSource:
-        return StreamSource(self._stream, self._schema, self._time, self._mode, True)
+        return StreamSource(self._stream, self._schema, self._time, self._mode, self.key, True)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         types = tuple(one.type for one in self._schema)
@@ -82,17 +84,18 @@ class StreamConnector(Connector):
     Args:
         stream: of Rows, tuples, dicts or columns.
         mode: what its records do.
+        key: names of the columns by which they replace others.
     """
 
     name = "stream"
     metadata_keys = frozenset({ROWTIME})
 
-    def __init__(self, stream: DataStream, mode: ChangelogMode) -> None:
-        self._stream, self._mode = stream, mode
+    def __init__(self, stream: DataStream, mode: ChangelogMode, key: Sequence[str] = ()) -> None:
+        self._stream, self._mode, self._key = stream, mode, tuple(key)
 
     def source(self, table: Connected) -> TableSource:
         time = next((at for at, key in table.metadata.items() if key == ROWTIME), None)
-        return StreamSource(self._stream, table.schema, time, self._mode)
+        return StreamSource(self._stream, table.schema, time, self._mode, self._key)
 
 
 def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
@@ -141,7 +144,7 @@ def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode
     others = tuple(one for one in schema.columns if not one.is_physical)
     columns = tuple(_in_key(one) if one.name in schema.key else one for one in columns)
     watermark = schema.watermark or _own_watermark(stream, columns)
-    connected = StreamConnector(stream, mode)
+    connected = StreamConnector(stream, mode, schema.key)
     return TableDefinition((*columns, *others), watermark, schema.key, connected=connected)
 
 

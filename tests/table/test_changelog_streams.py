@@ -125,6 +125,28 @@ def test_what_wants_the_row_of_before_refuses_upserts(t_env):
         t_env.from_changelog_stream(stream(t_env), None, ChangelogMode.upsert())
 
 
+def test_upserts_without_their_key_are_refused(t_env):
+    table = t_env.from_changelog_stream(stream(t_env, UPSERTS), KEYED, ChangelogMode.upsert())
+    upsert = ChangelogMode.upsert()
+    for refused in (
+        table.select(col("n")).execute, table.select(col("word").upper_case, col("n")).execute,
+        lambda: t_env.to_changelog_stream(table.select(col("n")), changelog_mode=upsert),
+        table.union_all(table).execute,
+    ):  # fmt: skip
+        with pytest.raises(SqlError, match="replace others by word, which finds them no more behind"):
+            refused()
+    other = Schema.new_builder().primary_key("n").build()
+    with pytest.raises(SqlError, match="replace others by word, and the key of the result is n; give it the same"):
+        t_env.to_changelog_stream(table, other, upsert)
+    renamed = table.select(col("n"), col("word").alias("w"))
+    kept = Schema.new_builder().column("n", "BIGINT").column("w", "STRING").primary_key("w").build()
+    found = t_env.to_changelog_stream(renamed, kept, upsert)
+    assert told(found.execute_and_collect()) == [(kind, n, word) for kind, word, n in UPSERTS]
+    assert told(table.select(col("n")).to_changelog().execute().collect()) == [
+        (NEW, kind.name, n) for kind, _, n in UPSERTS
+    ]
+
+
 @pytest.mark.parametrize(
     "query",
     [

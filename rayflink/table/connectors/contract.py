@@ -33,6 +33,8 @@ class TableSource(ABC):
     """What its rows go through."""
     tells_before = True
     """Whether updates tell what was there before."""
+    key: tuple[str, ...] = ()
+    """Names of the columns by which updates find the row that they replace, where they do not tell it."""
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
