@@ -116,7 +116,8 @@ class CsvFormat(StreamFormat):
             problem, remedy = "a quoted value does not end", "close or remove the quote"
             if not self.dialect.newlines_in_values:
                 problem += " where its part ends"
-                remedy = f"if quoted values hold line ends, pass newlines_in_values=True; else {remedy}"
+                given = "pass newlines_in_values=True (in SQL: 'csv.newlines-in-values' = 'true')"
+                remedy = f"if quoted values hold line ends, {given}; else {remedy}"
             raise ValueError(f"{path!r}, line {line}: {problem}; {remedy}")
         try:
             return self.dialect.columns_of(block, names, types, None if all_columns else self.wanted)
@@ -124,7 +125,7 @@ class CsvFormat(StreamFormat):
             at_record = re.search(r"Row #(\d+)", str(error))
             line = line_number(path, offset) - 1
             line += self.dialect.line_in(block, int(at_record[1])) if at_record else 1
-            remedy = "correct the line, or pass schema= with types that hold all values"
+            remedy = "correct the line, or pass schema= (in SQL: declare columns) with types that hold all values"
             told = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
             raise ValueError(f"{path!r}, line {line}: {told}; {remedy}") from error
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.common.errors import JobFailed
 from rayflink.connectors.file_blocks import splits_of
 from rayflink.table import DataTypes
 from rayflink.table.connectors.formats import FORMATS
@@ -61,6 +62,15 @@ def test_an_empty_file_of_columns_is_none(name, tmp_path):
     (tmp_path / "t" / "a").write_bytes(b"PAR1 and no more")
     with pytest.raises(Exception, match="t/a' is no whole"):
         t_env.from_path("t").to_arrow()
+
+
+def test_a_quoted_value_of_many_lines_that_is_longer_than_a_block(tmp_path):
+    t_env = table(tmp_path / "t", "csv")
+    (tmp_path / "t" / "a").write_text('1,"' + "x\n" * 2_500_000 + '"\n2,s\n')
+    with pytest.raises(JobFailed, match="'csv.newlines-in-values' = 'true'"):
+        t_env.from_path("t").to_arrow()
+    query = "SELECT n, CHAR_LENGTH(w) AS size FROM t /*+ OPTIONS('csv.newlines-in-values' = 'true') */"
+    assert t_env.sql_query(query).to_arrow().to_pydict() == {"n": [1, 2], "size": [5_000_000, 1]}
 
 
 @pytest.mark.parametrize("name", ["csv", "json"])

@@ -78,6 +78,7 @@ class Csv(Format):
         "allow-comments": Option(truth, False),
         "escape-character": Option(_character),
         "ignore-parse-errors": Option(truth, False),
+        "newlines-in-values": Option(truth, False),
     }
 
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
@@ -88,6 +89,7 @@ class Csv(Format):
         dialect = CsvDialect(
             given["field-delimiter"], (given["null-literal"] or "",), quote=quote, escape=given["escape-character"],
             comments=given["allow-comments"], texts_can_be_null=given["null-literal"] is not None,
+            newlines_in_values=given["newlines-in-values"],
         )  # fmt: skip
         fields = pyarrow.schema([pyarrow.field(one.name, one.type.to_arrow()) for one in schema])
         if given["ignore-parse-errors"]:
