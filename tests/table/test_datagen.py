@@ -55,6 +55,14 @@ def test_a_number_of_rows_and_rows_without_end(t_env):
         ("n INT", ", 'fields.n.min' = 'x'", "is no number"),
         ("n INT", ", 'fields.n.min' = '3', 'fields.n.max' = '2'", "a min of 3 and a max of 2"),
         ("n INT", ", 'fields.n.kind' = 'sequence'", "has no start or end"),
+        ("n INT", ", 'number-of-rows' = '-5'", "wanted is a whole number of at least 0"),
+        ("n INT", ", 'number-of-rows' = 'many'", "wanted is a whole number of at least 0"),
+        ("n INT", ", 'rows-per-second' = '0'", "wanted is a whole number of at least 1"),
+        ("n INT", ", 'fields.n.max' = '99999999999'", r"write a whole number within \[-2147483648, 2147483647\]"),
+        ("n INT", ", 'fields.n.min' = '1.5'", "write a whole number within"),
+        ("n INT", ", 'fields.n.null-rate' = '7'", r"write a number within \[0, 1\]"),
+        ("n STRING", ", 'fields.n.length' = '-1'", r"within \[0, 1000000\]"),
+        ("n INT", ", 'fields.n.kind' = 'sequence', 'fields.n.start' = '9', 'fields.n.end' = '1'", "starts at 9 and"),
     ],
 )
 def test_what_cannot_be_made_is_told(t_env, column, options, said):

@@ -17,6 +17,7 @@ from ..logical import Attribute
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSource
 from .numbered_rows import NumberedRows
+from .option_values import is_number, whole_from
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _BOUNDS = {Root.TINYINT: 7, Root.SMALLINT: 15, Root.INT: 31, Root.BIGINT: 63}
 _SETTINGS = ("kind", "min", "max", "start", "end", "length", "max-past", "null-rate")
 _LONGEST = 100
+_MOST_LENGTH = 1_000_000  # of one text: a batch has many
 
 
 @dataclass(frozen=True)
@@ -165,8 +167,8 @@ class Datagen(Connector):
 
     name = "datagen"
     options: Mapping[str, Option] = {
-        "rows-per-second": Option(int, 10_000),
-        "number-of-rows": Option(int, None),
+        "rows-per-second": Option(whole_from(1), 10_000),
+        "number-of-rows": Option(whole_from(0), None),
     }
     prefixes = ("fields.",)
 
@@ -217,3 +219,28 @@ def _check(field: GeneratedField, table: str) -> None:
     low, high = field.settings.get("min"), field.settings.get("max")
     if low is not None and high is not None and float(low) > float(high):
         raise SqlError(f"column {field.name!r} of {table} has a min of {low} and a max of {high}", "swap them")
+    _check_range(field, table)
+
+
+def _check_range(field: GeneratedField, table: str) -> None:
+    """Whether the settings of a column are numbers that its type and its maker can have.
+
+    Raises:
+        SqlError: one is not.
+    """
+    bits = _BOUNDS.get(field.type.root)
+    ranges: dict[str, tuple[float, float]] = {"null-rate": (0, 1), "length": (0, _MOST_LENGTH)}
+    if bits is not None:
+        ranges.update(dict.fromkeys(("min", "max", "start", "end"), (-(2**bits), 2**bits - 1)))
+    for name, (least, most) in ranges.items():
+        text = field.settings.get(name)
+        whole = name != "null-rate"
+        if text is None or (is_number(text, whole) and least <= (int(text) if whole else float(text)) <= most):
+            continue
+        kind = "a whole number" if whole else "a number"
+        problem = f"column {field.name!r} of type {field.type} of {table} has a {name} of {text!r}"
+        raise SqlError(problem, f"write {kind} within [{least}, {most}]")
+    if field.sequence is not None and field.sequence[0] > field.sequence[1] + 1:
+        start, end = field.sequence
+        problem = f"the sequence {field.name!r} of {table} starts at {start} and ends at {end}"
+        raise SqlError(problem, "swap them")

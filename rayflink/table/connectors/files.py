@@ -238,6 +238,9 @@ class Filesystem(Connector):
     def source(self, table: Connected) -> TableSource:
         path, form, options = self._place(table)
         monitor = table.options["source.monitor-interval"]
+        if monitor is not None and monitor.to_millis() <= 0:
+            problem = f"option 'source.monitor-interval' of {table.table} is {monitor.to_millis()} ms"
+            raise SqlError(problem, "write a duration above 0, such as '10 s', or leave it out to read once")
         if not os.path.exists(path):
             raise SqlError(f"{table.table} is at {path!r}, where nothing is", "correct the option 'path'")
         check_metadata_types(table.table, table.schema, table.metadata)

@@ -29,3 +29,23 @@ def typed(kind: ValueType[Any]) -> Callable[[str], Any]:
             raise ValueError(f"a {kind.name}, such as {kind.example}") from error
 
     return parse
+
+
+def is_number(text: str, whole: bool) -> bool:
+    """Whether a text is a number, or a whole one."""
+    try:
+        int(text) if whole else float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def whole_from(least: int) -> Callable[[str], int]:
+    """A whole number that is not less."""
+
+    def parse(text: str) -> int:
+        if not is_number(text, True) or int(text) < least:
+            raise ValueError(f"a whole number of at least {least}")
+        return int(text)
+
+    return parse
