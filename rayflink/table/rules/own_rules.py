@@ -18,6 +18,8 @@ from .planner_config import OwnRule
 
 MOST_PASSES = 100
 """So often a rule may change a plan."""
+MOST_GROWTH = (4, 200)
+"""A rule may make a plan so many times as large, and that many relations more: one that doubles it would not end."""
 
 
 def applied(rule: OwnRule, plan: Relation) -> Relation:
@@ -26,13 +28,16 @@ def applied(rule: OwnRule, plan: Relation) -> Relation:
     Raises:
         SqlError: the rule fails, gives other columns, what cannot be run, or comes to no end.
     """
+    remedy = "let it return the relation itself where there is nothing left to change"
+    most = MOST_GROWTH[0] * sum(1 for _ in plan.walk()) + MOST_GROWTH[1]
     for _ in range(MOST_PASSES):
         found = plan.mapped(partial(_changed, rule))
         if found is plan or found == plan:
             return plan
         plan = found
-    problem = f"rule {name_of(rule)!r} still changes the plan after {MOST_PASSES} passes over it"
-    raise SqlError(problem, "let it return the relation itself where there is nothing left to change")
+        if sum(1 for _ in plan.walk()) > most:
+            raise SqlError(f"rule {name_of(rule)!r} made the plan grow to more than {most} relations", remedy)
+    raise SqlError(f"rule {name_of(rule)!r} still changes the plan after {MOST_PASSES} passes over it", remedy)
 
 
 def _changed(rule: OwnRule, one: Relation) -> Relation:
@@ -129,4 +134,4 @@ def _shown(columns: Sequence[Attribute]) -> str:
     return ", ".join(f"{at} {one.name} {one.type}" for at, one in enumerate(columns)) or "none"
 
 
-__all__ = ["MOST_PASSES", "applied"]
+__all__ = ["MOST_GROWTH", "MOST_PASSES", "applied"]

@@ -169,6 +169,10 @@ def back_and_forth(relation: Relation) -> Relation:
     return replace(relation, condition=expression(relation, col("n") > number))
 
 
+def growing(relation: Relation) -> Relation:
+    return Filter(relation.schema, relation, always([]))
+
+
 @pytest.mark.spec("R08")
 @pytest.mark.parametrize(
     ("rule", "told"),
@@ -181,6 +185,7 @@ def back_and_forth(relation: Relation) -> Relation:
         (reads_too_far, "column 7 of type BIGINT is read, and its inputs have 0 n BIGINT, 1 w STRING"),
         (no_condition, "the condition is of type BIGINT"),
         (back_and_forth, f"'back_and_forth' still changes the plan after {MOST_PASSES} passes"),
+        pytest.param(growing, "'growing' made the plan grow to more than", marks=pytest.mark.slow),
     ],
 )
 def test_a_rule_that_is_wrong_is_told_by_its_name(t_env, rule, told):
