@@ -65,13 +65,34 @@ class UserKernel:
         if self._kind == "general":
             found = self._by_row(arguments, lambda value: value)
             return self._column(found, arguments.call.type, self._name)
-        result = pyarrow.array(_arrow(self._of_columns(arguments)), from_pandas=True)
+        result = self._values_of(self._of_columns(arguments))
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
         if len(result) != arguments.rows:
             problem = f"function {self._name} gave {len(result)} values for {arguments.rows} rows"
             raise RowError(problem, "give one for each row")
-        return result.cast(arguments.result)
+        try:
+            return result.cast(arguments.result)
+        except pyarrow.ArrowException as error:
+            problem = f"function {self._name} gave values of type {result.type}: {error}"
+            raise RowError(
+                problem, f"wanted is {arguments.call.type}: convert them, or declare another type of its result"
+            ) from error
+
+    def _values_of(self, found: Any) -> Any:
+        """A column of what a function of columns gave.
+
+        Raises:
+            RowError: it is none.
+        """
+        import pyarrow
+
+        try:
+            return pyarrow.array(_arrow(found), from_pandas=True)
+        except (TypeError, ValueError) as error:  # also those of Arrow
+            given = f"{shorten(found, 80)} of type {type(found).__name__}"
+            problem = f"function {self._name} gave {given}, which is no column"
+            raise RowError(problem, f"give a column of {self._kind} with one value for each row") from error
 
     def _of_columns(self, arguments: Arguments) -> Any:
         """What the function gives for columns."""

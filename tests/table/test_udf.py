@@ -100,6 +100,19 @@ def test_each_is_closed_although_another_fails(t_env, tmp_path):
     assert (tmp_path / "closed").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (5, "function WRONG gave 5 of type int, which is no column; give a column of arrow"),
+        (pyarrow.array(["x"]), "function WRONG gave values of type string: .*; wanted is INT"),
+    ],
+)
+def test_what_a_function_of_columns_gives_wrongly_is_told(t_env, given, told):
+    t_env.create_temporary_function("wrong", udf(lambda n: given, result_type=DataTypes.INT(), func_type="arrow"))
+    with pytest.raises(JobFailed, match=told):
+        list(t_env.execute_sql("SELECT wrong(n) FROM (VALUES (0)) AS t(n)").collect())
+
+
 def test_a_function_of_columns_that_fails_is_named(t_env):
     def inverse(numbers):
         return pyarrow.compute.divide(1, numbers)
