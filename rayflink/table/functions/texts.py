@@ -30,7 +30,7 @@ from rayflink.table.functions.nested_casts import nulls_of
 from rayflink.table.functions.nested_equality import sizes
 from rayflink.table.functions.regexes import each_distinct, texts_of
 from rayflink.table.type_rules import common_type
-from rayflink.table.typed import Arguments, Expr, Values
+from rayflink.table.typed import Arguments, Expr, RowError, Values
 from rayflink.table.types import MOST_LENGTH, DataType, DataTypes, Root
 
 texts = Family("Texts")
@@ -134,7 +134,24 @@ def _joined_with(arguments: Arguments) -> Values:
 @texts("REPEAT(text, number)", "The text so many times.", takes(TEXT, INTEGER, gives=STRING))
 def _repeated(arguments: Arguments) -> Values:
     text, number = arguments.values
-    return pc.binary_repeat(strings(text), pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False))
+    times = pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False)
+    bytes_ = pc.multiply(pc.cast(pc.binary_length(strings(text)), pyarrow.int64()), times)
+    if isinstance(bytes_, pyarrow.Scalar):
+        _check_size((bytes_.as_py() or 0) * arguments.rows)
+    else:
+        _check_size(pc.sum(bytes_).as_py() or 0)
+    return pc.binary_repeat(strings(text), times)
+
+
+def _check_size(characters: int, bytes_of_one: float = 1) -> None:
+    """Refuses texts of a batch that no column of Arrow holds.
+
+    Raises:
+        RowError: they are too long.
+    """
+    size = int(characters * bytes_of_one)
+    if size >= 2**31:
+        raise RowError(f"the texts of a batch have {size} bytes, at most {2**31 - 1} are possible", "make them shorter")
 
 
 def _padded(left: bool) -> Any:
@@ -143,9 +160,12 @@ def _padded(left: bool) -> Any:
         values = texts_of(columns[0])
         if length < 0 or not pad:
             return pyarrow.nulls(len(values), pyarrow.string())
-        whole = (pad * (length // len(pad) + 1))[:length]
         missing = pc.max_element_wise(pc.subtract(length, pc.utf8_length(values)), 0, skip_nulls=False)
-        added = pyarrow.array([whole[:count] for count in range(length + 1)]).take(missing)
+        counts = missing.dictionary_encode()  # a text for each number that is there, not for all up to the length
+        _check_size(pc.sum(missing).as_py() or 0, len(pad.encode()) / len(pad))
+        whole = pad * ((pc.max(missing).as_py() or 0) // len(pad) + 1)
+        added = pyarrow.array([whole[:count] for count in counts.dictionary.to_pylist()], pyarrow.string())
+        added = added.take(counts.indices)
         kept = pc.utf8_slice_codeunits(values, 0, length)
         return pc.binary_join_element_wise(*((added, kept) if left else (kept, added)), "")
 

@@ -37,6 +37,10 @@ def _simplified(call: Call, session: Session) -> Expr:
     return call
 
 
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a text that is put into a plan, which is compared, printed and sent."""
+
+
 def _computed(call: Call, session: Session) -> Expr:
     """The literal that a call gives; the call itself where it is an error, or its value has no literal."""
     import pyarrow
@@ -46,6 +50,8 @@ def _computed(call: Call, session: Session) -> Expr:
     wanted = call.type.to_arrow()
     try:
         found = Evaluation([], 1, session).column(call)[0].cast(wanted)
+        if isinstance(found, pyarrow.StringScalar) and found.is_valid and found.as_buffer().size > _LONGEST_TEXT:
+            return call
         value: Any = found.cast(pyarrow.int64()).as_py() if pyarrow.types.is_duration(wanted) else found.as_py()
         same = not found.is_valid or pyarrow.scalar(value, wanted) == found
     except (RowError, pyarrow.ArrowException, ValueError, ArithmeticError):

@@ -191,3 +191,12 @@ def test_printf():
         "-12,345|-12345|-12345|-12345",
     ]
     assert result("PRINTF", column(STRING, "%s", "%d%d", None), constant(INT, 1)) == ["1", None, None]
+
+
+def test_a_text_is_filled_up_far_and_one_too_long_for_a_column_is_an_error():
+    assert one("RPAD", constant(STRING, "ab"), constant(INT, 1_000_000), constant(STRING, "xyz")) == (
+        "ab" + "xyz" * 333_332 + "xy"
+    )
+    for name, arguments in (("REPEAT", ()), ("LPAD", (constant(STRING, "é"),))):
+        with pytest.raises(RowError, match="make them shorter"):
+            one(name, constant(STRING, "ab"), constant(INT, 2**31 - 1), *arguments)
