@@ -33,6 +33,10 @@ BAD = [
     ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'pat' = 'x')", 14, "'print' does not know", "options are"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", 14, "has no option 'path'", "needs it"),
     ("SELECT id FROM orders TABLESAMPLE BERNOULLI (10)", 16, "TABLESAMPLE is not supported", "RAND()"),
+    ("SELECT " + "9" * 5000, 8, "has 5000 digits", "at most 38 are possible"),
+    ("SELECT '\ud800'", 0, "a text has \\ud800, which is half of a character", "leave it out"),
+    ("SELECT INTERVAL '999999999999999999999' SECOND", 0, "is too long for an interval of SECOND", "73 million years"),
+    ("SELECT INTERVAL '178956971' YEAR", 0, "is too long for an interval of YEAR", "44 million years"),
     # names
     ("SELECT idd FROM orders", 8, "there is no column 'idd' (did you mean id?)", "the columns are id"),
     ("SELECT o.id FROM orders AS p", 8, "there is no table or column 'o'", "the tables of FROM are p"),

@@ -6,6 +6,8 @@ import datetime
 import re
 from decimal import Decimal
 
+from rayflink.common.errors import shorten
+
 from ..errors import SqlError
 from ..parsing.statements import Tree
 from ..typed import Literal, Place
@@ -43,20 +45,32 @@ def number(text: str, place: Place | None) -> Literal:
                 f"{text} has {precision} digits", f"at most {MOST_DIGITS} are possible; write it as 1e0", "", place
             )
         return Literal(DataTypes.DECIMAL(precision, scale, False), value, place=place)
-    value_ = int(text)
+    digits_ = text.lstrip("0") or "0"
+    if len(digits_) > MOST_DIGITS:  # before int(), which refuses thousands of digits
+        raise SqlError(
+            f"{shorten(text, 60)} has {len(digits_)} digits",
+            f"at most {MOST_DIGITS} are possible; write it as 1e0",
+            "",
+            place,
+        )
+    value_ = int(digits_)
     if value_ < 2**31:
         return Literal(DataTypes.INT(False), value_, place=place)
     if value_ < 2**63:
         return Literal(DataTypes.BIGINT(False), value_, place=place)
-    if len(text) > MOST_DIGITS:
-        raise SqlError(
-            f"{text} has {len(text)} digits", f"at most {MOST_DIGITS} are possible; write it as 1e0", "", place
-        )
-    return Literal(DataTypes.DECIMAL(len(text), 0, False), Decimal(text), place=place)
+    return Literal(DataTypes.DECIMAL(len(digits_), 0, False), Decimal(digits_), place=place)
 
 
 def text(value: str, place: Place | None) -> Literal:
-    """A text."""
+    """A text.
+
+    Raises:
+        SqlError: it has half of a pair of UTF-16, which no text of Arrow can have.
+    """
+    if (half := re.search("[\ud800-\udfff]", value)) is not None:
+        remedy = "write the character itself, or leave it out"
+        problem = f"a text has \\u{ord(half[0]):04x}, which is half of a character of UTF-16"
+        raise SqlError(problem, remedy)  # without its place: the line could not be printed
     return Literal(DataType(Root.CHAR, False, length=len(value)), value, place=place)
 
 
@@ -124,6 +138,10 @@ def interval(value: str, unit: str, to: str | None, place: Place | None) -> Lite
         )
         raise SqlError(f"{value!r} is no interval of {units}", remedy, "", place)
     sign = -1 if negative else 1
+    most, count_ = (2**31, _MONTHS) if parts.keys() <= _MONTHS.keys() else (2**63, _MS)
+    if any(Decimal(count) * count_[name] >= most / 4 for name, count in parts.items()):
+        remedy = "write one below " + ("44 million years" if count_ is _MONTHS else "73 million years")
+        raise SqlError(f"{shorten(value, 60)!r} is too long for an interval of {units}", remedy, "", place)
     if parts.keys() <= _MONTHS.keys():
         months = sum(int(count) * _MONTHS[name] for name, count in parts.items())
         if months >= 2**31:
