@@ -126,6 +126,8 @@ class CsvFormat(StreamFormat):
             line = line_number(path, offset) - 1
             line += self.dialect.line_in(block, int(at_record[1])) if at_record else 1
             remedy = "correct the line, or pass schema= (in SQL: declare columns) with types that hold all values"
+            if self.header == "none" and line == 1:  # most often names, which a table of SQL cannot have
+                remedy = f"remove it if it holds the names of the columns, for here it is a row; else {remedy}"
             told = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
             raise ValueError(f"{path!r}, line {line}: {told}; {remedy}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow
 import pytest
 
+from rayflink.common.errors import JobFailed
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.table import EnvironmentSettings, SqlError, StreamTableEnvironment, TableEnvironment
 
@@ -104,6 +105,14 @@ def test_a_relative_path_begins_where_the_program_runs(tmp_path, monkeypatch):
     stream = t_env.to_data_stream(t_env.from_path("t"))
     monkeypatch.chdir("/")  # as subtasks of a cluster that was started there
     assert [row.n for row in stream.execute_and_collect()] == [1]
+
+
+def test_a_line_of_names_in_csv_is_told_to_be_removed(t_env, tmp_path):
+    (tmp_path / "t.csv").write_text("w,n\na,1\n")
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'"
+    t_env.execute_sql(f"CREATE TABLE t (w STRING, n INT) WITH ({options})")
+    with pytest.raises(JobFailed, match="line 1: .*; remove it if it holds the names of the columns"):
+        t_env.from_path("t").to_arrow()
 
 
 @pytest.mark.parametrize("more", ["", ", 'csv.ignore-parse-errors' = 'true'"])
