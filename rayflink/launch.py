@@ -527,7 +527,8 @@ def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[
 
 
 def _tell_unasked(job: str) -> None:
-    remedy = "call get_job_execution_result().result() of the client, or execute() instead of execute_async()"
+    of_client = "get_job_execution_result().result() of the client, or execute() instead of execute_async()"
+    remedy = f"call execute_sql(...).wait() of an INSERT, or {of_client}"
     why = "a local job runs while somebody waits for it"
     print(f"job {job!r} did not run to its end: {why}; {remedy}", file=sys.stderr)
 
