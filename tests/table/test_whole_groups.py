@@ -121,3 +121,23 @@ def test_each_grouping_set_has_a_number():
     }  # fmt: skip
     assert all(one == other for _, _, one, other in found)
     assert [tuple(row) for row in t_env.execute_sql("SELECT GROUP_ID() FROM t GROUP BY k").collect()] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("broadcast", ["-1", "1 mb"])
+def test_windows_behind_what_gives_its_rows_at_the_end_have_them(tmp_path, broadcast):
+    (tmp_path / "t.csv").write_text("1,2024-01-01 00:00:01\n2,2024-01-01 00:00:02\n")
+    t_env = environment(**{"table.optimizer.join.broadcast-threshold": broadcast})
+    t_env.execute_sql(
+        "CREATE TABLE t (n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        f"WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{tmp_path}')"
+    )
+    numbered = "SELECT *, ROW_NUMBER() OVER ({} ORDER BY ts) AS rn FROM t"
+    for at, view in enumerate((
+        "SELECT t.n, t.ts FROM t JOIN t AS u ON t.n = u.n",
+        f"SELECT * FROM ({numbered.format('PARTITION BY n')}) WHERE rn = 1",
+        numbered.format(""), "SELECT * FROM t ORDER BY ts LIMIT 2",
+    )):  # fmt: skip
+        t_env.execute_sql(f"CREATE VIEW v{at} AS {view}")
+        window = f"TUMBLE(TABLE v{at}, DESCRIPTOR(ts), INTERVAL '1' HOUR)"
+        found = t_env.execute_sql(f"SELECT SUM(n) FROM TABLE({window}) GROUP BY window_start, window_end").collect()
+        assert list(map(tuple, found)) == [(3,)], view

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.batches import MAX_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorSnapshot
 
 from .frame_memory import FrameMemory
@@ -54,6 +54,9 @@ class BoundedRank(Operator):
             self._store.keep_to_memory()
         return ()
 
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return ()  # rows come behind the last one, which is given then
+
     def finish(self) -> Iterator[Element]:
         for _, pieces in list(self._store):
             for part in self._store.in_parts(pieces):
@@ -61,6 +64,7 @@ class BoundedRank(Operator):
                 groups = grouped(columns[: self._ranked.width], len(columns[0]))
                 numbered = self._ranked.numbered(columns, groups)
                 yield ArrowBatch(pa.RecordBatch.from_arrays(numbered, schema=self._schema))
+        yield Watermark(MAX_TIMESTAMP)
 
     def close(self) -> None:
         if self._memory is not None:
@@ -90,6 +94,9 @@ class RowNumbers(Operator):
         self._sorted.add(batch.data)
         return ()
 
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return ()  # rows come behind the last one, which is given then
+
     def finish(self) -> Iterator[Element]:
         before: list[pa.Array] = []
         """The key of the last row of the block before."""
@@ -104,6 +111,7 @@ class RowNumbers(Operator):
             given = int(numbers[-1])
             made = [*block.columns, column(numbers, pa.int64())]
             yield ArrowBatch(pa.RecordBatch.from_arrays(made, schema=self._schema))
+        yield Watermark(MAX_TIMESTAMP)
 
     def close(self) -> None:
         if self._memory is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from rayflink.common.batches import Batch, Element
+from rayflink.common.batches import MAX_TIMESTAMP, Batch, Element, Watermark
 
 from .frame_memory import Columns, size_of
 from .join_operator import OfRows, rows_of_columns
@@ -64,10 +64,14 @@ class BroadcastJoinOperator(OfRows):
             self._build()
             yield from self._joined()
 
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return ()  # rows come behind the last one, which is given then
+
     def finish(self) -> Iterable[Element]:
         if self._whole is None:
             self._build()
         yield from self._joined()
+        yield Watermark(MAX_TIMESTAMP)
 
     def _build(self) -> None:
         side = self.spec.sides[self._small]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.batches import MAX_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorSnapshot
 
 from .frame_memory import FrameMemory
@@ -37,6 +37,9 @@ class SortOperator(Operator):
         self._sorted.add(batch.data)
         return ()
 
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return ()  # rows come behind the last one, which is given then
+
     def finish(self) -> Iterator[Element]:
         left_out = self._offset
         for block in self._sorted:
@@ -44,6 +47,7 @@ class SortOperator(Operator):
             left_out -= skipped
             if skipped < block.num_rows:
                 yield ArrowBatch(block.slice(skipped))
+        yield Watermark(MAX_TIMESTAMP)
 
     def close(self) -> None:
         if self._memory is not None:

@@ -134,6 +134,8 @@ class WindowJoinOperator(JoinOperator):
     # time
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        if self._ends is None:  # whole tables are not over with it: what aggregates them gives rows behind the last one
+            return
         if watermark.timestamp > self.progress:
             self.progress = watermark.timestamp
             yield from self._fired()
@@ -143,6 +145,7 @@ class WindowJoinOperator(JoinOperator):
         if self._ends is None:
             self.progress = MAX_TIMESTAMP
             yield from self._fired()
+            yield Watermark(MAX_TIMESTAMP)
 
     def _fired(self) -> Iterator[Element]:
         """The rows of all windows that are over, which are then forgotten."""
