@@ -24,7 +24,7 @@ from rayflink.table.functions.declaring import (
 from rayflink.table.functions.remainders import modulo, remainder
 from rayflink.table.functions.time_sums import DAY_MS, INTERVAL, infer_sum, months_later, sum_of_times
 from rayflink.table.functions.zones import instants_of, local_times
-from rayflink.table.typed import Arguments, Expr, Session, Values
+from rayflink.table.typed import Arguments, Expr, RowError, Session, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
 dates = Family("Dates and times")
@@ -243,14 +243,17 @@ def _infer_moved(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | s
 
 def _added(arguments: Arguments) -> Values:
     unit, (number, time) = arguments.call.options[0], arguments.values
-    whole = pc.cast(number, pyarrow.int64())
-    if unit in _MONTHS:
-        months = pc.cast(pc.multiply(whole, _MONTHS[unit]), pyarrow.int32(), safe=False)
-        step: Values = months
-        kind = DataTypes.INTERVAL_YEAR_MONTH()
-    else:
-        step = pc.cast(pc.multiply(whole, _MILLISECONDS[unit]), pyarrow.duration("ms"))
-        kind = DataTypes.INTERVAL_DAY_TIME()
+    try:
+        whole = pc.cast(number, pyarrow.int64())
+        if unit in _MONTHS:
+            step: Values = pc.cast(pc.multiply_checked(whole, _MONTHS[unit]), pyarrow.int32())
+            kind = DataTypes.INTERVAL_YEAR_MONTH()
+        else:
+            step = pc.cast(pc.multiply_checked(whole, _MILLISECONDS[unit]), pyarrow.duration("ms"))
+            kind = DataTypes.INTERVAL_DAY_TIME()
+    except pyarrow.ArrowInvalid as error:
+        problem = f"TIMESTAMPADD of more {unit}s than an interval has"
+        raise RowError(problem, "give a smaller number, or a larger unit") from error
     found = arguments.call.args[1].type
     time = converted(time, found, arguments.call.type, arguments.session)
     call = arguments.call.with_inputs([Expr(arguments.call.type), Expr(kind)])

@@ -35,6 +35,8 @@ from rayflink.table.types import MOST_LENGTH, DataType, DataTypes, Root
 
 texts = Family("Texts")
 _NO_TEXT = pyarrow.scalar(None, pyarrow.string())
+_MOST_BYTES = 2**30
+"""Of the texts that a function makes of a batch."""
 
 
 def varied(args: Sequence[Expr]) -> DataType:
@@ -135,7 +137,8 @@ def _joined_with(arguments: Arguments) -> Values:
 def _repeated(arguments: Arguments) -> Values:
     text, number = arguments.values
     times = pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False)
-    bytes_ = pc.multiply(pc.cast(pc.binary_length(strings(text)), pyarrow.int64()), times)
+    factors = (pc.cast(one, pyarrow.float64(), safe=False) for one in (pc.binary_length(strings(text)), times))
+    bytes_ = pc.multiply(*factors)
     if isinstance(bytes_, pyarrow.Scalar):
         _check_size((bytes_.as_py() or 0) * arguments.rows)
     else:
@@ -143,15 +146,16 @@ def _repeated(arguments: Arguments) -> Values:
     return pc.binary_repeat(strings(text), times)
 
 
-def _check_size(characters: int, bytes_of_one: float = 1) -> None:
-    """Refuses texts of a batch that no column of Arrow holds.
+def _check_size(characters: float, bytes_of_one: float = 1) -> None:
+    """Refuses texts of a batch that no column of Arrow holds, or memory hardly does.
 
     Raises:
         RowError: they are too long.
     """
-    size = int(characters * bytes_of_one)
-    if size >= 2**31:
-        raise RowError(f"the texts of a batch have {size} bytes, at most {2**31 - 1} are possible", "make them shorter")
+    size = characters * bytes_of_one
+    if size > _MOST_BYTES:
+        problem = f"the texts of a batch would have {size:.3g} bytes, at most {_MOST_BYTES} are possible"
+        raise RowError(problem, "make them shorter")
 
 
 def _padded(left: bool) -> Any:
@@ -162,7 +166,7 @@ def _padded(left: bool) -> Any:
             return pyarrow.nulls(len(values), pyarrow.string())
         missing = pc.max_element_wise(pc.subtract(length, pc.utf8_length(values)), 0, skip_nulls=False)
         counts = missing.dictionary_encode()  # a text for each number that is there, not for all up to the length
-        _check_size(pc.sum(missing).as_py() or 0, len(pad.encode()) / len(pad))
+        _check_size(pc.sum(pc.cast(missing, pyarrow.float64())).as_py() or 0, len(pad.encode()) / len(pad))
         whole = pad * ((pc.max(missing).as_py() or 0) // len(pad) + 1)
         added = pyarrow.array([whole[:count] for count in counts.dictionary.to_pylist()], pyarrow.string())
         added = added.take(counts.indices)
@@ -187,7 +191,7 @@ def _substring(arguments: Arguments, columns: Any, start: int, length: int | Non
         return pyarrow.nulls(len(values), pyarrow.string())
     if start >= 0:
         first = max(start - 1, 0)
-        return pc.utf8_slice_codeunits(values, first, None if length is None else first + length)
+        return pc.utf8_slice_codeunits(values, first, None if length is None else min(first + length, 2**63 - 1))
     if length is None:
         return _from_end(values, -start)
     return pc.utf8_slice_codeunits(_only_longer(values, -start), 0, length)

@@ -28,6 +28,8 @@ _NUMBERS = "yuMLdHhkKmsSDEwWYaGQqe"
 _ZONES = "XxZ"
 _ISO = "yyyy-MM-dd HH:mm:ss.SSSSSSSSS"
 """The text of a timestamp[ns], with the letter for each of its places."""
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_800
+"""The begin of the year 1, and of the year 10000."""
 
 
 _PIECES = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])|(.)", re.S)
@@ -78,7 +80,11 @@ def written(times: pyarrow.Array, pattern: str) -> pyarrow.Array:
     >>> times = pyarrow.array([datetime.datetime(2020, 3, 4, 15, 6, 7)])
     >>> written(times, "EEE d MMM yyyy, hh:mm a").to_pylist()
     ['Wed 4 Mar 2020, 03:06 PM']
+
+    Raises:
+        RowError: a time does not lie in the years 1 to 9999.
     """
+    _refuse_far(times)
     iso = pc.cast(times, pyarrow.string())
     have = len("yyyy-MM-dd HH:mm:ss") + {"s": 0, "ms": 4, "us": 7, "ns": 10}[times.type.unit]
     pieces: list[Any] = []
@@ -90,6 +96,14 @@ def written(times: pyarrow.Array, pattern: str) -> pyarrow.Array:
     if all(isinstance(piece, str) for piece in pieces):
         found = pyarrow.array([str(found) if pieces else ""] * len(times), pyarrow.string())
     return pc.if_else(pc.is_valid(times), found, pyarrow.scalar(None, pyarrow.string()))
+
+
+def _refuse_far(times: pyarrow.Array) -> None:
+    found = pc.min_max(pc.cast(times, pyarrow.int64()))
+    steps = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[times.type.unit]
+    least, most = found["min"].as_py(), found["max"].as_py()
+    if least is not None and not (_FIRST_S * steps <= least and most < _LAST_S * steps):
+        raise RowError("a time beyond the years 1 to 9999 has no text by a pattern", "filter such times out")
 
 
 def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | None]]:

@@ -87,7 +87,7 @@ def _moved_by(arguments: Arguments, time_at: int, interval_at: int, sign: int) -
         )
     try:
         if kind.is_timestamp:
-            return pc.add(time, interval)
+            return pc.add_checked(time, interval)
         if kind.root is Root.DATE:
             days = pc.divide(pc.cast(interval, pyarrow.int64()), DAY_MS)  # parts of days do not count
             moved = pc.add(pc.cast(time, pyarrow.int32()), pc.cast(days, pyarrow.int32()))

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.calendar_days import assembled, days_of, integers, month_lengths, timestamps
 from rayflink.table.functions.remainders import remainder
-from rayflink.table.types import DataType
+from rayflink.table.types import DataType, DataTypes
 
+_MOST_MICROSECONDS = 2**63 // 1000 - 1
+"""Of times that have nanoseconds: from 1677 to 2262."""
 _DATE = r"^\s*(?P<year>[0-9]{1,9})\s*(?:-\s*(?P<month>[0-9]{1,9})\s*(?:-\s*(?P<day>[0-9]{1,9})\s*)?)?(?: .*)?$"
 _TIME = (
     r"^\s*(?P<hour>[0-9]{1,2})\s*"
@@ -56,6 +58,9 @@ def parsed_times(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 def parsed_timestamps(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Texts such as 2020-01-02 03:04:05.678 as timestamps without a zone; null where a text is none."""
+    if kind.unit == "ns":
+        roughly = pc.cast(parsed_timestamps(texts, DataTypes.TIMESTAMP(6)), pyarrow.int64())
+        texts = pc.if_else(pc.less_equal(pc.abs(roughly), _MOST_MICROSECONDS), texts, None)
     quickly = _quickly(texts, kind)
     if quickly is not None:
         return quickly
