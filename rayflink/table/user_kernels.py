@@ -131,16 +131,27 @@ class UserKernel:
         plain = plain_of(kind)
         found = found if plain is None else [None if value is None else plain(value) for value in found]
         try:
-            return pyarrow.array(found, wanted)
+            return _exactly(found, wanted)
         except wrong as error:
             for value in found:
                 try:
-                    pyarrow.array([value], wanted)
+                    _exactly([value], wanted)
                 except wrong:
                     problem = f"function {name} gave {shorten(value, 80)} of type {type(value).__name__}"
                     remedy = f"wanted is {kind}: convert it, or declare another type of its result"
                     raise RowError(problem, remedy) from error
             raise
+
+
+def _exactly(found: list[Any], wanted: pyarrow.DataType) -> pyarrow.Array:
+    """Values as a column; of fractions Arrow itself would give the whole part where whole numbers are wanted."""
+    import numpy
+    import pyarrow
+
+    fractions = float | numpy.floating
+    if pyarrow.types.is_integer(wanted) and any(issubclass(one, fractions) for one in set(map(type, found))):
+        return pyarrow.array(found).cast(wanted)
+    return pyarrow.array(found, wanted)
 
 
 class RowsKernel(UserKernel):

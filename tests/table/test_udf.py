@@ -78,6 +78,11 @@ def test_what_it_raises_or_gives_wrongly_is_told(t_env):
     t_env.create_temporary_function("text", udf(lambda n: "x", result_type=DataTypes.BIGINT()))
     with pytest.raises(JobFailed, match="function TEXT gave 'x' of type str; wanted is BIGINT"):
         values(t_env, "SELECT text(n) FROM t")
+    t_env.create_temporary_function("half", udf(lambda n: (n or 2) / 2, result_type=DataTypes.INT()))
+    assert values(t_env, "SELECT half(n) FROM t WHERE n = 2 OR n IS NULL") == [1, 1]
+    with pytest.raises(JobFailed, match="function HALF gave 0.5 of type float; wanted is INT"):
+        values(t_env, "SELECT half(n) FROM t")
+    t_env.drop_temporary_function("half")
     assert t_env.drop_temporary_function("bad") and t_env.list_user_defined_functions() == ["text"]
 
 
