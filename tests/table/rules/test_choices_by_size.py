@@ -91,10 +91,10 @@ def test_a_join_that_fails_starts_anew(t_env, tmp_path, fails_in):
     sides = {"the small side": ("", " WHERE passes(k)", ""), "the other side": (" WHERE passes(id)", "", ""),
              "the condition": ("", "", " AND passes(small.k + big.k - big.k)")}  # fmt: skip
     big, small, on = sides[fails_in]
-    query = f"SELECT id, w FROM (SELECT * FROM big{big}) AS big JOIN (SELECT * FROM small{small}) AS small "
+    query = f"SELECT COUNT(*), SUM(id) FROM (SELECT * FROM big{big}) AS big JOIN (SELECT * FROM small{small}) AS small "
     query += f"ON big.k = small.k{on}"
     assert "isBroadcast" in plan(t_env, query)
-    assert rows(t_env, query) == [(at, f"w{at % 10}") for at in range(3000)] and os.path.exists(failed)
+    assert rows(t_env, query) == [(3000, sum(range(3000)))] and os.path.exists(failed)
 
 
 @pytest.mark.spec("R10")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.common.batches import MAX_TIMESTAMP
 from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.types import Row
 from rayflink.datastream.selectors import NamedField
@@ -18,7 +19,7 @@ from rayflink.table.runtime.bounded_rank import BoundedRank, RowNumbers
 from rayflink.table.runtime.ordering import order_numbers, order_of
 from rayflink.table.runtime.sorting import LimitOperator, SortOperator
 from rayflink.table.runtime.window_rank import LocalRank
-from rayflink.testing import OperatorHarness, end, rec, verify
+from rayflink.testing import OperatorHarness, end, rec, verify, wm
 
 from .rank_cases import RESULT, WORD, N, X, place_in_order, ranking, row, rows, wanted
 from .test_window_memory import with_memory
@@ -39,7 +40,7 @@ def test_rows_come_in_order_and_equal_ones_as_they_came():
     verify(
         lambda: SortOperator(((N, True, False), (X, False, False)), 1, 4),
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
-        then=[plain("b", 2, 0, 0.5), plain("b", 2), plain("a", 2), plain(None, 1)],
+        then=[plain("b", 2, 0, 0.5), plain("b", 2), plain("a", 2), plain(None, 1), wm(MAX_TIMESTAMP)],
         without=(
             "three subtasks",
             "three subtasks become two",
@@ -66,7 +67,7 @@ def test_all_rows_of_a_key_are_numbered():
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, None, 1), numbered(1, "a", 2), numbered(2, "a", 3, 0, 1.5), numbered(1, "b", 2),
-            numbered(2, "b", 2, 0, 0.5), numbered(1, "c", None),
+            numbered(2, "b", 2, 0, 0.5), numbered(1, "c", None), wm(MAX_TIMESTAMP),
         ],
         key=NamedField("word"),
         without=("restored after each step", "restored after each record", "three subtasks become two"),
@@ -79,7 +80,9 @@ def test_the_first_rows_of_a_key_are_numbered():
     verify(
         lambda: [LocalRank(what), BoundedRank(what, RESULT)],
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
-        then=[numbered(1, "b", 2), numbered(1, "a", 2), numbered(1, None, 1), numbered(1, "c", None)],
+        then=[
+            numbered(1, "b", 2), numbered(1, "a", 2), numbered(1, None, 1), numbered(1, "c", None), wm(MAX_TIMESTAMP),
+        ],
         key=NamedField("word"),
         without=("restored after each step", "restored after each record", "three subtasks become two"),
     )
