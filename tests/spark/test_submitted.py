@@ -39,7 +39,8 @@ def test_every_number_of_the_main_job_though_an_executor_and_a_process_of_the_st
         running = subprocess.Popen(submit, env=head.environment, stdout=file, stderr=subprocess.STDOUT)
     try:
         # What Spark has cleaned is cached, and shall become blocks.
-        assert eventually(lambda: "cancelled" in log.read_text() or running.poll() is not None, within_s=240)
+        cleaned = eventually(lambda: "cancelled" in log.read_text() or running.poll() is not None, within_s=300)
+        assert cleaned, log.read_text()
         executors = head.processes(*EXECUTOR)
         assert len(executors) == 2, log.read_text()
         executors[1].send_signal(signal.SIGKILL)
