@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 from .errors import DuplicateStateError
+from .type_variables import IN, OUT, Added, Got, K, T, V
 
 if TYPE_CHECKING:
     from .expiry import Expiry
@@ -15,6 +17,30 @@ class TimeToLive(Protocol):
 
     def expiry(self) -> Expiry | None:
         """The rules; None where the time to live is disabled."""
+        ...
+
+
+class Reducing(Protocol[T]):
+    """What a `ReducingStateDescriptor` is given besides a callable; a `ReduceFunction` is one."""
+
+    def reduce(self, value1: T, value2: T) -> T:
+        """The combination of both."""
+        ...
+
+
+class Aggregating(Protocol[Added, Got]):
+    """What an `AggregatingStateDescriptor` is given; an `AggregateFunction` is one."""
+
+    def create_accumulator(self) -> Any:
+        """A new, empty accumulator."""
+        ...
+
+    def add(self, value: Added, accumulator: Any) -> Any:
+        """The accumulator with `value` in it."""
+        ...
+
+    def get_result(self, accumulator: Any) -> Got:
+        """The result of what was added."""
         ...
 
 
@@ -81,6 +107,10 @@ class StateDescriptor:
         if self.expiry != other.expiry:
             raise DuplicateStateError(self.name, f"one with {_life(self.expiry)}", f"one with {_life(other.expiry)}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the type that `ValueStateDescriptor[int](...)` notes for type checkers."""
+        return {name: value for name, value in vars(self).items() if name != "__orig_class__"}
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and isinstance(other, StateDescriptor) and other.name == self.name
 
@@ -91,8 +121,8 @@ class StateDescriptor:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class ValueStateDescriptor(StateDescriptor):
-    """One value a key.
+class ValueStateDescriptor(StateDescriptor, Generic[T]):
+    """One value a key; for type checkers `ValueStateDescriptor[int]` is one of a value of the class int.
 
     Args:
         name: unique among the states of the operator.
@@ -105,7 +135,7 @@ class ValueStateDescriptor(StateDescriptor):
         super().__init__(name, value_type_info)
 
 
-class ListStateDescriptor(StateDescriptor):
+class ListStateDescriptor(StateDescriptor, Generic[T]):
     """A list a key, or the entries of operator list state.
 
     Args:
@@ -119,7 +149,7 @@ class ListStateDescriptor(StateDescriptor):
         super().__init__(name, elem_type_info)
 
 
-class MapStateDescriptor(StateDescriptor):
+class MapStateDescriptor(StateDescriptor, Generic[K, V]):
     """A map a key, or broadcast state.
 
     Args:
@@ -138,7 +168,7 @@ class MapStateDescriptor(StateDescriptor):
         return self.key_type_info, self.type_info
 
 
-class ReducingStateDescriptor(StateDescriptor):
+class ReducingStateDescriptor(StateDescriptor, Generic[T]):
     """One value a key, which each added value is reduced into.
 
     Args:
@@ -149,16 +179,16 @@ class ReducingStateDescriptor(StateDescriptor):
 
     kind = "reducing"
 
-    def __init__(self, name: str, reduce_function: Any, type_info: Any = None) -> None:
+    def __init__(self, name: str, reduce_function: Callable[[T, T], T] | Reducing[T], type_info: Any = None) -> None:
         super().__init__(name, type_info)
         self.reduce_function = reduce_function
 
-    def get_reduce_function(self) -> Any:
+    def get_reduce_function(self) -> Callable[[T, T], T] | Reducing[T]:
         """The function that values are reduced by."""
         return self.reduce_function
 
 
-class AggregatingStateDescriptor(StateDescriptor):
+class AggregatingStateDescriptor(StateDescriptor, Generic[IN, OUT]):
     """One accumulator a key, which each added value is gathered in.
 
     Args:
@@ -169,11 +199,11 @@ class AggregatingStateDescriptor(StateDescriptor):
 
     kind = "aggregating"
 
-    def __init__(self, name: str, agg_function: Any, state_type_info: Any = None) -> None:
+    def __init__(self, name: str, agg_function: Aggregating[IN, OUT], state_type_info: Any = None) -> None:
         super().__init__(name, state_type_info)
         self.agg_function = agg_function
 
-    def get_agg_function(self) -> Any:
+    def get_agg_function(self) -> Aggregating[IN, OUT]:
         """The function that gathers values."""
         return self.agg_function
 

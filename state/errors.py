@@ -87,7 +87,7 @@ class VersionMismatch(StateError):
         self.written, self.readable, self.state, self.operator_uid = written, readable, state, operator_uid
 
     def __str__(self) -> str:
-        owner = f" of operator uid {str(self.operator_uid)!r}" if self.operator_uid else ""
+        owner = f" of operator {str(self.operator_uid)!r}" if self.operator_uid else ""
         return (
             f"cannot read state {self.state!r}{owner}: it was written as {self.written}, this program reads "
             f"{self.readable}; run the version that wrote it and take a savepoint there, register a migration, "
@@ -100,7 +100,7 @@ class SnapshotMismatch(StateError):
 
     Args:
         state: name of the state.
-        operator_uid: uid of the operator that declares it.
+        operator_uid: the operator that declares it, by its uid or name.
         written: the serializer in the snapshot, as text.
         declared: the serializer the job declares, as text.
         reason: why the two do not fit.
@@ -113,7 +113,7 @@ class SnapshotMismatch(StateError):
 
     def __str__(self) -> str:
         return (
-            f"cannot restore state {self.state!r} of operator uid {str(self.operator_uid)!r}: snapshot holds "
+            f"cannot restore state {self.state!r} of operator {str(self.operator_uid)!r}: snapshot holds "
             f"{self.written}, job declares {self.declared} ({self.reason}); declare the type that was written, "
             "rename the state to start it empty, or register a migration"
         )
@@ -195,3 +195,20 @@ class DamagedFileError(StateError):
             f"{self.file} is damaged: {self.where} hold {self.found}, wanted {self.wanted}; start from an older "
             "checkpoint or from a savepoint, and look for faults of that disk"
         )
+
+
+class ForeignClassError(StateError):
+    """A value of a snapshot cannot be read without classes that are not trusted.
+
+    Args:
+        names: of the classes, as `module:qualname`.
+        problem: what failed without them.
+    """
+
+    def __init__(self, names: list[str], problem: Exception) -> None:
+        super().__init__(names, problem)
+        self.names, self.problem = names, problem
+
+    def __str__(self) -> str:
+        found = f"a value is made with {', '.join(self.names)}, which are no plain types ({self.problem})"
+        return f"{found}; --trust imports and calls what the snapshot names"

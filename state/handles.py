@@ -5,7 +5,7 @@ What a handle gives out may be changed freely: state changes by `update`, `add` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
@@ -15,13 +15,9 @@ from .evolution import fitting
 from .expiry import expiring_map_table, expiring_table
 from .isolation import IMMUTABLE_TYPES, isolated
 from .state_summary import summary_of
+from .type_variables import IN, OUT, K, T, V
 
 _ABSENT: Any = object()
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 
 
 class NoCurrentKeyError(StateError):
@@ -98,15 +94,16 @@ class ValueState(TableState, Generic[T]):
 
     __slots__ = ()
 
-    def value(self) -> Any:
+    def value(self) -> T | None:
         """The value, or None where there is none."""
         context = self._context  # written out, for programs call this once a record
         if context.key is NO_KEY:
             raise NoCurrentKeyError(self._name)
-        value = self._table.get(context.key, context.namespace if self._scoped else None)
-        return value if value.__class__ in IMMUTABLE_TYPES else isolated(value)
+        value: T | None = self._table.get(context.key, context.namespace if self._scoped else None)
+        kind = value.__class__
+        return value if kind in IMMUTABLE_TYPES else isolated(value)
 
-    def update(self, value: Any) -> None:
+    def update(self, value: T | None) -> None:
         """Set the value; None deletes it."""
         if value is None:
             self.clear()
@@ -122,11 +119,11 @@ class AppendingState(TableState, Generic[IN, OUT]):
 
     __slots__ = ()
 
-    def get(self) -> Any:
+    def get(self) -> OUT | None:
         """What the state holds."""
         raise NotImplementedError(f"{type(self).__name__}.get")
 
-    def add(self, value: Any) -> None:
+    def add(self, value: IN) -> None:
         """Add a value."""
         raise NotImplementedError(f"{type(self).__name__}.add")
 
@@ -162,14 +159,14 @@ class ListState(MergingState[T, Iterable[T]]):
 
     __slots__ = ()
 
-    def get(self) -> Iterator[Any]:
+    def get(self) -> Iterator[T]:
         """The elements as of now, in order."""
         return iter([isolated(element) for element in self._table.get(self._key(), self._namespace(), ())])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         return self.get()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: T) -> None:
         """Append an element.
 
         Raises:
@@ -177,7 +174,7 @@ class ListState(MergingState[T, Iterable[T]]):
         """
         self._table.append(self._key(), self._taken(self._element(value)), self._namespace())
 
-    def add_all(self, values: Iterable[Any]) -> None:
+    def add_all(self, values: Iterable[T]) -> None:
         """Append elements, in order.
 
         Raises:
@@ -187,7 +184,7 @@ class ListState(MergingState[T, Iterable[T]]):
         for value in [self._taken(self._element(value)) for value in values]:
             self._table.append(key, value, namespace)
 
-    def update(self, values: Iterable[Any]) -> None:
+    def update(self, values: Iterable[T]) -> None:
         """Replace the list; an empty one deletes it.
 
         Raises:
@@ -227,36 +224,37 @@ class MapState(KeyedState, Generic[K, V]):
         if convert is not None:
             self._taken_key = lambda key: isolated(convert(key, where))
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: K) -> V | None:
         """The value at `key`, or None."""
-        return isolated(self._table.get(self._key(), key, self._namespace()))
+        value: V | None = isolated(self._table.get(self._key(), key, self._namespace()))
+        return value
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: K, value: V) -> None:
         """Set the value at `key`."""
         self._table.put(self._key(), self._taken_key(key), self._taken(value), self._namespace())
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+    def put_all(self, dict_value: Mapping[K, V]) -> None:
         """Set the values of all keys of a mapping."""
         for key, value in dict_value.items():
             self.put(key, value)
 
-    def remove(self, key: Any) -> None:
+    def remove(self, key: K) -> None:
         """Delete the value at `key`, if there is one."""
         self._table.remove(self._key(), key, self._namespace())
 
-    def contains(self, key: Any) -> bool:
+    def contains(self, key: K) -> bool:
         """Whether there is a value at `key`."""
         return self._table.contains(self._key(), key, self._namespace())
 
-    def items(self) -> Iterator[tuple[Any, Any]]:
+    def items(self) -> Iterator[tuple[K, V]]:
         """(key, value) of all entries as of now; the map may be changed while they are read."""
         return iter([(isolated(k), isolated(v)) for k, v in self._table.items(self._key(), self._namespace())])
 
-    def keys(self) -> Iterator[Any]:
+    def keys(self) -> Iterator[K]:
         """The keys as of now."""
         return iter([isolated(key) for key, _ in self._table.items(self._key(), self._namespace())])
 
-    def values(self) -> Iterator[Any]:
+    def values(self) -> Iterator[V]:
         """The values as of now."""
         return iter([isolated(value) for _, value in self._table.items(self._key(), self._namespace())])
 
@@ -282,11 +280,12 @@ class ReducingState(MergingState[T, T]):
         super().__init__(table, name, context, scoped)
         self._reduce = reduce
 
-    def get(self) -> Any:
+    def get(self) -> T | None:
         """The reduced value, or None where nothing was added."""
-        return isolated(self._table.get(self._key(), self._namespace()))
+        value: T | None = isolated(self._table.get(self._key(), self._namespace()))
+        return value
 
-    def add(self, value: Any) -> None:
+    def add(self, value: T | None) -> None:
         """Reduce `value` into the state; None deletes the state."""
         if value is None:
             self.clear()
@@ -312,12 +311,12 @@ class AggregatingState(MergingState[IN, OUT]):
         if convert is not None:
             self._taken = lambda accumulator: convert(accumulator, where)
 
-    def get(self) -> Any:
+    def get(self) -> OUT | None:
         """The function's result of the accumulator, or None where nothing was added."""
         accumulator = self._table.get(self._key(), self._namespace(), _ABSENT)
         return None if accumulator is _ABSENT else self._function.get_result(isolated(accumulator))
 
-    def add(self, value: Any) -> None:
+    def add(self, value: IN | None) -> None:
         """Gather `value` in the accumulator; None deletes the state."""
         if value is None:
             self.clear()
@@ -346,15 +345,22 @@ class StateStore:
         context: whose state the handles read.
         operator_uid: who owns the state, for errors.
         scoped: handles follow the context's namespace (state of a window); else they have none (state of the key).
+        reserved: names of the operator's own states, which no handle may have.
     """
 
     def __init__(
-        self, backend: KeyedBackend, context: KeyContext, operator_uid: str = "", scoped: bool = False
+        self,
+        backend: KeyedBackend,
+        context: KeyContext,
+        operator_uid: str = "",
+        scoped: bool = False,
+        reserved: Collection[str] = (),
     ) -> None:
         self._backend = backend
         self._context = context
         self._operator_uid = operator_uid
         self._scoped = scoped
+        self._reserved = reserved
         self._handles: dict[str, tuple[StateDescriptor, Any]] = {}
 
     def get_state(self, state_descriptor: Any) -> ValueState[Any]:
@@ -416,6 +422,8 @@ class StateStore:
             raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
         known = self._handles.get(descriptor.name)
         if known is None:
+            if descriptor.name in self._reserved:
+                raise StateError(f"state {descriptor.name!r} is the operator's own; give the descriptor another name")
             self._fit(descriptor)
             table = None if kind == "map" else self._table_of(descriptor)
             created = create(table, descriptor.name, self._context, self._scoped)

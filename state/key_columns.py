@@ -256,6 +256,8 @@ def _digests_of_distinct(column: pa.Array) -> Digests:
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), DIGEST_NONE, dtype=np.uint64)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _one_by_one(column.to_pylist())
     if pa.types.is_nested(kind):
         raise InvalidKeyError(f"an Arrow column of type {kind}", "", "key by its parts as columns of their own")
     if isinstance(kind, pa.BaseExtensionType):

@@ -20,6 +20,7 @@ that anything may follow it in a longer RocksDB key:
 | 0f | tuple | varint count, the items |
 | 10 | Enum member | class name and member as str (Flag: number) |
 | 11 | frozen dataclass | class name as str, 4 bytes schema, varint count, the compared fields |
+| 12 | list | varint count, the items |
 
 The encoding is version ``KEY_ENCODING_VERSION``; bytes of one version never change meaning.
 """
@@ -27,7 +28,7 @@ The encoding is version ``KEY_ENCODING_VERSION``; bytes of one version never cha
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, Flag
@@ -36,8 +37,9 @@ from uuid import UUID
 
 from .binary import read_varint, take, write_varint
 from .class_names import resolve_class
-from .errors import InvalidKeyError, MalformedBytesError
+from .errors import InvalidKeyError, MalformedBytesError, UnresolvedClassError
 from .key_forms import (
+    FIELD_NAN,
     INT64_MIN,
     INT64_STOP,
     NAN,
@@ -49,6 +51,8 @@ from .key_forms import (
     rebuild,
     unusual_form,
 )
+from .list_key import ListKey
+from .plain_classes import admits
 
 __all__ = ["KEY_ENCODING_VERSION", "canonical_key", "decode_key", "encode_key", "key_end", "read_key", "write_key"]
 
@@ -56,7 +60,7 @@ KEY_ENCODING_VERSION = 1
 """Version of the key bytes and of the key hash; part of every snapshot with keyed state."""
 
 _NONE, _INT, _FLOAT, _BIGINT, _DECIMAL, _STR, _BYTES, _DATE = range(1, 9)
-_TIME, _TIME_UTC, _DATETIME, _DATETIME_UTC, _TIMEDELTA, _UUID, _TUPLE, _ENUM, _DATACLASS = range(9, 18)
+_TIME, _TIME_UTC, _DATETIME, _DATETIME_UTC, _TIMEDELTA, _UUID, _TUPLE, _ENUM, _DATACLASS, _LIST = range(9, 19)
 
 _TAGGED_LONG = struct.Struct(">BQ")
 _TAGGED_SIZE = [bytes((_STR, size)) for size in range(0x80)]
@@ -109,7 +113,7 @@ def canonical_key(key: Any) -> Any:
     """The object to use as dict key: the key itself wherever a dict tells keys apart by the rule already.
 
     It differs for NaN (one shared object), numpy scalars (Python values), aware datetimes in a repeated or skipped
-    hour (the instant in UTC), and whatever holds one of these.
+    hour (the instant in UTC), lists (a ``ListKey``), and whatever holds one of these.
 
     Raises: InvalidKeyError: the value, or a part of it, cannot be a key.
 
@@ -123,6 +127,9 @@ def canonical_key(key: Any) -> Any:
         return key if key == key else NAN
     if cls is tuple:
         return _canonical_parts(key)
+    if cls is list or cls is ListKey:
+        canonical = _canonical_parts(key)
+        return key if canonical is key and cls is ListKey else ListKey(canonical)
     if cls is Decimal:
         number_form(key)
         return NAN if key.is_nan() else key
@@ -141,7 +148,7 @@ def canonical_key(key: Any) -> Any:
     return key if keeps and cls.__module__ != "numpy" else canonical
 
 
-def _canonical_parts(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def _canonical_parts(parts: Sequence[Any]) -> Sequence[Any]:
     changed = False
     canonical = []
     for position, part in enumerate(parts):
@@ -160,9 +167,10 @@ def _canonical_fields(form: ObjectForm, cls: type) -> tuple[Any, ...]:
     canonical = []
     for name, part in zip(key_fields(cls)[1], form.parts, strict=True):
         try:
-            canonical.append(canonical_key(part))
+            kept = canonical_key(part)
         except InvalidKeyError as error:
             raise error.inside(f".{name}") from None
+        canonical.append(FIELD_NAN if kept is NAN else kept)
     if all(new is old for new, old in zip(canonical, form.parts, strict=True)):
         return form.parts
     return tuple(canonical)
@@ -300,8 +308,8 @@ def _write_uuid(out: bytearray, key: UUID) -> None:
     out += key.bytes
 
 
-def _write_tuple(out: bytearray, key: tuple[Any, ...]) -> None:
-    out.append(_TUPLE)
+def _write_tuple(out: bytearray, key: Sequence[Any]) -> None:
+    out.append(_TUPLE if isinstance(key, tuple) else _LIST)
     write_varint(out, len(key))
     for position, part in enumerate(key):
         try:
@@ -343,10 +351,10 @@ def key_end(data: bytes, at: int) -> int:
     Raises: MalformedBytesError: as ``decode_key``.
     """
     tag, count = data[at] if at < len(data) else 0, 1
-    if tag not in (_TUPLE, _ENUM, _DATACLASS):
+    if tag not in (_TUPLE, _LIST, _ENUM, _DATACLASS):
         return read_key(data, at)[1]
     at += 1
-    if tag != _TUPLE:
+    if tag not in (_TUPLE, _LIST):
         _, at = _read_sized(data, at)
     if tag != _ENUM:
         count, at = read_varint(data, at + 4 if tag == _DATACLASS else at)
@@ -436,9 +444,17 @@ def _read_tuple(data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
     return tuple(parts), at
 
 
+def _read_list(data: bytes, at: int) -> tuple[ListKey, int]:
+    parts, at = _read_tuple(data, at)
+    return ListKey(parts), at
+
+
 def _read_class(data: bytes, at: int) -> tuple[type, int]:
     body, at = _read_sized(data, at)
-    return resolve_class(body.decode()), at
+    name = body.decode()
+    if not admits(name):
+        raise UnresolvedClassError(name, "it is no plain class")
+    return resolve_class(name), at
 
 
 def _read_enum(data: bytes, at: int) -> tuple[Enum, int]:
@@ -483,6 +499,8 @@ _WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
     timedelta: _write_timedelta,
     UUID: _write_uuid,
     tuple: _write_tuple,
+    list: _write_tuple,
+    ListKey: _write_tuple,
 }
 
 _READERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
@@ -503,4 +521,5 @@ _READERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     _TUPLE: _read_tuple,
     _ENUM: _read_enum,
     _DATACLASS: _read_dataclass,
+    _LIST: _read_list,
 }

@@ -16,14 +16,15 @@ and aware datetimes are compared by instant even inside a repeated or skipped ho
 | timedelta | |
 | uuid.UUID | |
 | tuple of keys, namedtuple of keys | tuples and namedtuples with equal items |
+| list of keys | lists with equal items; no tuple |
 | Enum, Flag | the same member of the same class |
 | IntEnum, IntFlag, Enum over str | the int or str |
 | frozen dataclass, generated ``__eq__`` | the same class with equal compared fields |
 | subclass of these that inherits ``__eq__`` | what equals its base |
 | numpy bool, int, float, str, bytes, datetime64, timedelta64 | what equals its Python value |
 
-All else is refused with ``InvalidKeyError``: lists, dicts, sets, bytearrays, arrays, classes with an ``__eq__`` of
-their own, objects compared by identity. A class inside a key is referred to by module and qualified name.
+All else is refused with ``InvalidKeyError``: dicts, sets, bytearrays, arrays, classes with an ``__eq__`` of their own,
+objects compared by identity. A class inside a key is referred to by module and qualified name.
 """
 
 from __future__ import annotations
@@ -42,14 +43,38 @@ from .class_names import class_name
 from .errors import InvalidKeyError, UnresolvedClassError
 
 NAN = float("nan")
+
+
+class _FieldNan(float):
+    """A NaN that equals itself, and nothing else.
+
+    From Python 3.13 on a dataclass compares its fields with `==` alone; before, an object was equal to itself.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __reduce__(self) -> str:
+        return "FIELD_NAN"
+
+
+FIELD_NAN = _FieldNan("nan")
+"""The NaN in a field of a dataclass that is used as a dict key."""
 """The object that stands for every NaN among keys."""
 INT64_MIN, INT64_STOP = -(1 << 63), 1 << 63
 MAX_DECIMAL_EXPONENT = 10_000
 """Largest exponent of a Decimal key: beyond, equal ints would need too many bytes."""
 
-_BASES: tuple[type, ...] = (int, float, str, bytes, tuple, Decimal, datetime, date, time, timedelta, UUID)
+_BASES: tuple[type, ...] = (int, float, str, bytes, tuple, list, Decimal, datetime, date, time, timedelta, UUID)
 _REMEDIES: dict[type, str] = {
-    list: "use tuple(...) of it",
     dict: "use tuple(sorted(d.items())) of it",
     set: "use tuple(sorted(...)) of it",
     frozenset: "use tuple(sorted(...)) of it",
@@ -60,7 +85,7 @@ _REMEDIES: dict[type, str] = {
 }
 _OTHERWISE = (
     "key by None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, Enum, "
-    "a frozen dataclass, or a tuple of these"
+    "a frozen dataclass, or a tuple or list of these"
 )
 
 
@@ -134,6 +159,8 @@ def unusual_form(key: object) -> Any:
     Raises: InvalidKeyError: the value cannot be a key.
     """
     cls: Any = type(key)
+    if cls is _FieldNan:
+        return NAN
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(key, numpy.generic):
         return numpy_form(key)
@@ -172,6 +199,11 @@ def refusal(cls: type) -> InvalidKeyError:
     return InvalidKeyError(f"a {describe(cls)}", "", _OTHERWISE)
 
 
+def too_deep(key: object) -> InvalidKeyError:
+    """The error for a key that holds keys which hold keys, and so on beyond what Python can follow."""
+    return InvalidKeyError(f"a {describe(type(key))} nested too deeply", "", "key by a part of it, or its text")
+
+
 def describe(cls: type) -> str:
     """Name of a class for messages: bare for builtins, else with its module."""
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
@@ -186,8 +218,8 @@ def _as_base(key: Any, base: type) -> Any:
         return float.__float__(key)
     if base is bytes:
         return bytes.__getitem__(key, slice(None))
-    if base is tuple:
-        return tuple.__getitem__(key, slice(None))
+    if base is tuple or base is list:
+        return base.__getitem__(key, slice(None))
     if base is Decimal:
         return Decimal(key)
     if base is datetime:

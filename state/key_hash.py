@@ -9,15 +9,15 @@ Equal keys hash alike, by the rule of ``key_forms``. Every kind of key is a row 
 
 Numbers, dates and times are one lane (two's complement; floats their IEEE bits). Strings are their UTF-8 bytes: the
 size times K4 is added to the start; up to 64 bytes they are little-endian lanes, the last padded with zeros, at
-least one; longer ones are the one lane of BLAKE2b-64. Tuples add their length times K4 to the start and absorb the
-digests of their items. The kinds are the tags of ``key_encoding``.
+least one; longer ones are the one lane of BLAKE2b-64. Tuples and lists add their length times K4 to the start and
+absorb the digests of their items. The kinds are the tags of ``key_encoding``.
 Source: the multiplications and shifts follow the finalisers of SplitMix64 and MurmurHash3.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -28,6 +28,7 @@ from uuid import UUID
 from .errors import InvalidKeyError
 from .key_encoding import datetime_us, int_bytes, time_us
 from .key_forms import ObjectForm, key_fields, number_form, unusual_form
+from .list_key import ListKey
 
 __all__ = ["key_digest", "key_hash"]
 
@@ -60,7 +61,8 @@ def _start(kind: int) -> int:
     START_TUPLE,
     START_ENUM,
     START_DATACLASS,
-) = map(_start, range(1, 18))
+    START_LIST,
+) = map(_start, range(1, 19))
 
 
 def key_hash(key: object) -> int:
@@ -169,14 +171,14 @@ def _uuid(key: UUID) -> int:
     return digest_of_bytes(START_UUID, key.bytes)
 
 
-def _tuple(key: tuple[Any, ...]) -> int:
+def _tuple(key: Sequence[Any]) -> int:
     digests = []
     for position, part in enumerate(key):
         try:
             digests.append(key_digest(part))
         except InvalidKeyError as error:
             raise error.inside(f"[{position}]") from None
-    return digest_of_parts(START_TUPLE, digests)
+    return digest_of_parts(START_TUPLE if isinstance(key, tuple) else START_LIST, digests)
 
 
 @lru_cache(maxsize=1024)
@@ -212,4 +214,6 @@ _DIGESTS: dict[type, Callable[[Any], int]] = {
     timedelta: _timedelta,
     UUID: _uuid,
     tuple: _tuple,
+    list: _tuple,
+    ListKey: _tuple,
 }

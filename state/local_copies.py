@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from .private_folders import make_private
 from .snapshots import FileSlice
 
 _READ_AT_ONCE = 16 << 20
@@ -41,7 +42,7 @@ class LocalCopies:
         with self._changing:  # it needs the file from now on, though an older one may become complete
             self._needed.setdefault(checkpoint_id, set()).add(path)
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             os.link(local, self._place(path))
 
     def take(self, part: FileSlice, target: Path) -> bool:

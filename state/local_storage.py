@@ -42,7 +42,7 @@ class LocalStorage:
 
     def __init__(self, address: str | Path) -> None:
         text = os.fspath(address)
-        self._root = _folder_of(text)
+        self._root = folder_of(text)
         self.url = self._root.as_uri() if text.startswith("file:") else str(self._root)
         self._swept = False
 
@@ -169,7 +169,15 @@ class LocalStorage:
             raise StorageError(f"{verb} {path}", self.url, _cause(error)) from error
 
 
-def _folder_of(address: str) -> Path:
+def folder_of(address: str) -> Path:
+    """The folder that a path or a ``file://`` URL names, from the root.
+
+    >>> folder_of("file:///data/db/") == folder_of("/data/db")
+    True
+
+    Raises:
+        StorageNotSupported: it names none.
+    """
     check_address(address)
     if not address.startswith("file:"):
         return Path(address).absolute()

@@ -9,28 +9,27 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn
 
-from .descriptors import StateDescriptor
+from .descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
 from .evolution import Evolution, fitting
 from .handles import State, convert_of
 from .isolation import isolated
 from .state_summary import SAMPLES, StateSummary, joined, summary_of
+from .type_variables import K, T, V
 
 ENTRY_FORMAT = 1
 """Version of the bytes of one entry; their first byte."""
 
 Lists = Mapping[str, tuple[str, tuple[bytes, ...]]]
 """State name -> (mode, entries), as in an operator's snapshot."""
-K = TypeVar("K")
-V = TypeVar("V")
 
 
-class OperatorListState:
+class OperatorListState(Generic[T]):
     """A list of the subtask; what is given out may be changed freely, the state changes by its methods alone."""
 
-    def __init__(self, entries: Iterable[Any] = ()) -> None:
+    def __init__(self, entries: Iterable[T] = ()) -> None:
         self._entries = list(entries)
         self._taken: Callable[[Any], Any] = isolated
 
@@ -38,21 +37,21 @@ class OperatorListState:
         """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
-    def get(self) -> Iterator[Any]:
+    def get(self) -> Iterator[T]:
         """The entries as of now, in order."""
         return iter([isolated(entry) for entry in self._entries])
 
     __iter__ = get
 
-    def add(self, value: Any) -> None:
+    def add(self, value: T) -> None:
         """Append an entry."""
         self._entries.append(self._taken(value))
 
-    def add_all(self, values: Iterable[Any]) -> None:
+    def add_all(self, values: Iterable[T]) -> None:
         """Append entries, in order."""
         self._entries += [self._taken(value) for value in values]
 
-    def update(self, values: Iterable[Any]) -> None:
+    def update(self, values: Iterable[T]) -> None:
         """Replace all entries."""
         self._entries = [self._taken(value) for value in values]
 
@@ -60,7 +59,7 @@ class OperatorListState:
         """Delete all entries."""
         self._entries = []
 
-    def samples(self, most: int) -> list[Any]:
+    def samples(self, most: int) -> list[T]:
         """The first entries; they must not be changed."""
         return self._entries[:most]
 
@@ -68,14 +67,15 @@ class OperatorListState:
 class ReadOnlyBroadcastState(State, Generic[K, V]):
     """A map that is equal in every subtask, to be read."""
 
-    def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
+    def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         self._entries = dict(entries)
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: K) -> V | None:
         """The value at `key`, or None."""
-        return isolated(self._entries.get(key))
+        value: V | None = isolated(self._entries.get(key))
+        return value
 
-    def contains(self, key: Any) -> bool:
+    def contains(self, key: K) -> bool:
         """Whether there is a value at `key`."""
         return key in self._entries
 
@@ -83,15 +83,15 @@ class ReadOnlyBroadcastState(State, Generic[K, V]):
         """Whether the map has no entries."""
         return not self._entries
 
-    def items(self) -> Iterator[tuple[Any, Any]]:
+    def items(self) -> Iterator[tuple[K, V]]:
         """(key, value) of all entries as of now."""
         return iter([(isolated(key), isolated(value)) for key, value in self._entries.items()])
 
-    def keys(self) -> Iterator[Any]:
+    def keys(self) -> Iterator[K]:
         """The keys as of now."""
         return (key for key, _ in self.items())
 
-    def values(self) -> Iterator[Any]:
+    def values(self) -> Iterator[V]:
         """The values as of now."""
         return (value for _, value in self.items())
 
@@ -101,7 +101,7 @@ class ReadOnlyBroadcastState(State, Generic[K, V]):
 class BroadcastState(ReadOnlyBroadcastState[K, V]):
     """A map that every subtask must write alike."""
 
-    def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
+    def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         super().__init__(entries)
         self._taken_key: Callable[[Any], Any] = isolated
         self._taken: Callable[[Any], Any] = isolated
@@ -111,7 +111,7 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._taken_key = _taken(getattr(descriptor, "key_type_info", None), f"key of state {descriptor.name!r}")
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
-    def samples(self, most: int) -> list[Any]:
+    def samples(self, most: int) -> list[V]:
         """The values of the first entries; they must not be changed."""
         return list(islice(self._entries.values(), most))
 
@@ -119,16 +119,16 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         """The same map, to be read; `name` is the state's, for errors."""
         return _ReadOnlyView(name, self._entries)
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: K, value: V) -> None:
         """Set the value at `key`."""
         self._entries[self._taken_key(key)] = self._taken(value)
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+    def put_all(self, dict_value: Mapping[K, V]) -> None:
         """Set the values of all keys of a mapping."""
         for key, value in dict_value.items():
             self.put(key, value)
 
-    def remove(self, key: Any) -> None:
+    def remove(self, key: K) -> None:
         """Delete the value at `key`, if there is one."""
         self._entries.pop(key, None)
 
@@ -161,7 +161,7 @@ class ReadOnlyError(StateError):
 class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
     """The entries of a state that others write; its methods that write say where that is possible."""
 
-    def __init__(self, name: str, entries: dict[Any, Any]) -> None:
+    def __init__(self, name: str, entries: dict[K, V]) -> None:
         self._name, self._entries = name, entries
 
     def put(self, key: Any, value: Any) -> NoReturn:
@@ -223,7 +223,7 @@ class OperatorStateStore:
                 if mode != "broadcast" or not gathered:
                     gathered += entries
 
-    def get_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> OperatorListState[T]:
         """The list whose entries are split over the subtasks, of a `ListStateDescriptor`.
 
         Raises:
@@ -232,7 +232,7 @@ class OperatorStateStore:
         """
         return self._state(state_descriptor, "list", "split", OperatorListState)  # type: ignore[no-any-return]
 
-    def get_union_list_state(self, state_descriptor: StateDescriptor) -> OperatorListState:
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> OperatorListState[T]:
         """The list of which every subtask gets all entries at a restore, of a `ListStateDescriptor`.
 
         Raises:
@@ -241,7 +241,7 @@ class OperatorStateStore:
         """
         return self._state(state_descriptor, "list", "union", OperatorListState)  # type: ignore[no-any-return]
 
-    def get_broadcast_state(self, state_descriptor: StateDescriptor) -> BroadcastState[Any, Any]:
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastState[K, V]:
         """The map that is equal in every subtask, of a `MapStateDescriptor`.
 
         Raises:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .private_folders import make_private
 from .rocksdb_column import Column, DatabaseError
 
 READ_ROWS = 1024
@@ -140,7 +141,7 @@ class RocksDBStore:
             import rocksdict
 
             try:
-                self.folder.mkdir(parents=True, exist_ok=False)
+                make_private(self.folder, may_exist=False)
                 self._opened = rocksdict.Rdict(str(self._files), self.settings())
             except Exception as error:
                 raise DatabaseError("open a database", str(self.folder), str(error)) from error
@@ -160,7 +161,7 @@ class RocksDBStore:
         import rocksdict
 
         try:
-            self._files.mkdir(parents=True, exist_ok=False)
+            make_private(self._files, may_exist=False)
         except OSError as error:
             raise DatabaseError("restore a database", str(self.folder), str(error)) from error
         fetch(self._files)

@@ -373,10 +373,10 @@ def _name_of(map_key: Any) -> Any:
     """The name under which a map key's value lies."""
     if type(map_key) in (str, int, bytes):
         return map_key
+    hash(map_key)  # what a dict does not take is no key of a map
     try:
         return canonical_key(map_key)
     except InvalidKeyError:
-        hash(map_key)
         return EXOTIC
 
 

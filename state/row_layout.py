@@ -24,6 +24,7 @@ from .key_encoding import canonical_key, encode_key, key_end, read_key
 from .key_forms import INT64_MIN, INT64_STOP
 from .key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
 from .key_hash import key_hash
+from .list_key import ListKey
 
 _BIAS = 1 << 63
 _NO_NAMESPACE, _INTEGERS, _PICKLED = b"\0", 1, 2
@@ -67,7 +68,7 @@ def reads_back(key: Any) -> bool:
         return bool(INT64_MIN <= key < INT64_STOP)  # beyond, some are read as floats
     if kind in EXACT_TYPES:
         return True
-    if kind is tuple:
+    if kind is tuple or kind is ListKey:
         return all(map(reads_back, key))
     return kind is float and not key.is_integer() and key == key
 

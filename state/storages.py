@@ -38,18 +38,32 @@ def _is_of_store(url: str) -> bool:
 
 
 def from_root(address: str) -> str:
-    """The address, a path as it is from the root: other processes of a job have another working directory.
+    """The address without slashes at its end, a path as it is from the root, where all processes of a job find it.
 
     Raises:
         StorageNotSupported: no such scheme, or it cannot be meant as a path.
 
     >>> from_root("s3://bucket/checkpoints"), from_root("/data/checkpoints/")
-    ('s3://bucket/checkpoints', '/data/checkpoints/')
+    ('s3://bucket/checkpoints', '/data/checkpoints')
+    >>> from_root("file:///data/checkpoints/")
+    'file:///data/checkpoints'
     """
     if _is_of_store(address):
         return address
     check_address(address)
-    return address if os.path.isabs(address) or address.startswith("file:") else os.path.abspath(address)
+    if address.startswith("file:"):
+        return without_slash(address)
+    return without_slash(address) if os.path.isabs(address) else os.path.abspath(address)
 
 
-__all__ = ["from_root", "open_storage"]
+def without_slash(address: str) -> str:
+    """The address without slashes at its end, unless it is that of the root.
+
+    >>> without_slash("file:///data/"), without_slash("/"), without_slash("file:///")
+    ('file:///data', '/', 'file:///')
+    """
+    found = address.rstrip("/")
+    return address if found in ("", "file:") or found.endswith(":") else found
+
+
+__all__ = ["from_root", "open_storage", "without_slash"]

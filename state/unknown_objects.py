@@ -8,6 +8,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from .class_names import main_attribute
+from .errors import ForeignClassError
+from .plain_classes import PLAIN_CLASSES, admits
+
+_OF_THE_SCRIPT = f"{main_attribute.__module__}:{main_attribute.__qualname__}"
+_GETATTR = "builtins:getattr"
 
 
 class UnknownObject:
@@ -46,6 +51,10 @@ class UnknownObject:
     def __reduce__(self) -> Any:
         raise pickle.PicklingError(f"{self.class_of} cannot be found in this process")
 
+    def __call__(self, *arguments: Any) -> UnknownObject:
+        """What it gives, where it is a function."""
+        return stand_in(self.class_of, self.names)(*self.arguments, *arguments)
+
     def append(self, value: Any) -> None:
         """An element, of a class that derives from list."""
         self.arguments = (*self.arguments, value)
@@ -78,15 +87,44 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, data: Any, stood_for: Collection[str], names: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__(io.BytesIO(data))
         self._stood_for, self._names = stood_for, names
+        self.refused: set[str] = set()
+        """Names that are there and were not imported."""
 
     def find_class(self, module: str, name: str) -> Any:
         class_of = f"{module}:{name}"
         if class_of in self._stood_for:
-            return stand_in(class_of, self._names.get(class_of, ()))
+            return self._stand_in(class_of)
+        if class_of == _OF_THE_SCRIPT:
+            return self._of_the_script
+        if class_of == _GETATTR:
+            return self._attribute
+        if not self._admits(class_of):
+            return self._stand_in(class_of)
         try:
             return main_attribute(name) if module == "__main__" else super().find_class(module, name)
         except Exception:  # a module that cannot be imported may raise anything
-            return stand_in(class_of, self._names.get(class_of, ()))
+            return self._stand_in(class_of)
+
+    def _admits(self, class_of: str) -> bool:
+        if not admits(class_of):
+            self.refused.add(class_of)
+        return class_of not in self.refused
+
+    def _stand_in(self, class_of: str) -> type[UnknownObject]:
+        return stand_in(class_of, self._names.get(class_of, ()))
+
+    def _attribute(self, *given: Any) -> Any:
+        """What `getattr` gives, which is how a method of a class is pickled."""
+        if len(given) == 2 and isinstance(given[0], type) and not issubclass(given[0], UnknownObject):
+            owner, name = given
+            if f"{owner.__module__}:{owner.__qualname__}.{name}" in PLAIN_CLASSES:
+                return getattr(owner, name)
+        return getattr(*given) if self._admits(_GETATTR) else self._stand_in(_GETATTR)(*given)
+
+    def _of_the_script(self, name: str) -> Any:
+        """What the script defines, of which a worker knows only the name."""
+        class_of = f"__main__:{name}"
+        return main_attribute(name) if self._admits(class_of) else self._stand_in(class_of)
 
 
 _STAND_INS: dict[tuple[str, tuple[str, ...]], type[UnknownObject]] = {}
@@ -108,10 +146,20 @@ def loads_leniently(
     """What a pickle holds, with stand-ins for what cannot be found here.
 
     Args:
-        stood_for: classes for which there are stand-ins though they can be found, as `module:qualname`.
+        stood_for: classes for which there are stand-ins though they can be found, as `module:qualname`. In a block
+            `only_plain_classes` these are all that are not plain.
         names: class -> names of its fields in their order, as far as known.
+
+    Raises:
+        ForeignClassError: in such a block, a value cannot do with a stand-in for one of its parts.
     """
-    return _Unpickler(data, stood_for, names or {}).load()
+    unpickler = _Unpickler(data, stood_for, names or {})
+    try:
+        return unpickler.load()
+    except (TypeError, AttributeError) as error:  # a plain class that takes no stand-in
+        if unpickler.refused:
+            raise ForeignClassError(sorted(unpickler.refused), error) from error
+        raise
 
 
 __all__ = ["UnknownObject", "loads_leniently", "stand_in"]

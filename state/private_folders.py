@@ -1,0 +1,53 @@
+"""Folders for what a job writes to the disk of a machine that others may use as well, such as the system's /tmp."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+PREFIX = "rayflink-"
+"""How the names of such folders begin; what is above them belongs to others."""
+
+
+def make_private(folder: Path, *, may_exist: bool = True) -> None:
+    """Make a folder that no other user of the machine may enter, and those between it and the first with our prefix.
+
+    Folders above are made as usual. One that is there already is refused where another user may have put it there.
+
+    Args:
+        may_exist: whether the folder may be there, as our own.
+
+    Raises:
+        FileExistsError: it is there, though it may not, or is a file.
+        PermissionError: it, or one above it with our prefix, is a link or belongs to another user.
+        OSError: it cannot be made.
+    """
+    path = Path(os.path.abspath(folder))
+    whole = [*reversed(path.parents), path]
+    first = next((index for index, one in enumerate(whole) if one.name.startswith(PREFIX)), len(whole) - 1)
+    whole[first].parent.mkdir(parents=True, exist_ok=True)
+    for one in whole[first:]:
+        try:
+            os.mkdir(one, 0o700)
+        except FileExistsError:
+            if one == path and not may_exist:
+                raise
+            _ensure_own(one)
+
+
+def _ensure_own(folder: Path) -> None:
+    found = os.lstat(folder)
+    if stat.S_ISLNK(found.st_mode):
+        what = "is a link"
+    elif not stat.S_ISDIR(found.st_mode):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+    elif found.st_uid != os.geteuid():
+        what = f"belongs to user {found.st_uid}"
+    else:
+        return
+    raise PermissionError(errno.EPERM, f"it {what}, and others could read what a job writes there", str(folder))
+
+
+__all__ = ["PREFIX", "make_private"]
