@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
+from rayflink.common.log_levels import LogLevels
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import RayflinkError
 
@@ -39,12 +40,16 @@ class Appointment:
         slot: whose subtasks it may run.
         leader_id: of the coordinator that made it; each life of a coordinator has an id of its own.
         namespace: Ray namespace of the job.
+        log_levels: of its loggers.
+        title: the job's name and the tasks that the slot is for, for people.
     """
 
     job_id: str
     slot: Slot
     leader_id: str
     namespace: str = "rayflink"
+    log_levels: LogLevels = LogLevels()
+    title: str = ""
 
 
 class Acceptance:

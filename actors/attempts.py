@@ -82,6 +82,11 @@ class Attempts:
         """Those that were scheduled and have not ended."""
         return [e for e in self if e.timestamps and not e.state.is_terminal]
 
+    def stalled(self, attempt: TaskAddress) -> str:
+        """Which function of an attempt has not returned for long, for people; "" where none is known of."""
+        execution = self.by_id.get(attempt)
+        return "" if execution is None else execution.stalled
+
     def deploy_first(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
         """Of attempts that begin those that begin at once: all, or those whose inputs can be read."""
         eager = self.graph.schedule_mode is ScheduleMode.EAGER

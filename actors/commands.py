@@ -182,6 +182,21 @@ class KillTask:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointsLeft:
+    """What there is of a job's checkpoints when it has ended.
+
+    Args:
+        newest: path of the newest that stays, from which another job may start; "" where there is none.
+        deleted: how many were deleted with the job; 0 where none had completed, or they stay.
+        directory: where those were; "": in the coordinator's memory.
+    """
+
+    newest: str = ""
+    deleted: int = 0
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JobResult:
     """How a job ended.
 
@@ -191,6 +206,7 @@ class JobResult:
         vertices: vertex id -> name, parallelism and summed counters.
         failure: the first one; None unless FAILED.
         cancelled_by: who wanted it to end; "" unless CANCELED.
+        checkpoints: what there is of its checkpoints.
     """
 
     job_id: str
@@ -202,6 +218,7 @@ class JobResult:
     failure: TaskFailure | None = None
     failed_subtask: int = 0
     cancelled_by: str = ""
+    checkpoints: CheckpointsLeft = CheckpointsLeft()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from .exchange.frames import (
     PartitionRequest,
     TaskAddress,
     TaskEventRequest,
+    WindowUpdate,
 )
 from .exchange.gate import InputGate
 from .exchange.links import Incoming, Outgoing
@@ -166,6 +167,9 @@ class Conversations:
                 self.say(sender, refusal)
         elif isinstance(frame, AddCredit):
             self._reader(sender, frame.receiver).add_credit(frame.credit)
+        elif isinstance(frame, WindowUpdate):
+            if (reader := self._readers.get((sender, frame.receiver))) is not None:
+                reader.update_window(frame.worked, frame.window, frame.buffer_rows)
         elif isinstance(frame, PartitionRequest):
             self._serve(sender, frame)
         elif isinstance(frame, CancelPartitionRequest):

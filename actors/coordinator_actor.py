@@ -28,13 +28,15 @@ class CoordinatorActor:
     Args:
         job_id: 32 hex digits.
         stored: where the job is; None: nowhere, and it is lost with this process.
+        title: name and id of the job, for people.
 
     Raises: when it comes back, what keeps it from going on.
     """
 
-    def __init__(self, job_id: str, stored: Stored | None = None) -> None:
+    def __init__(self, job_id: str, stored: Stored | None = None, title: str = "") -> None:
         from .ray_coordinator import Coordinator
 
+        self._title = title or job_id
         self._coordinator = Coordinator(stored)
         self._started = threading.Event()
         if ray.get_runtime_context().was_current_actor_reconstructed:
@@ -42,6 +44,10 @@ class CoordinatorActor:
             self._started.set()
             return
         threading.Thread(target=self._expect_start, name="start", daemon=True).start()
+
+    def __repr__(self) -> str:
+        """What Ray shows of this actor on its dashboard and in its logs."""
+        return f"coordinator of {self._title}"
 
     def _expect_start(self) -> None:
         """End a process that is detached, and that no driver has given its job: it died before it could."""

@@ -13,7 +13,7 @@ from rayflink.common.value_bytes import from_bytes, to_bytes
 from rayflink.connectors.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 
-from .failures import is_recoverable
+from .failures import is_outage, is_recoverable
 from .messages import AssignSplits, TaskFailure
 
 
@@ -143,4 +143,6 @@ def enumerator_failed(source: ChainedOperator, error: BaseException, when: str =
     """What the enumerator of a source raised, as the failure of the source."""
     message = f"the enumerator of source {source.name!r} failed{when}: {described(error)}"
     where = source.name, source.call_site
-    return TaskFailure(type(error).__name__, message, "", *where, recoverable=is_recoverable(error))
+    return TaskFailure(
+        type(error).__name__, message, "", *where, recoverable=is_recoverable(error), is_outage=is_outage(error)
+    )

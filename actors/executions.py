@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rayflink.common.stalled import STALLED, stalled_text
 from rayflink.graph.job_graph import JobVertex
 
 from .exchange.frames import TaskAddress
@@ -35,6 +36,12 @@ class Execution:
     def title(self) -> str:
         """The name and the attempt, for errors."""
         return f"execution {self.name} (attempt #{self.number})"
+
+    @property
+    def stalled(self) -> str:
+        """Which function of it has not returned for long, for people; "" where none is known of."""
+        found = self.metrics.get(STALLED)
+        return stalled_text(self.name, found) if found else ""
 
     def become(self, state: ExecutionState, now_ms: int) -> None:
         """Move, if the move is legal."""

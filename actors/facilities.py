@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.managed_memory import MemoryManager
 from rayflink.state.storage import Storage
+
+from .messages import TaskDeployment
 
 
 def _random_name() -> str:
@@ -30,6 +32,8 @@ class Facilities:
         open_storage: the checkpoint storage at an address; None: as the scheme of the address says.
         uploads: files a task stores at the same time, by threads; 0: one after the other, by the thread that writes.
         new_name: a name nobody else has, for a file.
+        cached_files: gives a task the local paths of the files that the program registered, by name; None: the paths
+            that it registered.
     """
 
     managed: MemoryManager | None = None
@@ -40,6 +44,7 @@ class Facilities:
     open_storage: Callable[[str], Storage] | None = None
     uploads: int = 0
     new_name: Callable[[], str] = _random_name
+    cached_files: Callable[[TaskDeployment], Mapping[str, str]] | None = None
 
 
 __all__ = ["Facilities"]

@@ -43,6 +43,7 @@ from .commands import (
 from .deployment import announce
 from .exchange.frames import Envelope, TaskAddress
 from .facilities import Facilities
+from .file_cache import FileCache
 from .job import JobMaster
 from .messages import ToCoordinator, ToTask
 from .progress import Progress
@@ -80,6 +81,7 @@ class InProcessCluster:
         self._wake = wake
         self.open_storage = self.storage_opener(graph)
         self.job = self.make_job(graph, new_id, cached_files or {})
+        self._file_cache = FileCache()
         self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
         self._requests: set[str] = set()
         self.tasks: dict[TaskAddress, StreamTask] = {}
@@ -274,6 +276,7 @@ class InProcessCluster:
         """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""
         for attempt in list(self.tasks):
             self._drop(attempt)
+        self._file_cache.stop()
         remove_folders(self.job.graph.id, self.job.graph.configuration, copies=True)
 
     def make_task(self, command: DeployTask) -> StreamTask:
@@ -282,7 +285,9 @@ class InProcessCluster:
 
     def facilities(self) -> Facilities:
         """What this process lends its tasks."""
-        return Facilities(self.memory.manager, wake=self._wake, open_storage=self.open_storage)
+        return Facilities(
+            self.memory.manager, wake=self._wake, open_storage=self.open_storage, cached_files=self._file_cache.files_of
+        )
 
     def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""

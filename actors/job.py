@@ -56,8 +56,8 @@ from .messages import (
     CheckpointComplete,
     CheckpointDeclined,
     LastCheckpointAwaited,
+    OperatorsSatisfied,
     SplitRequest,
-    StopTask,
     TaskFailure,
     TaskReport,
     TaskStateChanged,
@@ -65,9 +65,11 @@ from .messages import (
     WatermarkAnnounced,
     WatermarkReported,
 )
+from .recovery_times import last_recovery
 from .rescaled_graph import rescaled_graph
 from .scheduling import required_slots
 from .settings import JobSettings
+from .source_stops import SourceStops
 from .states import ExecutionState, IllegalTransition, JobStatus
 from .watermark_groups import WatermarkGroups
 
@@ -105,15 +107,14 @@ class JobMaster:
         number = start.past.attempt
         self.attempts = Attempts(graph, new_id, cached_files, lambda d, e: self.checkpoints.equipped(d, e), number)
         self._failure: TaskFailure | None = None
-        self._failed_subtask = 0
+        self._failed_subtask = self._slots_asked_ms = 0
         self._cancelled_by = ""
-        self._stopped = False
-        self._slots_asked_ms = 0
         self._killed: set[TaskAddress] = set()
         self._watermark_groups = WatermarkGroups()
         self.checkpoints = JobCheckpoints(graph, start, self._enumerators, self.attempts, new_id)
         self.restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
         self.restarts.count = start.past.restarts
+        self._source_stops = SourceStops(self.attempts)
         self._accumulated = Accumulated(self.restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
@@ -143,8 +144,7 @@ class JobMaster:
         if isinstance(event, CancelRequested):
             return self._cancel(event.by, now_ms)
         if isinstance(event, StopRequested):
-            self._stopped = True
-            return self._stop_sources()
+            return self._source_stops.stop_all()
         if isinstance(event, Tick):
             return self._tick(now_ms)
         if isinstance(event, RescaleRequested):
@@ -174,6 +174,8 @@ class JobMaster:
             return self._decided(self.checkpoints.coordinator.acknowledge(event, now_ms), now_ms)
         if isinstance(event, CheckpointDeclined):
             return self._decided(self.checkpoints.coordinator.decline(event, now_ms), now_ms)
+        if isinstance(event, OperatorsSatisfied):
+            return self._source_stops.report(event)
         assert isinstance(event, LastCheckpointAwaited)
         return self._decided(self.checkpoints.at_the_end(event.attempt, now_ms), now_ms)
 
@@ -204,6 +206,7 @@ class JobMaster:
             if isinstance(decision, SendToTask) and isinstance(decision.message, CheckpointComplete):
                 completed = decision.message.checkpoint_id
                 self._enumerators.complete(completed)
+                self.restarts.progressed()
             commands.append(decision)
         stops = self.checkpoints.coordinator.is_stopping
         if completed is not None and not stops and self._rescale is not None and self._rescale.is_ready(completed):
@@ -293,16 +296,13 @@ class JobMaster:
         self._accumulated.forget(again)
         commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
         commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
-        return commands + (self._stop_sources() if self._stopped else [])
+        return commands + self._source_stops.due()
 
     def _take_back(self, attempts: Iterable[Execution]) -> None:
         """Splits their readers got since the newest checkpoint go back to the enumerators."""
         for execution in attempts:
             if execution.vertex.is_input:
                 self._enumerators.take_back(execution.vertex.head.operator_id, execution.subtask)
-
-    def _stop_sources(self) -> list[Command]:
-        return [SendToTask(e.attempt, StopTask()) for e in self.attempts.live if e.vertex.is_input]
 
     def _deploy_ready(self, now_ms: int) -> list[Command]:
         return self.attempts.deploy_ready(now_ms) if self.status is JobStatus.RUNNING else []
@@ -531,7 +531,7 @@ class JobMaster:
         return min((time for time in times if time is not None), default=None)
 
     def _tick(self, now_ms: int) -> list[Command]:
-        commands = self._decided(self.checkpoints.coordinator.expire(now_ms), now_ms)
+        commands = self._decided(self.checkpoints.coordinator.expire(now_ms, self.attempts.stalled), now_ms)
         if self.status is JobStatus.CREATED and now_ms - self._slots_asked_ms > self._settings.slot_timeout_ms:
             return self._no_slots("not enough free slots", now_ms)
         for execution in self.attempts.live:
@@ -555,15 +555,14 @@ class JobMaster:
     def _result(self, totals: Mapping[str, Any], now_ms: int) -> JobResult:
         started = self.timestamps.get(JobStatus.RUNNING.value, now_ms)
         return JobResult(
-            self.graph.id,
-            self.graph.name,
-            self.status,
+            *(self.graph.id, self.graph.name, self.status),
             now_ms - started,
             totals,
             tuple(vertex_summaries(self.graph.vertices, self.executions.values())),
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
             self._cancelled_by if self.status is JobStatus.CANCELED else "",
+            self.checkpoints.coordinator.left,
         )
 
     def accumulators(self) -> dict[str, Any]:
@@ -577,7 +576,11 @@ class JobMaster:
     def describe(self) -> dict[str, Any]:
         """The job's status, timestamps, vertices and exceptions as plain data."""
         known = (self.graph, self.status, self.timestamps, self.attempts, self.exceptions)
-        return {**job_summary(*known, self.checkpoints.restored_bytes), **self.job_metrics()}
+        return {**job_summary(*known, self.recovery()), **self.job_metrics()}
+
+    def recovery(self) -> dict[str, Any] | None:
+        """How long the last restart took; see `last_recovery`."""
+        return last_recovery(self.timestamps, self.attempts, self.checkpoints.restored_bytes, self.restarts.ended_ms)
 
     def job_metrics(self) -> dict[str, Any]:
         """The scope and the metrics of the job as of the last event."""

@@ -8,7 +8,6 @@ from typing import Any
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
 from .executions import ExceptionEntry, Execution
-from .recovery_times import last_recovery
 from .states import JobStatus
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
@@ -21,7 +20,7 @@ def job_summary(
     timestamps: Mapping[str, int],
     executions: Iterable[Execution],
     exceptions: Iterable[ExceptionEntry],
-    restored_bytes: int = 0,
+    recovery: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A job's id, name, state, timestamps, vertices, last recovery, and failures from the oldest to the newest."""
     return {
@@ -30,7 +29,7 @@ def job_summary(
         "state": status.value,
         "timestamps": dict(timestamps),
         "vertices": vertex_summaries(graph.vertices, executions),
-        "recovery": last_recovery(timestamps, executions, restored_bytes),
+        "recovery": recovery,
         "exceptions": [entry.told() for entry in exceptions],
     }
 

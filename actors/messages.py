@@ -107,7 +107,7 @@ class TaskFailure:
     """Why an attempt failed; `traceback` is text, the user's part where his code raised.
 
     `operator`, `call_site` and `record` are "" where the failure was not in a user's function. One that is not
-    `recoverable` ends the job.
+    `recoverable` ends the job. An outage is an error of something outside the program, which may come back.
     """
 
     kind: str
@@ -118,6 +118,7 @@ class TaskFailure:
     record: str = ""
     operator_id: str = ""
     recoverable: bool = True
+    is_outage: bool = False
 
     def told(self) -> str:
         """The message, and below it the traceback unless that says no more."""
@@ -206,6 +207,14 @@ class WatermarkReported:
     watermark: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorsSatisfied:
+    """Operators of a task use no further record of their input, as a LIMIT that has given all its rows."""
+
+    attempt: TaskAddress
+    operator_ids: tuple[str, ...]
+
+
 ToCoordinator = (
     TaskStateChanged
     | SplitRequest
@@ -214,6 +223,7 @@ ToCoordinator = (
     | CheckpointAcknowledged
     | CheckpointDeclined
     | LastCheckpointAwaited
+    | OperatorsSatisfied
 )
 
 

@@ -27,7 +27,8 @@ def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> Jo
     if result.status is JobStatus.FINISHED:
         return result
     if result.status is JobStatus.CANCELED:
-        raise JobCancelled(result.job_id, result.cancelled_by)
+        left = result.checkpoints
+        raise JobCancelled(result.job_id, result.cancelled_by, left.newest, left.deleted, left.directory)
     failure = result.failure
     assert failure is not None, "a failed job keeps its first failure"
     if failure.operator:

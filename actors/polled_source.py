@@ -52,4 +52,6 @@ class PolledSource:
 
     def next_poll_ms(self) -> int | None:
         """When polling makes sense again, in epoch milliseconds; None: when a mail comes, or never."""
-        return None if self.ended else self._operator.next_poll_ms()
+        if self.ended:
+            return None
+        return 0 if self._stopping else self._operator.next_poll_ms()

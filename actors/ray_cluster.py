@@ -14,7 +14,8 @@ import ray
 from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
-from rayflink.common.python_files import packed
+from rayflink.common.job_report import short
+from rayflink.common.python_files import IMPORT_REMEDY, packed
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
@@ -24,6 +25,7 @@ from .commands import RescaleRequested, SavepointRequested
 from .coordinator_actor import coordinator_class
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
+from .ray_lack import has_autoscaler, lacking, refuse_lack, waiting_for
 from .ray_python_files import runtime_env_with
 from .scheduling import cpus_of
 from .screen import Screen
@@ -173,7 +175,7 @@ def refused(job_id: str, what: str, cause: BaseException) -> JobExecutionError:
         return JobExecutionError(job_id, "could not start", str(cause))
     if what == "start":
         reason = f"could not start: {type(cause).__name__}: {cause}"
-        remedy = "every module of the program must be importable on all nodes of the cluster"
+        remedy = f"every module of the program must be importable on all nodes of the cluster: {IMPORT_REMEDY}"
     return JobExecutionError(job_id, reason, remedy)
 
 
@@ -193,6 +195,8 @@ class RayOptions:
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         ask_timeout_s: how long an answer of the coordinator may take.
         python_files: modules that the processes of the job import.
+        beside: those in the program's folder, which processes on its own node find there.
+        may_lack: whether it is started also where the cluster is too small for it and does not grow by itself.
     """
 
     namespace: str = "rayflink"
@@ -201,6 +205,8 @@ class RayOptions:
     placement: str = "PACK"
     ask_timeout_s: float = ASK_TIMEOUT_S
     python_files: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    may_lack: bool = True
 
 
 class RayJob(JobHandle):
@@ -214,7 +220,7 @@ class RayJob(JobHandle):
 
     Raises:
         NotSerializable: the program cannot be sent.
-        JobExecutionError: it cannot be loaded on the cluster.
+        JobExecutionError: it cannot be loaded on the cluster, or the cluster is too small for it, and it may not lack.
         ConfigError: RAY_ADDRESS names a cluster that does not answer.
     """
 
@@ -229,28 +235,27 @@ class RayJob(JobHandle):
         program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         namespace = options.namespace
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
+        if not options.may_lack:
+            refuse_lack(graph, options.slot_cpus)
         for store in stores:
             store.open(classes)
         stored = Stored.of(graph)
+        every_file = (*options.python_files, *options.beside)
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}",
             namespace=namespace,
             lifetime="detached",
             max_restarts=0 if stored is None else -1,
-            runtime_env=runtime_env_with(options.python_files),
+            runtime_env=runtime_env_with(options.python_files if self.owns_cluster else every_file),
         )
-        super().__init__(graph.id, blueprint.remote(graph.id, stored), options.ask_timeout_s)
-        self._attached = options.attached
+        title = f"{short(graph.name, 60)} ({graph.id[:8]})"
+        super().__init__(graph.id, blueprint.remote(graph.id, stored, title), options.ask_timeout_s)
+        self._attached, self._slot_cpus = options.attached, options.slot_cpus
         limit = OWNER_TIMEOUT_MS if options.attached else None
-        modules = b"" if stored is None else packed(options.python_files)
+        modules = b"" if stored is None else packed(every_file)
         submission = Submission(
             program, dict(cached_files or {}), options.slot_cpus, namespace, options.placement, limit, modules
         )
-        try:
-            self._ask("start", submission, timeout_s=START_TIMEOUT_S)
-        except BaseException:  # Ctrl-C as well: it is detached, and nobody else would end it
-            ray.kill(self._coordinator)
-            raise
         self._result: JobResult | None = None
         self._error: Exception | None = None
         self._last_status: dict[str, Any] | None = None
@@ -262,8 +267,20 @@ class RayJob(JobHandle):
         self._leaving = False
         self._noted_at = 0.0
         self._follower = threading.Thread(target=self._follow, name=f"job {graph.name}", daemon=True)
-        self._follower.start()
-        atexit.register(self._leave)
+        self._begin(submission)
+
+    def _begin(self, submission: Submission) -> None:
+        try:
+            self._ask("start", submission, timeout_s=START_TIMEOUT_S)
+            atexit.register(self._leave)
+            self._follower.start()
+        except BaseException as error:  # Ctrl-C as well: it is detached, and nobody else would end it
+            ray.kill(self._coordinator)
+            atexit.unregister(self._leave)
+            if isinstance(error, KeyboardInterrupt):
+                message = f"job {self.graph.name!r} ({self.job_id}) was interrupted as it began, and has ended"
+                print(message, file=sys.stderr)
+            raise
 
     def status(self) -> dict[str, Any]:
         """The job as plain data; after its end as it was then."""
@@ -336,10 +353,19 @@ class RayJob(JobHandle):
         block: RowBlock = self._read(packed)
         return replace(block, rows=self._read(block.rows)) if isinstance(block.rows, bytes) else block
 
+    def lack(self) -> str:
+        """What the job waits for where the whole cluster is too small for it; "" where it is not."""
+        wanted = lacking(self.graph, self._slot_cpus)
+        return waiting_for(wanted, has_autoscaler()) if wanted else ""
+
     def release(self) -> None:
-        """Let go of the job; one that still runs goes on without this driver."""
+        """Let go of the job; one that still runs goes on without this driver.
+
+        The thread that follows it ends before the process leaves Ray, which would print an error of its own otherwise.
+        """
         self._leaving = True
         atexit.unregister(self._leave)
+        atexit.register(self._follower.join, FOLLOW_S + 1)
 
     def _follow(self) -> None:
         try:
@@ -388,6 +414,9 @@ class RayJob(JobHandle):
         elif self.owns_cluster and not self._ended.is_set():
             remedy = "wait for it with get_job_execution_result().result(), or start a cluster with `ray start --head`"
             print(f"job {self.graph.name!r} ends with this program, which started its Ray; {remedy}", file=sys.stderr)
+        elif not self._ended.is_set():
+            end = f"`rayflink cancel {self.job_id}` ends it"
+            print(f"job {self.graph.name!r} goes on without this program, which has ended; {end}", file=sys.stderr)
         self._leaving = True
         self._follower.join(FOLLOW_S + 1)
 

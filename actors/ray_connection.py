@@ -17,6 +17,7 @@ from ray._raylet import GcsClient  # type: ignore[attr-defined]
 from ray.exceptions import AuthenticationError, RpcError
 
 from rayflink.common.errors import ConfigError, RayCannotStart, described
+from rayflink.common.live_table import is_terminal
 
 RECONNECT_S = 60.0
 """Ray ends a process whose cluster's control service is gone for so long (RAY_gcs_rpc_server_reconnect_timeout_s)."""
@@ -58,6 +59,8 @@ def connect(cpus: int, namespace: str) -> bool:
     if join(namespace):
         _started_here = False
         return False
+    if is_terminal(sys.stderr):
+        print("rayflink: no cluster runs; a Ray starts on this machine, which takes a while", file=sys.stderr)
     try:
         _init(
             namespace,

@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -18,12 +19,15 @@ import ray
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import JobExecutionError, PlanError, described
+from rayflink.common.log_levels import LogLevels
 from rayflink.common.logs import bind, get_logger, keep_logs
 from rayflink.common.value_bytes import to_bytes
 from rayflink.connectors.frames import hold_blocks
+from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 from rayflink.state.storages import open_storage
 
+from .checkpoints.completed import CompletedCheckpoint
 from .checkpoints.recovery_path import begin, storage_options
 from .checkpoints.storage_work import StorageWork
 from .commands import (
@@ -52,18 +56,21 @@ from .job import JobMaster
 from .job_past import keep_past
 from .job_rescale import refused
 from .messages import TaskReport, ToCoordinator
+from .ray_job_board import StatusPublisher
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
 from .ray_more_slots import MoreSlots
 from .ray_remains import patiently, remove_remains
 from .ray_slots import SlotProcesses
-from .recovery_times import last_recovery, recovery_told
+from .recovery_times import recovery_told
 from .reports import read_reports
 from .rescaled_graph import rescaled_graph
 from .settings import JobSettings
+from .slot_wait import described_waiting
+from .start_checks import ensure_can_start
 from .states import JobStatus
 from .submission import Stored, Submission, forget, keep, kept
-from .task_log import TaskLog, log_of_runtime_goes_to
+from .task_log import TaskLog, log_goes_to
 from .terminal import News, Terminal, Text
 from .user_code import unpack
 
@@ -113,24 +120,33 @@ class Coordinator:
         keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
-        beginning = begin(graph, lambda: self._leader_id, self._open_storage, lambda: self._keep(submission))
+        beginning = begin(graph, lambda: self._leader_id, self._open_storage, partial(self._keep, submission, graph))
         graph = beginning.laid_out(graph)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._prometheus = PrometheusReports(graph.configuration)
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
-        timeout_s = JobSettings.of(graph.configuration).slot_timeout_ms / 1000
+        settings = JobSettings.of(graph.configuration)
+        timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
         self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._answer)
         self._folder = job_folder(submission.namespace, graph.id)
-        log_of_runtime_goes_to(TaskLog(self._folder, "coordinator"))
+        log_goes_to(TaskLog(self._folder, "coordinator"))
+        LogLevels.of(graph.configuration).apply()
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
         for operator in (operator for vertex in graph.vertices for operator in vertex.operators):
             hold_blocks(getattr(operator.factory, "source", None))
+        self._published = StatusPublisher(submission.namespace, lambda: self._job.status.value, self.status)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
-    def _keep(self, submission: Submission) -> None:
+    def _keep(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
+        """Store a job that can start, before it does.
+
+        Raises: what keeps it from starting.
+        """
+        if named is not None and not self._came_back:
+            ensure_can_start(graph, named)
         if self._stored is not None:
             keep(self._stored.open(), submission)
 
@@ -182,10 +198,10 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
-        described = self._described()
+        described = described_waiting(self._described(), self._slots.wait.reason)
         waiting = self._slots.missing
         described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
-        if note := self._slots.note or self._more_slots.note:
+        if note := self._note() or self._more_slots.note:
             described["note"] = note
         if self._fault is not None:
             described["fault"] = self._fault
@@ -210,13 +226,21 @@ class Coordinator:
         if not with_texts:
             self._terminal.attend()
             self._raise_fault()
-            return News((), self._slots.note)
+            return News((), self._note())
         texts = self._terminal.take(timeout_s)
         self._owner_seen = time.monotonic()
         if not texts:
             self._raise_fault()
         ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
-        return News(texts, self._slots.note, to_bytes(self._result) if ended else None)
+        return News(texts, self._note(), to_bytes(self._result) if ended else None)
+
+    def _note(self) -> str:
+        """What a job waits for that has no slots, or that is to end or to restart and cannot yet."""
+        if self._job.status not in (JobStatus.CANCELLING, JobStatus.FAILING, JobStatus.RESTARTING):
+            return self._slots.wait.note
+        stalled = [text for text in (execution.stalled for execution in self._job.attempts.live) if text]
+        end = f"its process is ended after {self._cancel_s} s (task.cancellation.timeout)"
+        return f"waits for its tasks to end; {stalled[0]}; {end}" if stalled else self._slots.wait.note
 
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
@@ -267,6 +291,7 @@ class Coordinator:
             self._release_all_the_same()
         self._slots.end()
         self._record()
+        self._published.close(self._job.graph.id)
         self._ended.set()
         self._rows.close()
         self._terminal.close()
@@ -361,6 +386,8 @@ class Coordinator:
             elif isinstance(command, SendToTask):
                 self._slots.send(command.attempt, command.message)
             elif isinstance(command, KillTask):
+                if stalled := self._job.attempts.stalled(command.attempt):
+                    log.warning("the process of a task is ended: %s", stalled)
                 self._slots.kill(command.attempt)
             elif isinstance(command, PublishCheckpoint | DiscardFiles):
                 self._work_on_files(command)
@@ -374,7 +401,7 @@ class Coordinator:
 
     def _tell_recovery(self) -> None:
         """Once all tasks that started anew run, say how long it took."""
-        found = last_recovery(self._job.timestamps, self._job.attempts, self._job.checkpoints.restored_bytes)
+        found = self._job.recovery()
         if found is not None and found["total_ms"] is not None and found["began"] != self._told_recovery:
             self._told_recovery = found["began"]
             log.info("recovered: %s", recovery_told(found), extra=found)

@@ -18,6 +18,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError
+from rayflink.state.private_folders import make_private
 
 from .ray_connection import join
 from .task_log import LogLine, Piece, lines_of, read_pieces
@@ -37,7 +38,7 @@ def job_folder(namespace: str, job_id: str) -> Path:
 
 def write_record(folder: Path, status: Mapping[str, Any]) -> None:
     """Keep a job's status; who reads meanwhile finds the one before."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=RECORD, delete=False, encoding="utf-8") as file:
         json.dump(dict(status), file, default=str)
     os.replace(file.name, folder / RECORD)

@@ -27,6 +27,7 @@ def runtime_env_with(files: Sequence[str]) -> dict[str, Any]:
         uri = get_uri_for_directory(folder, include_gitignore=False)
         quiet = logging.getLogger(f"{__name__}.upload")
         quiet.setLevel(logging.WARNING)
+        logging.getLogger("ray._private.runtime_env.packaging").setLevel(logging.WARNING)  # it logs by its own, too
         upload_package_if_needed(uri, scratch, folder, include_gitignore=False, logger=quiet)
     return {"py_modules": [uri]}
 

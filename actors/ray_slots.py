@@ -13,6 +13,7 @@ from ray.exceptions import ActorDiedError, RayActorError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from rayflink.common.log_levels import LogLevels
 from rayflink.common.logs import get_logger
 from rayflink.common.value_bytes import to_bytes
 
@@ -28,15 +29,13 @@ from .ray_nodes import NodeWatch, elsewhere
 from .ray_resources import cluster_has
 from .ray_spills import alive_nodes, remove_folders_on
 from .ray_task import Surroundings
-from .scheduling import Slot, bundle_of, slots_asked, tenants
+from .scheduling import Slot, bundle_of, slot_title, slots_asked, tenants
 from .settings import JobSettings
 from .slot_actor import actor_class
+from .slot_wait import SlotWait
 from .submission import Submission
 
 log = get_logger(__name__)
-
-NOTE_EVERY_S = 2.0
-"""How often a job that waits for slots looks at what the cluster has."""
 
 
 class SlotProcesses:
@@ -67,8 +66,7 @@ class SlotProcesses:
         self.actors: dict[TaskAddress, Any] = {}
         self.nodes: dict[TaskAddress, str] = {}
         self.granted = False
-        self.note = ""
-        """What the job waits for; "" for nothing."""
+        self.wait = SlotWait()
         self._slots: dict[Slot, Any] = {}
         self._dead: set[Any] = set()
         self._made = self._groups_asked = 0
@@ -77,7 +75,7 @@ class SlotProcesses:
         self._bundles: dict[Slot, int] = {}
         self._lost_nodes: set[str] = set()
         self._held: list[DeployTask] = []
-        self._held_since = self._asked_at = self._noted_at = 0.0
+        self._held_since = self._asked_at = 0.0
         self._watch_of_nodes = NodeWatch(lambda: set(list(self.nodes.values())), self._node_lost)
 
     @property
@@ -96,10 +94,16 @@ class SlotProcesses:
         self._deploy_held(now)
         if self.is_overdue(now):
             self._post(SlotsRefused(cluster_has()))
-        elif not self.granted and now - max(self._asked_at, self._noted_at) >= NOTE_EVERY_S:
-            self._noted_at = now
-            self.note = f"waiting for {slots_asked(self._job.graph, self._submission.slot_cpus)}; {cluster_has()}"
+        self._look(now)
         return [*self.calls.waiting(), *(command.deployment.attempt for command in self._held)]
+
+    def _look(self, now: float) -> None:
+        if self.granted and not self._held:
+            lines = self.wait.end(now) if self.wait.reason else []
+        else:
+            lines = self.wait.look(now, cluster_has()) if self.wait.is_due(now) else []
+        for line in lines:
+            log.warning("job %r: %s", self._job.graph.name, line)
 
     def end(self) -> None:
         """Look after no node any more."""
@@ -135,6 +139,7 @@ class SlotProcesses:
         self._bundles = {slot: index for index, slot in enumerate(slots)}
         self._group = group = self._new_group()
         self._asked_at = time.monotonic()
+        self.wait.begin(self._asked_at, slots_asked(self._job.graph, self._submission.slot_cpus))
         threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
 
     def _new_group(self) -> PlacementGroup:
@@ -151,7 +156,6 @@ class SlotProcesses:
         while self._group is group:
             if group.wait(1):
                 self.granted = True
-                self.note = ""
                 self._post(SlotsGranted())
                 return
 
@@ -161,6 +165,8 @@ class SlotProcesses:
         assert group is not None, "tasks are deployed to slots that are there"
         if self._is_lost(group, deploys):
             self._held, self._held_since = [*self._held, *deploys], time.monotonic()
+            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
+            self.wait.begin(self._held_since, f"slots in the place of those of a lost node (of {asked})")
             if len(self._held) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
                 self._give_up_slots()
                 self._group = self._new_group()
@@ -203,7 +209,9 @@ class SlotProcesses:
             max_restarts=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
         )
-        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace))
+        levels = LogLevels.of(self._job.graph.configuration)
+        title = slot_title(self._job.graph, slot)
+        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace, levels, title))
 
     def _submit(self, command: DeployTask, around: Any) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]
@@ -252,12 +260,9 @@ class SlotProcesses:
         if now - self._held_since > self._settings.slot_timeout_ms / 1000:
             self._held = []
             for command in held:
-                self._post(could_not_deploy(command.deployment, TimeoutError(self.note)))
-        elif self._is_lost(group, held):
-            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
-            self.note = f"waiting for slots in the place of those of a lost node (of {asked}); {cluster_has()}"
-        else:
-            self._held, self.note = [], ""
+                self._post(could_not_deploy(command.deployment, TimeoutError(self.wait.reason)))
+        elif not self._is_lost(group, held):
+            self._held = []
             self.deploy(held)
 
     def _drop_held(self, attempt: TaskAddress) -> None:
@@ -287,6 +292,7 @@ class SlotProcesses:
 
     def release(self) -> None:
         """End all processes, give back the slots, and delete what the tasks left on their nodes."""
+        self.wait.end(time.monotonic())
         self._release(copies=True)
 
     def _release(self, copies: bool) -> None:

@@ -18,6 +18,9 @@ from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.logs import bind, get_logger, spoken_by
+from rayflink.common.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
+from rayflink.common.python_files import IMPORT_REMEDY
+from rayflink.common.stalled import STALLED, stalled_text
 from rayflink.common.value_bytes import from_bytes
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
@@ -29,6 +32,7 @@ from .envelopes import split_envelope
 from .exchange.frames import BufferResponse, Envelope, TaskAddress
 from .facilities import Facilities
 from .failures import describe_failure, halt_process
+from .file_cache import FileCache
 from .messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
 from .progress import Mail, Progress
 from .ray_metrics import PrometheusReports
@@ -37,6 +41,7 @@ from .ray_workers import RayWorker
 from .reports import pack_reports
 from .shared_output import SharedStream
 from .slot_memory import SlotMemory
+from .stalls import WARN_AFTER_S, StepWatch
 from .states import ExecutionState
 from .task import StreamTask
 from .terminal import Printed
@@ -52,6 +57,8 @@ SNAPSHOT_UPLOADS = 4
 """Files of a snapshot that are stored at the same time."""
 YOUNG_OBJECTS = 100_000
 """Among objects that are there since the last look it is looked for once there are so many more than were then."""
+WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
+"""What the time of a task goes into whose function does not return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class Premises:
     def __init__(self, place: Mapping[str, Any], printed: Printed, streams: Sequence[SharedStream] = ()) -> None:
         self.place, self.printed, self._streams = place, printed, streams
         self.program = LoadedProgram()
+        self._file_cache = FileCache()
         self.tasks: dict[TaskAddress, RayTask] = {}
         self.memory: SlotMemory | None = None
         self._early: dict[TaskAddress, list[Envelope]] = {}
@@ -137,6 +145,7 @@ class Premises:
             self._in_background,
             lru_cache(partial(open_storage, options=storage_options(deployment.config))),
             uploads=SNAPSHOT_UPLOADS,
+            cached_files=self._file_cache.files_of,
         )
 
     def _in_background(self, work: Callable[[], None]) -> None:
@@ -238,6 +247,7 @@ class RayTask:
         self._bytes_near = self._bytes_far = 0
         self._metrics: Mapping[str, Any] = {}
         self._reported_at = 0.0
+        self._watch = StepWatch()
 
     def receive(self, envelope: Envelope) -> None:
         """Take an envelope of a peer."""
@@ -304,7 +314,7 @@ class RayTask:
             refusal = TaskSubmissionError(
                 deployment.title,
                 f"could not deserialize the job or task information on {host}: {described(error)}",
-                "every module it uses must be importable on all nodes (working_dir or py_modules of `ray job submit`)",
+                f"every module it uses must be importable on all nodes: {IMPORT_REMEDY}",
             )
             failure = TaskFailure(type(refusal).__name__, str(refusal), traceback.format_exc())
         self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
@@ -321,6 +331,7 @@ class RayTask:
         bind(**task.identity)
         try:
             with rows_go_to(RowCalls(self._coordinator)):
+                self._watch.begin(time.monotonic())
                 task.start(lambda: self._tell(task.reports()))
                 self._tell(task.reports())
                 self._loop(task)
@@ -352,16 +363,25 @@ class RayTask:
                 log.warning("%s could not tell %s of its failure: %s", task.deployment.title, envelope.receiver, error)
 
     def _beat(self, attempt: TaskAddress) -> None:
-        """Say that this process lives while a user's function keeps the task's thread from saying so."""
+        """Say that this process lives, and which function runs, while one keeps the task's thread from saying so."""
+        bind(**self._deployment.identity)
+        has_warned = False
         while not self._done.wait(self._report_s):
             if time.monotonic() - self._reported_at > 2 * self._report_s:
                 beat = {**self._metrics, **self._premises.place, "reportedMs": int(time.time() * 1000)}
+                stalled = self._watch.stalled()
+                if stalled is not None:
+                    beat |= {STALLED: stalled, **WHILE_STALLED}
+                    if not has_warned and stalled["ms"] > WARN_AFTER_S * 1000:
+                        has_warned = True
+                        log.warning("%s", stalled_text(self._deployment.name, stalled))
                 self._coordinator.report.remote(pack_reports([TaskReport(attempt, beat)]))
 
     def _loop(self, task: StreamTask) -> None:
         last_report = before = time.monotonic()
         prometheus = PrometheusReports(task.deployment.config)
         while True:
+            self._watch.begin(before)
             while self._returned:
                 task.returned(self._returned.popleft())
             progress = task.step()
@@ -387,6 +407,7 @@ class RayTask:
             self._premises.collect(now)
             if progress is Progress.BUSY:
                 continue
+            self._watch.end()
             self._sleep(task, last_report + self._report_s - now)
             now = time.monotonic()
             task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "idle", now - before)

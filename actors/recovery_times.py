@@ -13,18 +13,20 @@ _BEGUN = (ExecutionState.INITIALIZING, ExecutionState.RUNNING)
 
 
 def last_recovery(
-    timestamps: Mapping[str, int], executions: Iterable[Execution], restored_bytes: int
+    timestamps: Mapping[str, int], executions: Iterable[Execution], restored_bytes: int, ended_ms: int | None = None
 ) -> dict[str, Any] | None:
     """The last time tasks started anew, in milliseconds; None where none did, or the job is about to.
 
     It begins when the failure is known, or, with a coordinator that took over, when that one does. `cancelled_ms` is
-    the time until the old attempts had ended and the delay of the restart strategy was over (a coordinator that took
-    over: until it had slots), `deployed_ms` that until the last of the new ones had a process and its program, waiting
-    for slots included, `restored_ms` that until it had its state and ran. Phases that go on are None.
+    the time until the old attempts had ended (a coordinator that took over: until it had slots), `delayed_ms` what was
+    left of the delay of the restart strategy, `deployed_ms` the time until the last of the new ones had a process and
+    its program, waiting for slots included, `restored_ms` that until it had its state and ran. Phases that go on are
+    None.
 
     Args:
         timestamps: job status -> when it was entered last.
         restored_bytes: size of the checkpoint they started from.
+        ended_ms: when the old attempts had ended; None where that is not known.
     """
     running = timestamps.get(JobStatus.RUNNING.value)
     began = timestamps.get(JobStatus.RESTARTING.value)
@@ -34,10 +36,12 @@ def last_recovery(
     if running is None or began is None or running < began:
         return None
     new = [e.timestamps for e in attempts if e.timestamps.get(ExecutionState.DEPLOYING.value, -1) >= running]
+    ended = running if ended_ms is None or not began <= ended_ms <= running else ended_ms
     deployed, ran = _last(new, *_BEGUN), _last(new, ExecutionState.RUNNING)
     return {
         "began": began,
-        "cancelled_ms": running - began,
+        "cancelled_ms": ended - began,
+        "delayed_ms": running - ended,
         "deployed_ms": None if deployed is None else deployed - running,
         "restored_ms": None if deployed is None or ran is None else ran - deployed,
         "total_ms": None if ran is None else ran - began,
@@ -49,14 +53,14 @@ def last_recovery(
 def recovery_told(found: Mapping[str, Any]) -> str:
     """As a line for people.
 
-    >>> recovery_told({"cancelled_ms": 210, "deployed_ms": 900, "restored_ms": None, "total_ms": None, "tasks": 2,
-    ...     "restored_bytes": 512})
-    '2 tasks: cancelled 0.2 s, deployed 0.9 s, restored 512 bytes ..., total ...'
+    >>> recovery_told({"cancelled_ms": 210, "delayed_ms": 24_000, "deployed_ms": 900, "restored_ms": None,
+    ...     "total_ms": None, "tasks": 2, "restored_bytes": 512})
+    '2 tasks: cancelled 0.2 s, restart delay 24.0 s, deployed 0.9 s, restored 512 bytes ..., total ...'
     """
     size = found["restored_bytes"]
     amount = f"{size} bytes" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
-    parts = [("cancelled", "cancelled_ms"), ("deployed", "deployed_ms"), (f"restored {amount}", "restored_ms"),
-             ("total", "total_ms")]  # fmt: skip
+    parts = [("cancelled", "cancelled_ms"), ("restart delay", "delayed_ms"), ("deployed", "deployed_ms"),
+             (f"restored {amount}", "restored_ms"), ("total", "total_ms")]  # fmt: skip
     spoken = [f"{what} {'...' if found[name] is None else f'{found[name] / 1000:.1f} s'}" for what, name in parts]
     return f"{found['tasks']} tasks: {', '.join(spoken)}"
 

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rayflink.common.job_report import short
 from rayflink.common.option_types import MemorySize
 from rayflink.graph.job_graph import JobGraph, JobVertex
+
+TITLE_NAME, TITLE_TASKS = 60, 240
+"""Characters of a name, and of the tasks, in the title of a slot."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,6 +36,16 @@ class Slot:
 def slot_of(vertex: JobVertex, subtask: int) -> Slot:
     """Where a subtask runs."""
     return Slot(vertex.slot_sharing_group, subtask)
+
+
+def slot_title(graph: JobGraph, slot: Slot) -> str:
+    """The job and the tasks of a slot in one line, for people: "counts: Source: in (1/2), Map -> Sink: out (1/2)"."""
+    tasks = [
+        f"{short(vertex.name, TITLE_NAME)} ({slot.index + 1}/{vertex.parallelism})"
+        for vertex in graph.vertices
+        if vertex.slot_sharing_group == slot.group and slot.index < vertex.parallelism
+    ]
+    return f"{short(graph.name, TITLE_NAME)}: {short(', '.join(tasks), TITLE_TASKS)}"
 
 
 def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
@@ -92,6 +106,29 @@ def more_bundles(before: JobGraph, after: JobGraph, cpus: float) -> list[dict[st
         return Counter(tuple(sorted(bundle_of(graph, slot, cpus).items())) for slot in required_slots(graph))
 
     return [dict(bundle) for bundle in (asked(after) - asked(before)).elements()]
+
+
+def too_much(bundles: Sequence[Mapping[str, float]], nodes: Iterable[Mapping[str, float]]) -> str:
+    """Why slots do not fit into a cluster, though nobody else used it; "" where they do, or might.
+
+    Args:
+        bundles: what each slot asks of Ray.
+        nodes: what each node has.
+
+    >>> too_much([{"CPU": 1.0}] * 3, [{"CPU": 1.0}, {"CPU": 1.0}])
+    '3 CPU in all, of which the cluster has 2'
+    >>> too_much([{"CPU": 2.0}], [{"CPU": 1.0}, {"CPU": 1.0}])
+    'a node with 2 CPU'
+    """
+    there = list(nodes)
+    for name in sorted({name for bundle in bundles for name in bundle}):
+        wanted, has = (sum(one.get(name, 0) for one in each) for each in (bundles, there))
+        if wanted > has:
+            return f"{_shown({name: wanted})} in all, of which the cluster has {has:g}"
+    for bundle in bundles:
+        if not any(all(node.get(name, 0) >= amount for name, amount in bundle.items()) for node in there):
+            return f"a node with {_shown(bundle)}"
+    return ""
 
 
 def _shown(bundle: Mapping[str, float]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common import options
+from rayflink.common.config_options import ConfigOption
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.option_types import MemorySize
+
+from .exchange.debloating import DebloatSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class TaskSettings:
     floating_buffers: int = 8
     max_buffers_per_channel: int = 10
     overdraft_buffers: int = 5
-    max_rows: int = 8192
+    max_rows: int = 1 << 20
     max_bytes: int = 1 << 20
     max_arrow_bytes: int = 4 << 20
     slice_ms: float = 10.0
@@ -37,6 +40,7 @@ class TaskSettings:
     watermark_interval_ms: int = 200
     advance_when_idle_ms: int | None = None
     in_batches: bool = False
+    debloating: DebloatSettings | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> TaskSettings:
@@ -47,6 +51,7 @@ class TaskSettings:
         """
         get = Configuration.from_dict(config).get
         when_idle = get(options.ADVANCE_WHEN_IDLE)
+        in_batches = get(options.RUNTIME_MODE).name == "BATCH"
         return cls(
             buffers_per_channel=get(options.BUFFERS_PER_CHANNEL),
             floating_buffers=get(options.FLOATING_BUFFERS_PER_GATE),
@@ -68,8 +73,19 @@ class TaskSettings:
             latency_interval_ms=get(options.LATENCY_INTERVAL).to_millis(),
             watermark_interval_ms=get(options.AUTO_WATERMARK_INTERVAL).to_millis(),
             advance_when_idle_ms=None if when_idle is None else when_idle.to_millis(),
-            in_batches=get(options.RUNTIME_MODE).name == "BATCH",
+            in_batches=in_batches,
+            debloating=None if in_batches else _debloating(get),
         )
+
+
+def _debloating(get: Callable[[ConfigOption[Any]], Any]) -> DebloatSettings | None:
+    if not get(options.BUFFER_DEBLOAT_ENABLED):
+        return None
+    return DebloatSettings(
+        target_s=get(options.BUFFER_DEBLOAT_TARGET).to_nanos() / 1e9,
+        period_s=get(options.BUFFER_DEBLOAT_PERIOD).to_nanos() / 1e9,
+        threshold=get(options.BUFFER_DEBLOAT_THRESHOLD) / 100,
+    )
 
 
 @dataclass(frozen=True, slots=True)

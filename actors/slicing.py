@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+_EXPLORES = 16
+"""Where slices are of one record, every 16th has two, which shows whether a record costs the time or the batch."""
 MOST_POLLED = 1 << 17
 """Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
-
 
 class Monotonic(Protocol):
     """A clock for durations."""
@@ -21,7 +22,7 @@ class Slicer:
 
     A slice is at least one record: a function that takes a second a record makes slices of a second. Work that costs
     the same whatever the number of records, which slices of two sizes show, makes slices that take twice as long at
-    most: smaller ones would only repeat it.
+    most: smaller ones would only repeat it. Of slices of one record, one in 16 has two, so that this is found out.
 
     Args:
         clock: measures the slices.
@@ -39,10 +40,16 @@ class Slicer:
         self._base = self._other = (0, 0.0)
         """Records of slices of two sizes, the later one first, and what they took."""
         self.longest_ms = 0.0
+        self._until_larger = _EXPLORES
 
     def rows(self, available: int) -> int:
         """How many of `available` records (>= 1) to take now."""
-        return max(1, min(available, int(self._limit)))
+        limit = int(self._limit)
+        if limit <= 1:
+            self._until_larger -= 1
+            if self._until_larger <= 0 and available > 1:
+                self._until_larger, limit = _EXPLORES, 2
+        return max(1, min(available, limit))
 
     def expect(self, rows: int) -> None:
         """The work that follows is for `rows` records."""

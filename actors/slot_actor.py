@@ -28,7 +28,7 @@ from .ray_job_files import job_folder
 from .ray_task import Premises, RayTask, Surroundings
 from .scheduling import Slot
 from .shared_output import SharedStream
-from .task_log import LoggedPrinted, TaskLog, log_of_runtime_goes_to
+from .task_log import LoggedPrinted, TaskLog, log_goes_to
 from .terminal import Text
 
 
@@ -54,16 +54,21 @@ class SlotActor:
 
     def __init__(self, appointment: Appointment) -> None:
         columns_in_memory_of_libc()
-        self._acceptance = Acceptance(appointment)
+        self._acceptance, self._title = Acceptance(appointment), appointment.title
         self._coordinator: Any = None
         name = str(appointment.slot).replace("/", "-")
         task_log = TaskLog(job_folder(appointment.namespace, appointment.job_id), name)
         keep_logs(sys.stderr)  # which is a file of Ray's
-        log_of_runtime_goes_to(task_log, below=logging.WARNING)
+        log_goes_to(task_log, below=logging.WARNING)
+        appointment.log_levels.apply()
         printed = LoggedPrinted(self._send_texts, task_log)
-        sys.stdout, sys.stderr = streams = SharedStream(printed, False), SharedStream(printed, True)
+        self._streams = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
         self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
+
+    def __repr__(self) -> str:
+        """What Ray shows of this actor on its dashboard and in its logs."""
+        return self._title
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
@@ -91,6 +96,7 @@ class SlotActor:
         """
         self._acceptance.accept(deployment, slot, around.leader_id)
         self._coordinator = around.coordinator
+        sys.stdout, sys.stderr = self._streams  # not before: Ray prints the name of a new actor there
         self._premises.take_in(deployment.attempt, RayTask(program, deployment, around, self._premises))
 
     @ray.method(concurrency_group="life")

@@ -9,6 +9,8 @@ from collections import deque
 
 from rayflink.common.batches import EndOfSuperstep
 
+from .exchange.gate import InputGate
+
 
 class SuperstepAligner:
     """Joins the ends of supersteps of all channels; a channel may be several supersteps ahead of another.
@@ -41,4 +43,32 @@ class SuperstepAligner:
         return ends
 
 
-__all__ = ["SuperstepAligner"]
+class BlockingSupersteps:
+    """Joins ends of supersteps; in batch mode a channel that has ended one is blocked until the others have.
+
+    Args:
+        gate: whose channels are blocked.
+        in_batches: whether the job runs in batch mode.
+    """
+
+    def __init__(self, gate: InputGate, in_batches: bool) -> None:
+        self._aligner = SuperstepAligner(len(gate.channels))
+        self._gate, self._in_batches = gate, in_batches
+
+    def arrived(self, channel: int, end: EndOfSuperstep) -> list[EndOfSuperstep]:
+        """The end of a superstep came on a channel; what is now to be passed on."""
+        if self._in_batches:
+            self._gate.block(channel)
+        return self._go_on(self._aligner.arrived(channel, end))
+
+    def ended(self, channel: int) -> list[EndOfSuperstep]:
+        """A channel has ended: it is waited for no longer; what is now to be passed on."""
+        return self._go_on(self._aligner.ended(channel))
+
+    def _go_on(self, ends: list[EndOfSuperstep]) -> list[EndOfSuperstep]:
+        if ends and self._in_batches:
+            self._gate.unblock()
+        return ends
+
+
+__all__ = ["BlockingSupersteps", "SuperstepAligner"]

@@ -55,12 +55,14 @@ from .messages import (
     TriggerCheckpoint,
     WatermarkAnnounced,
 )
+from .output_room import OutputRoom
 from .polled_source import PolledSource
 from .progress import Mail, Progress
+from .satisfaction import Satisfaction
 from .settings import MemorySplit, TaskSettings
 from .slicing import MOST_POLLED, Slicer
 from .states import ExecutionState, IllegalTransition, InvalidStart
-from .supersteps import SuperstepAligner
+from .supersteps import BlockingSupersteps
 from .task_folders import remove_older_spills, remove_spills
 from .task_metrics import TaskMetrics
 from .waiting import reasons_to_wait
@@ -102,23 +104,23 @@ class StreamTask:
         self._halt = lent.halt if settings.exit_on_out_of_memory else None
         self._managed = lent.managed or MemoryManager(MemorySplit.of(deployment.config).managed_bytes)
         self._writers = make_writers(deployment, settings, self._managed)
-        self._gate = make_gate(deployment, settings)
+        self._room = OutputRoom(self._writers)
+        self._gate = make_gate(deployment, settings, clock)
         partitions = [writer.partition for writer in self._writers]
         self._peers = Conversations(deployment.attempt, self._gate, partitions, settings)
         self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
         advances = settings.advance_when_idle_ms if deployment.inputs and not settings.in_batches else None
         self._idle_advance = IdleAdvance(advances, settings.watermark_interval_ms or 200)
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
-        self._chain = make_chain(deployment, self._writers, self._outputs_full, settings)
+        self._chain = make_chain(deployment, self._writers, self._room.is_full, settings)
         self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
         self._writing = snapshot_writing(deployment, lent, clock, self.mail)
         self._checkpoints = TaskCheckpoints(
             deployment, self._chain, self._gate, self._writers, self._reports.append, self._writing
         )
         self.metrics.measures_checkpoints(self._checkpoints)
-        self._supersteps = SuperstepAligner(len(self._gate.channels))
-        self._in_supersteps = settings.in_batches
-        self._buffer = WorkedBuffer()
+        self._supersteps = BlockingSupersteps(self._gate, settings.in_batches)
+        self._buffer = WorkedBuffer(self._gate)
         self._ended_inputs: dict[int, set[int]] = {}
         self._quiesced = False
         self._timers_turn = self._works_turn = False
@@ -128,6 +130,7 @@ class StreamTask:
         self._drained_by: CheckpointBarrier | None = None
         head = self._chain.links[0].operator
         self._source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
+        self._satisfaction = Satisfaction(deployment, self._chain, self._source)
 
     # what a runner calls
 
@@ -183,7 +186,12 @@ class StreamTask:
                 writer.tick(now)
             self._checkpoints.look_on(now)
             self._peers.check(now)
-            return self._take_turn(now)
+            self._reports.extend(self._satisfaction.news())
+            progress = self._take_turn(now)
+            if self._source is None:
+                idle = progress is Progress.IDLE and self._buffer.empty and self._chain.idle
+                self._gate.stepped(idle, progress is Progress.BACK_PRESSURED)
+            return progress
         except (Exception, SystemExit) as error:
             self._fail(error)
             return self._after_end()
@@ -232,7 +240,7 @@ class StreamTask:
             return None
         times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
         times.append(self._checkpoints.deadline_ms())
-        if not self._outputs_full() and not self._checkpoints.last.stands_still:  # else nothing is served
+        if not self._room.is_full() and not self._checkpoints.last.stands_still:  # else nothing is served
             if not self._quiesced:
                 times.append(self._chain.next_processing_ms())
                 if self._chain.idle and self._chain.takes_records():
@@ -246,7 +254,7 @@ class StreamTask:
         """What keeps the task from going on, besides time (`deadline_ms`), for people."""
         if self.state is not ExecutionState.RUNNING:
             return f"is {self.state.value}"
-        reasons = reasons_to_wait(self._outputs_full(), self._chain, self._gate, self._checkpoints.last)
+        reasons = reasons_to_wait(self._room.is_full(), self._chain, self._gate, self._checkpoints.last)
         if self._closed:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
             reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
@@ -267,6 +275,11 @@ class StreamTask:
         return worked + received + sum(s.sequence for w in self._writers for s in w.partition.subpartitions)
 
     @property
+    def records_taken(self) -> int:
+        """Records that the head of its chain was given."""
+        return self._chain.links[0].records_in
+
+    @property
     def has_mail(self) -> bool:
         """Whether a mail waits."""
         return bool(self._mailbox)
@@ -285,9 +298,9 @@ class StreamTask:
     def _begin_checkpoint(self, now: int) -> bool:
         if self._is_done:
             return False
-        if self._checkpoints.overtakes(now) and self._chain.overflow(self._outputs_flooded):
+        if self._checkpoints.overtakes(now) and self._chain.overflow(self._room.is_flooded):
             self._checkpoints.overtake(self._buffer, now)
-        elif not self._chain.idle or not self._buffer.empty or self._outputs_full():
+        elif not self._chain.idle or not self._buffer.empty or self._room.is_full():
             return False
         elif not self._checkpoints.begin_triggered(now):
             return False
@@ -303,11 +316,11 @@ class StreamTask:
 
     def _work(self, now: int) -> Progress:
         last = self._checkpoints.last
-        if self._chain.outside and not self._outputs_full() and not last.stands_still:
+        if self._chain.outside and not self._room.is_full() and not last.stands_still:
             self._chain.emit_completed()
         if not self._chain.idle:
             return self._run_chain()
-        if self._outputs_full():
+        if self._room.is_full():
             return Progress.BACK_PRESSURED
         quiet = self._quiesced or last.stands_still
         self._timers_turn = not (self._timers_turn or quiet) and self._chain.fire_processing_time(now)
@@ -347,27 +360,28 @@ class StreamTask:
         self._slicer.begin()
         idle = self._chain.run(self._slicer.may_continue)
         self._slicer.end()
-        if not idle and self._outputs_full():
+        if not idle and self._room.is_full():
             return Progress.BACK_PRESSURED
         return Progress.IDLE if self._chain.is_waiting else Progress.BUSY
 
     def _next_slice(self) -> Progress:
         buffer, head = self._buffer, self._chain.links[0].operator
-        if rows_ahead := head.reads_ahead:
-            ahead = buffer.unannounced(rows_ahead)
-            if ahead is not None:
-                head.read_ahead(ahead, buffer.input_index)
-        rows = self._slicer.rows(buffer.rows_announced or buffer.rows)
-        self._slicer.expect(rows)
-        self._chain.feed(buffer.take(rows), buffer.input_index)
-        if buffer.empty:
-            self._gate.recycle(buffer.channel)
+        rows_ahead, input_index = head.reads_ahead, buffer.input_index
+        if rows_ahead and (ahead := buffer.unannounced(rows_ahead)) is not None:
+            head.read_ahead(ahead, input_index)
+        is_announced = buffer.rows_announced > 0
+        batch = buffer.take_slice(self._room.rows(self._slicer.rows(buffer.rows_at_hand)))
+        if rows_ahead and not is_announced:
+            head.read_ahead(batch, input_index)
+        self._slicer.expect(len(batch))
+        self._room.took(len(batch))
+        self._chain.feed(batch, input_index)
         return self._run_chain()
 
     def _poll(self, source: PolledSource) -> Progress:
         if source.ended:
             return Progress.IDLE
-        rows = self._slicer.rows(MOST_POLLED)
+        rows = self._room.rows(self._slicer.rows(MOST_POLLED))
         self._slicer.begin()
         elements = source.poll(rows)
         if elements is None:
@@ -380,11 +394,13 @@ class StreamTask:
             return self._run_chain()
         if not elements:
             return Progress.IDLE
-        self._slicer.expect(sum(len(e) for e in elements if isinstance(e, RowBatch | ArrowBatch)))
+        polled = sum(len(e) for e in elements if isinstance(e, RowBatch | ArrowBatch))
+        self._slicer.expect(polled)
+        self._room.took(polled)
         self._chain.emit(0, elements)
         idle = self._chain.run(self._slicer.may_continue)
         self._slicer.end()
-        return Progress.BACK_PRESSURED if not idle and self._outputs_full() else Progress.BUSY
+        return Progress.BACK_PRESSURED if not idle and self._room.is_full() else Progress.BUSY
 
     def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:
         if self._checkpoints.last.cut and not isinstance(event, CheckpointBarrier | EndOfPartition):
@@ -400,10 +416,10 @@ class StreamTask:
         elif isinstance(event, CancelCheckpointMarker):
             self._checkpoints.cancel(channel, event)
         elif isinstance(event, EndOfSuperstep):
-            self._end_superstep(channel, event)
+            self._feed(self._supersteps.arrived(channel, event))
         elif isinstance(event, EndOfData):
             self._input_ended(channel, input_index)
-            self._feed(self._superstep_over(self._supersteps.ended(channel)))
+            self._feed(self._supersteps.ended(channel))
         elif isinstance(event, EndOfPartition):
             self._checkpoints.end(channel, now)
             if not self._checkpoints.last.cut:
@@ -414,17 +430,6 @@ class StreamTask:
             raise ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
         if isinstance(event, Watermark | WatermarkStatus | EndOfPartition):
             self._idle_advance.seen(self._valve.sources_are_idle, self._valve.current, now)
-
-    def _end_superstep(self, channel: int, end: EndOfSuperstep) -> None:
-        """In batch mode a channel that has ended a superstep waits for the others."""
-        if self._in_supersteps:
-            self._gate.block(channel)
-        self._feed(self._superstep_over(self._supersteps.arrived(channel, end)))
-
-    def _superstep_over(self, ends: list[EndOfSuperstep]) -> list[EndOfSuperstep]:
-        if ends and self._in_supersteps:
-            self._gate.unblock()
-        return ends
 
     def _pass_end(self) -> None:
         """All was done before the checkpoint that the task starts from: its consumers are told, and that is all."""
@@ -495,12 +500,6 @@ class StreamTask:
     def _own_source(self, command: ToTask) -> PolledSource:
         assert self._source is not None, f"a task without a source was sent {command}"
         return self._source
-
-    def _outputs_full(self) -> bool:
-        return any(writer.partition.is_full for writer in self._writers)
-
-    def _outputs_flooded(self) -> bool:
-        return any(writer.partition.is_flooded for writer in self._writers)
 
     # life cycle
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from rayflink.common.logs import identity
 from rayflink.common.written import write_text
+from rayflink.state.private_folders import make_private
 
 from .terminal import Printed, Text
 
@@ -27,6 +29,11 @@ MAX_FILES = 2
 MAX_READ_BYTES = 4 << 20
 """What is read of one file at a time."""
 ENDING = ".log"
+_LEVEL = {
+    "log": re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) "),
+    "err": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) "),
+}
+"""How a line of a stream begins that a logger wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ class TaskLog:
             self._file.close()
             self._file = None
         if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             before = sorted(_number(path) for path in self._folder.glob(f"{self._name}.*{ENDING}"))
             for number in before[: len(before) - MAX_FILES + 1]:
                 (self._folder / f"{self._name}.{number}{ENDING}").unlink()
@@ -135,7 +142,7 @@ class LoggedPrinted(Printed):
 
 
 class TaskLogHandler(logging.Handler):
-    """Takes what the runtime logs into the log of its process.
+    """Takes what loggers say into the log of its process.
 
     Args:
         task_log: of the process.
@@ -143,7 +150,7 @@ class TaskLogHandler(logging.Handler):
     """
 
     def __init__(self, task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
-        super().__init__(logging.INFO)
+        super().__init__()
         self._task_log, self._below = task_log, below
         self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
 
@@ -153,12 +160,28 @@ class TaskLogHandler(logging.Handler):
             self._task_log.flush()
 
 
-def log_of_runtime_goes_to(task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
-    """Let what rayflink logs in this process, from INFO on, go to its log."""
-    logger = logging.getLogger("rayflink")
-    logger.addHandler(TaskLogHandler(task_log, below))
-    if logger.level == logging.NOTSET or logger.level > logging.INFO:
-        logger.setLevel(logging.INFO)
+class _LastResort(logging.Handler):
+    """Stands for `logging.lastResort`: has the records of loggers for which the program has set up no handler."""
+
+    def __init__(self, *handlers: logging.Handler | None) -> None:
+        super().__init__()
+        self._handlers = [handler for handler in handlers if handler is not None]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for handler in self._handlers:
+            if record.levelno >= handler.level:
+                handler.handle(record)
+
+
+def log_goes_to(task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
+    """Let what loggers say in this process go to its log.
+
+    Those of the program too, unless it sets up `logging` itself; the levels of the loggers decide what that is. What
+    has stood for `logging.lastResort` goes on.
+    """
+    handler = TaskLogHandler(task_log, below)
+    logging.getLogger("rayflink").addHandler(handler)
+    logging.lastResort = _LastResort(logging.lastResort, handler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,5 +237,24 @@ def lines_of(piece: Piece) -> list[LogLine]:
     return lines
 
 
-__all__ = ["LogLine", "LoggedPrinted", "Piece", "TaskLog", "TaskLogHandler", "lines_of", "log_of_runtime_goes_to",
+def of_level(lines: Iterable[LogLine], least: str) -> list[LogLine]:
+    """The lines that loggers wrote with such a level or a higher one, each with the lines of its traceback.
+
+    >>> said = ["INFO my_job: begins", "WARNING my_job: no price for 'X1'", "Traceback ...", "INFO my_job: goes on"]
+    >>> [line.text for line in of_level([LogLine(0, "log", "Map", 0, text, "a") for text in said], "WARNING")]
+    ["WARNING my_job: no price for 'X1'", 'Traceback ...']
+    """
+    wanted = getattr(logging, least)
+    levels: dict[tuple[str, str, str, int], int] = {}
+    chosen = []
+    for line in lines:
+        writer = (line.process, line.stream, line.vertex, line.subtask)
+        if found := _LEVEL[line.stream].match(line.text) if line.stream in _LEVEL else None:
+            levels[writer] = getattr(logging, found[1])
+        if levels.get(writer, -1) >= wanted:
+            chosen.append(line)
+    return chosen
+
+
+__all__ = ["LogLine", "LoggedPrinted", "Piece", "TaskLog", "TaskLogHandler", "lines_of", "log_goes_to", "of_level",
            "read_pieces"]  # fmt: skip

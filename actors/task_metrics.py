@@ -132,6 +132,8 @@ class TaskMetrics:
         gauge("backPressuredTimeMs", lambda: round(self._spent["back-pressured"] * 1000))
         gauge("currentInputWatermarks", lambda: list(valve.watermarks))
         gauge("queuedBytes", lambda: sum(sub.queued_bytes for sub in subs))
+        gauge("recordsInFlight", lambda: sum(sub.rows_in_flight for sub in subs))
+        gauge("recordsAllowedInFlight", lambda: gate.window_rows)
         gauge("calls", lambda: peers.calls)
         gauge("closeErrors", lambda: self.close_errors)
         gauge("staleMessages", lambda: peers.stale_messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.own_copy import own_copy
 from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.attributes import NodeKind
-from rayflink.graph.job_graph import ChainedOperator
+from rayflink.graph.job_graph import ChainedOperator, ChainedOutput, NetworkOutput
 from rayflink.graph.partitioners import (
     Broadcast,
     Custom,
@@ -28,12 +29,15 @@ from rayflink.graph.partitioners import (
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, ElementWriter, OperatorChain
 from rayflink.operators.feedback import IterationHead, IterationTail, feedback_queue
+from rayflink.operators.selection import Selection
+from rayflink.state.private_folders import make_private
 
 from .exchange import selectors
+from .exchange.debloating import FIRST_WINDOW, BufferDebloater, Monotonic
 from .exchange.frames import PartitionId
 from .exchange.gate import InputGate
 from .exchange.marker_writer import MarkerWriter
-from .exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
+from .exchange.partition import ResultPartition, output_pool, share_out
 from .exchange.writer import BatchLimits, RecordWriter
 from .messages import OutputSpec, SplitRequest, TaskDeployment, ToCoordinator, WatermarkReported
 from .network_buffers import demands
@@ -84,6 +88,8 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
         memory = None
         if spec.blocking:
             memory = Allowance(managed, deployment.attempt, settings.blocking_memory_bytes)
+        if settings.debloating is not None:
+            pool = replace(pool, window=FIRST_WINDOW)
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
         partition.overdraft = settings.overdraft_buffers
         limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes)
@@ -94,17 +100,21 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         found = f"{str(folder.parent)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
         raise ConfigError(options.TMP_DIRS.key, found, "a folder in which a folder can be made", remedy) from error
 
 
-def make_gate(deployment: TaskDeployment, settings: TaskSettings) -> InputGate:
+def make_gate(deployment: TaskDeployment, settings: TaskSettings, clock: Monotonic) -> InputGate:
     """The input channels; without inputs a gate that is finished from the start."""
     buffers = (settings.buffers_per_channel, settings.floating_buffers)
-    return InputGate(deployment.inputs, *buffers, settings.request_backoff_ms)
+    debloater = None
+    if settings.debloating is not None and deployment.inputs:
+        inputs = [spec.input_index for spec in deployment.inputs]
+        debloater = BufferDebloater(inputs, settings.debloating, clock)
+    return InputGate(deployment.inputs, *buffers, settings.request_backoff_ms, debloater)
 
 
 def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate: InputGate) -> None:
@@ -121,7 +131,7 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     wanted = demands(deployment.inputs, deployment.outputs, settings)
     shares = share_out(total, wanted)
     for partition, share in zip(partitions, shares, strict=False):
-        partition.limits = PoolLimits(share, min(partition.limits.per_channel, share))
+        partition.limits = replace(partition.limits, total=share, per_channel=min(partition.limits.per_channel, share))
     for at, name in enumerate(lent, start=len(partitions)):
         gate.lend(name, shares[at] - wanted[at][0])
 
@@ -137,10 +147,16 @@ def make_chain(
         ways_out = [MarkerWriter(writer, deployment.subtask) for writer in writers]
     for node in deployment.operators:
         operator = _end_of_iteration(node) if node.factory is None else node.factory()
-        edges = tuple(ChainEdge(e.target, e.tag_id, e.input_index) for e in node.chained_outputs)
-        outputs = tuple(ChainOutput(ways_out[o.dataset], o.tag_id) for o in node.network_outputs)
-        links.append(ChainLink(operator, edges, outputs))
+        edges = tuple(ChainEdge(e.target, e.tag_id, e.input_index, _selection(e)) for e in node.chained_outputs)
+        outputs = tuple(ChainOutput(ways_out[o.dataset], o.tag_id, _selection(o)) for o in node.network_outputs)
+        selectors = tuple(replace(split, call=own_copy(split.call)) for split in node.output_selectors)
+        links.append(ChainLink(operator, edges, outputs, selectors))
     return OperatorChain(links, is_full, settings.copy_values)
+
+
+def _selection(way_out: ChainedOutput | NetworkOutput) -> Selection | None:
+    names = way_out.selected_names
+    return Selection(way_out.selector, frozenset(names)) if names else None
 
 
 def _end_of_iteration(node: ChainedOperator) -> Operator:
@@ -164,6 +180,7 @@ def operator_context(
     """What operator `index` of the chain gets at setup; `shared` holds what is the task's."""
     node, attempt = deployment.operators[index], deployment.attempt
     request = SplitRequest(attempt, node.operator_id)
+    cached = shared["lent"].cached_files
 
     def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
         report(WatermarkReported(attempt, node.operator_id, alignment, watermark))
@@ -171,6 +188,7 @@ def operator_context(
     return OperatorContext(
         operator_id=node.operator_id,
         operator_name=node.name,
+        uid=node.uid or "",
         task_name=deployment.vertex_name,
         job_id=deployment.job_id,
         subtask=deployment.subtask,
@@ -182,7 +200,7 @@ def operator_context(
         metrics=shared["metrics"].operator(node.name, node.operator_id).group,
         config=deployment.config,
         accumulators=shared["accumulators"],
-        cached_files=deployment.cached_files,
+        cached_files=deployment.cached_files if cached is None else cached(deployment),
         call_site=node.call_site,
         request_split=lambda: report(request),
         report_watermark=report_watermark,

@@ -86,6 +86,11 @@ class CompletedCheckpoints:
         """One cannot be read: it is kept no more, and its files stay for who wants to know why."""
         self._kept = [kept for kept in self._kept if kept.checkpoint_id != checkpoint_id]
 
+    def by_owner(self) -> tuple[tuple[CompletedCheckpoint, ...], tuple[CompletedCheckpoint, ...]]:
+        """Those that the job does not delete, and its own; each from the oldest to the newest."""
+        own = tuple(kept for kept in self._kept if kept.is_owned)
+        return tuple(kept for kept in self._kept if not kept.is_owned), own
+
     def clear(self) -> list[CompletedCheckpoint]:
         """Keep none."""
         gone, self._kept = self._kept, []

@@ -19,6 +19,7 @@ from rayflink.state.snapshots import StoredSnapshot, size_of
 from ..commands import (
     AnswerSavepoint,
     CheckpointCommand,
+    CheckpointsLeft,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -56,6 +57,8 @@ _DELETED_AT = {
 }
 """Ends of a job that delete its checkpoints (Flink's CheckpointRetentionPolicy)."""
 
+MOST_NAMED = 3
+"""Functions that hold up a checkpoint, of which it is said."""
 _AFTER_DRAIN = {AbortCause.EXPIRED, AbortCause.NOT_PUBLISHED, AbortCause.NOT_READY, AbortCause.TASK_ENDED}
 """With these the tasks were at the end of event time already: what has fired there cannot be taken back."""
 
@@ -88,6 +91,8 @@ class CheckpointCoordinator:
         self.history = CheckpointHistory(settings.history)
         self.refused = ""
         """Why the last checkpoint that was due could not be triggered; "" when it could."""
+        self.left = CheckpointsLeft()
+        """What there is of them once the job has ended."""
         self._timing = CheckpointTiming(settings)
         self._failures = FailureCounter(settings.tolerable_failures)
         self._completed = CompletedCheckpoints(self.base, settings.retained)
@@ -216,12 +221,18 @@ class CheckpointCoordinator:
         failure = "" if status is JobStatus.FINISHED else f"the job did not finish, it is {status.value}"
         commands += self._answer_stop(failure)
         self._hooks.close()
+        stay, own = self._completed.by_owner()
+        deleted = own
         if status in _DELETED_AT[self.settings.retention]:
-            for gone in self._completed.clear():
-                if gone.is_owned:
-                    self.history.discarded(gone.checkpoint_id)
+            self._completed.clear()
+            for gone in own:
+                self.history.discarded(gone.checkpoint_id)
             if self.base:
                 commands.append(DiscardFiles(self.base, (), ""))
+        elif self.base:  # else they are in memory, and end with it
+            stay, deleted = self._completed.kept, ()
+        newest = next((one.path for one in reversed(stay) if one.path), "")
+        self.left = CheckpointsLeft(newest, len(deleted), self.base)
         return commands
 
     def _answer_stop(self, failure: str) -> list[Decision]:
@@ -239,8 +250,12 @@ class CheckpointCoordinator:
         """Time has passed: give up what takes too long, and begin what is due."""
         return self.expire(now_ms) + self._begin_due(now_ms)
 
-    def expire(self, now_ms: int) -> list[Decision]:
-        """Give up what takes too long, also while the job does not run: of tasks that are silent, or of the storage."""
+    def expire(self, now_ms: int, stalled: Callable[[TaskAddress], str] = lambda task: "") -> list[Decision]:
+        """Give up what takes too long, also while the job does not run: of tasks that are silent, or of the storage.
+
+        Args:
+            stalled: which function of a task has not returned for long, for people; "" for none.
+        """
         commands: list[Decision] = []
         within = f"within {self.settings.timeout_ms} ms"
         for pending in list(self._pending.values()):
@@ -252,6 +267,8 @@ class CheckpointCoordinator:
             else:
                 silent, all_of_them = len(pending.waits_for), len(pending.plan.acknowledge)
                 detail = f"{silent} of {all_of_them} tasks did not acknowledge {within}"
+                held_up = [text for text in map(stalled, sorted(pending.waits_for)) if text]
+                detail = "; ".join([detail, *held_up[:MOST_NAMED]])
                 commands += self._abort(pending, AbortCause.EXPIRED, detail, now_ms)
         return commands
 

@@ -95,7 +95,9 @@ def put_back(records: InFlight, read: Callable[[Blob], bytes], gate: InputGate, 
     for (dataset, consumer), blobs in records.to_send.items():
         for body in map(read, blobs):
             rows = sum(rows_in(part) for part in split_batches(body))
-            by_dataset[dataset].partition.add(consumer, Buffer(body, rows))
+            partition = by_dataset[dataset].partition
+            partition.subpartitions[consumer].rows_written += rows
+            partition.add(consumer, Buffer(body, rows))
     for dataset, blobs in records.to_deal.items():
         for body in map(read, blobs):
             for part in split_batches(body):

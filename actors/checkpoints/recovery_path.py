@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,10 @@ class Beginning:
 
 
 def begin(
-    graph: JobGraph, new_id: Callable[[], str], open_storage: OpenStorage, keep: Callable[[], None] = lambda: None
+    graph: JobGraph,
+    new_id: Callable[[], str],
+    open_storage: OpenStorage,
+    keep: Callable[[Sequence[CompletedCheckpoint] | None], None] = lambda named: None,
 ) -> Beginning:
     """Become the coordinator of a job: its only one, where its checkpoints have files.
 
@@ -76,7 +79,8 @@ def begin(
 
     Args:
         new_id: gives 32 hex digits nobody else has.
-        keep: called before the first trace of a new job is written, and before anybody leads it.
+        keep: called before the first trace of a new job is written, and before anybody leads it, with the checkpoint
+            that the job names, or () for none; None where an earlier coordinator has begun the job.
 
     Raises:
         NoCheckpointError: there is none where `execution.state-recovery.path` says, or all that counted are damaged.
@@ -87,11 +91,11 @@ def begin(
     base = settings.base(graph.id)
     if not base or not takes_checkpoints(graph):
         start = JobStart(completed=_named(graph.configuration, open_storage))
-        keep()
+        keep(start.completed)
         return Beginning(start, CheckpointFiles(open_storage, base))
     storage = open_storage(base)
     named = _named(graph.configuration, open_storage) if newest_entry(storage) is None else None
-    keep()
+    keep(named)
     ledger = Ledger.claim(storage, new_id(), settings.retained)
     files = CheckpointFiles(open_storage, base, ledger)
     recovered = ledger.epoch > 1

@@ -25,6 +25,7 @@ class MessageType(IntEnum):
     CANCEL_PARTITION_REQUEST = 4
     CLOSE_REQUEST = 5
     ADD_CREDIT = 6
+    WINDOW_UPDATE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,22 @@ class AddCredit:
     type = MessageType.ADD_CREDIT
 
 
+@dataclass(frozen=True, slots=True)
+class WindowUpdate:
+    """Channel `receiver` has handed on `worked` records in all; at most `window` beyond these may be in flight.
+
+    A buffer has at most `buffer_rows` of them.
+
+    It has the place of Flink's NewBufferSize. Numbers are totals, so of several updates the last one counts.
+    """
+
+    receiver: int
+    worked: int
+    window: int
+    buffer_rows: int
+    type = MessageType.WINDOW_UPDATE
+
+
 Frame = (
     BufferResponse
     | ErrorResponse
@@ -113,6 +130,7 @@ Frame = (
     | CancelPartitionRequest
     | CloseRequest
     | AddCredit
+    | WindowUpdate
 )
 
 

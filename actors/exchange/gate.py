@@ -15,6 +15,7 @@ from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Wa
 
 from .backoff import RequestBackoff
 from .credits import ChannelCredit, CreditStatistics, FloatingPool
+from .debloating import BufferDebloater
 from .frames import (
     AddCredit,
     BufferResponse,
@@ -24,6 +25,7 @@ from .frames import (
     PartitionRequest,
     TaskAddress,
     TaskEventRequest,
+    WindowUpdate,
 )
 from .recording import InputRecording
 from .registry import PartitionNotFound
@@ -107,6 +109,7 @@ class InputGate:
         exclusive: buffers each channel owns.
         floating: buffers each gate (job edge) lends to its channels.
         backoff_ms: first and longest wait before a partition its producer does not know is asked for again.
+        debloater: sizes the channels' windows in records; None: only credit bounds what is in flight.
     """
 
     def __init__(
@@ -115,7 +118,10 @@ class InputGate:
         exclusive: int,
         floating: int,
         backoff_ms: tuple[int, int] = (100, 10_000),
+        debloater: BufferDebloater | None = None,
     ) -> None:
+        self.debloater = debloater
+        self._windows_due: set[int] = set()
         self._pools = pools = {gate: FloatingPool(floating) for gate in dict.fromkeys(spec.gate for spec in specs)}
         self._retries: list[tuple[int, int]] = []  # when, which channel
         self._ready: deque[int] = deque()
@@ -309,12 +315,42 @@ class InputGate:
             return GateItem(index, channel.spec.input_index, None, item)
         return None
 
+    def next_data(self, input_index: int) -> GateItem | None:
+        """The next batch of a channel that feeds this input and has a batch in front; None where there is none."""
+        if self._restored or self._works_restored:
+            return None
+        passed_over: list[int] = []
+        found = None
+        while self._ready and found is None:
+            channel = self.channels[self._ready[0]]
+            if channel.blocked or not channel.queue:
+                self._queued[self._ready.popleft()] = False
+            elif isinstance(channel.queue[0], bytes) and channel.spec.input_index == input_index:
+                found = self.next()
+            else:
+                passed_over.append(self._ready.popleft())
+        self._ready.extendleft(reversed(passed_over))
+        return found
+
     def recycle(self, channel: int) -> None:
         """The oldest batch taken from `channel` has been worked; its buffer is free."""
         if self._works_restored:
             self._works_restored = False
         else:
             self.channels[channel].credit.recycle()
+
+    def took(self, channel: int, rows: int) -> None:
+        """Count `rows` records of the batch in work that the chain takes: they are no longer in flight."""
+        if self.debloater is None or self._works_restored:
+            return
+        self.debloater.took(channel, rows)
+        if self.debloater.windows[channel].is_due:
+            self._windows_due.add(channel)
+
+    def stepped(self, idle: bool, blocked: bool) -> None:
+        """Note the end of a step: `idle` with nothing in work, `blocked` while outputs have no room."""
+        if self.debloater is not None:
+            self._windows_due.update(self.debloater.step(idle and not self.has_input, blocked))
 
     def block(self, channel: int) -> None:
         """Hold a channel back: what it delivers stays queued."""
@@ -336,6 +372,13 @@ class InputGate:
             if credit and channel.state is ChannelState.REQUESTED:
                 frames.append((channel.spec.producer, AddCredit(index, credit)))
         self._credit_due.clear()
+        if self.debloater is not None and self._windows_due:
+            for index in sorted(self._windows_due):
+                channel = self.channels[index]
+                if channel.state is ChannelState.REQUESTED:
+                    update = WindowUpdate(index, *self.debloater.windows[index].announce())
+                    frames.append((channel.spec.producer, update))
+            self._windows_due.clear()
         return frames
 
     def release(self) -> list[tuple[TaskAddress, Frame]]:
@@ -352,7 +395,20 @@ class InputGate:
         self._ready.clear()
         self._restored.clear()
         self._retries.clear()
+        self._windows_due.clear()
         return frames
+
+    @property
+    def window_rows(self) -> int:
+        """Records that may be in flight to the task, over all channels; 0 where nothing bounds them."""
+        return 0 if self.debloater is None else sum(window.rows for window in self.debloater.windows)
+
+    @property
+    def has_input(self) -> bool:
+        """Whether `next` would give something."""
+        return bool(self._restored) or any(
+            self.channels[index].queue and not self.channels[index].blocked for index in self._ready
+        )
 
     @property
     def queued(self) -> int:

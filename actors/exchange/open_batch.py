@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rayflink.common.batches import ArrowBatch, Batch, RowBatch
@@ -46,16 +47,11 @@ class OpenBatch:
         """Whether `part` can be in one batch with what is here."""
         if not self.rows:
             return True
-        if isinstance(part, RowColumns):
-            return bool(self.columns) and self.columns[0].is_like(part)
-        if isinstance(part, RowBatch):
-            return not self.arrow and not self.columns and (self.stamps is None) == (part.timestamps is None)
-        if not self.arrow:
-            return False
-        first = self.arrow[0]
-        return (first.timestamps is None) == (part.timestamps is None) and first.data.schema.equals(
-            part.data.schema, check_metadata=True
-        )
+        if self.columns:
+            return are_alike(self.columns[0], part)
+        if self.arrow:
+            return are_alike(self.arrow[0], part)
+        return type(part) is RowBatch and (self.stamps is None) == (part.timestamps is None)
 
     def add(self, part: Batch, row_limit: int, now_ms: int) -> None:
         """Append records that fit; together with them the batch should close at `row_limit` rows."""
@@ -104,6 +100,27 @@ class OpenBatch:
         if self.arrow[0].timestamps is None:
             return ArrowBatch(data)
         return ArrowBatch(data, np.concatenate([part.timestamps for part in self.arrow]))
+
+
+def are_alike(first: Batch, other: Batch) -> bool:
+    """Whether two batches can be one: rows, rows as columns of one form, or Arrow of one schema; stamped or not."""
+    if isinstance(first, RowColumns):
+        return isinstance(other, RowColumns) and first.is_like(other)
+    if type(first) is not type(other) or (first.timestamps is None) != (other.timestamps is None):
+        return False
+    if isinstance(first, ArrowBatch) and isinstance(other, ArrowBatch):
+        return bool(first.data.schema.equals(other.data.schema, check_metadata=True))
+    return type(first) is RowBatch
+
+
+def merged(parts: Sequence[Batch]) -> Batch:
+    """Batches that are alike, at least one, as one batch in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = OpenBatch()
+    for part in parts:
+        whole.add(part, 0, 0)
+    return whole.take()
 
 
 def bytes_per_row(part: Batch) -> int:

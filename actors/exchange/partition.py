@@ -14,15 +14,17 @@ from .subpartition import Buffer, Subpartition, SubpartitionState
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """Bounds of one result partition, in buffers.
+    """Bounds of one result partition, in buffers and records.
 
     Args:
         total: over all subpartitions; Flink's subpartitions x buffers-per-channel + floating-buffers-per-gate.
         per_channel: for any one subpartition (`taskmanager.network.memory.max-buffers-per-channel`).
+        window: records in flight to a consumer that was not heard of yet; None: any number, then and later.
     """
 
     total: int
     per_channel: int
+    window: int | None = None
 
 
 def output_pool(subpartitions: int, buffers_per_channel: int, floating: int, max_per_channel: int) -> PoolLimits:
@@ -67,7 +69,7 @@ class ResultPartition:
     Args:
         partition_id: which data set, which producer.
         subpartitions: how many consumers read it, >= 1.
-        limits: when it counts as full.
+        limits: when it counts as full; a blocking one never does.
         blocking: complete before it is read, and never full: what `memory` has no room for goes to files.
         directory: an existing folder for the files of a blocking partition, of this attempt alone.
         memory: what all subpartitions of a blocking partition may keep in memory together.
@@ -102,11 +104,11 @@ class ResultPartition:
                 for i, part in enumerate(memory.divided(subpartitions))
             ]
         else:
-            self.subpartitions = [Subpartition(i) for i in range(subpartitions)]
+            self.subpartitions = [Subpartition(i, window=limits.window) for i in range(subpartitions)]
 
     @property
     def is_full(self) -> bool:
-        """Whether the producer must stop: the pool is used up, or one consumer is too far behind."""
+        """Whether the producer must stop: the pool or a window is used up, or one consumer is too far behind."""
         if self.blocking:
             return False
         limit = self.limits.per_channel
@@ -114,6 +116,9 @@ class ResultPartition:
         for sub in self.subpartitions:
             backlog = sub.backlog
             if backlog >= limit:
+                return True
+            window = sub.window
+            if window is not None and window + sub.rows_worked <= sub.rows_written and sub.is_windowed:
                 return True
             total += backlog
         return total >= self.limits.total

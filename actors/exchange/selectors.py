@@ -18,6 +18,7 @@ from rayflink.common.functions import KeyBy, RuntimeContext, UserFunction, as_ke
 from rayflink.operators.base import OperatorContext, UserCodeError, record_at, shortened
 from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from rayflink.state.errors import InvalidKeyError
+from rayflink.state.key_forms import too_deep
 
 from .arrow_slices import scattered, taken
 from .key_channels import KeyChannels
@@ -226,9 +227,7 @@ class ByKeyGroup(ChannelSelector):
             except InvalidKeyError as error:
                 raise RefusedKeyError.of(self._key_by, shortened(record)) from error
             except RecursionError:
-                found = f"{type(key).__name__} nested too deeply"
-                deep = InvalidKeyError(found, "", "key by a part of it, or its text")
-                raise RefusedKeyError.of(self._key_by, shortened(record)) from deep
+                raise RefusedKeyError.of(self._key_by, shortened(record)) from too_deep(key)
         return channels
 
     def _look_at_first(self, batch: Batch) -> None:

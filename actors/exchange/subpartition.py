@@ -69,9 +69,10 @@ class Subpartition:
     Args:
         index: which of its partition's.
         entries: where to keep what waits; by default in memory.
+        window: records that may be in flight until the consumer says how many; None: any number.
     """
 
-    def __init__(self, index: int, entries: EntryQueue | None = None) -> None:
+    def __init__(self, index: int, entries: EntryQueue | None = None, window: int | None = None) -> None:
         self.index = index
         self.state = SubpartitionState.UNREQUESTED
         self.consumer: TaskAddress | None = None
@@ -82,6 +83,10 @@ class Subpartition:
         self.sequence = -1
         self.buffers_sent = 0
         self.bytes_sent = 0
+        self.window = window
+        self.buffer_rows = 1
+        self.rows_written = 0
+        self.rows_worked = 0
         self._entries: EntryQueue = deque() if entries is None else entries
         self._finished = False
 
@@ -152,6 +157,34 @@ class Subpartition:
         """The consumer has `credit` more free buffers, at least one."""
         assert credit > 0, f"found an announcement of {credit} credit"
         self.credit += credit
+
+    def update_window(self, worked: int, window: int, buffer_rows: int) -> None:
+        """The consumer has worked `worked` records in all, and may have `window` more in flight, in such buffers."""
+        if self.window is not None:
+            self.rows_worked, self.window, self.buffer_rows = worked, window, buffer_rows
+
+    @property
+    def room(self) -> int | None:
+        """Records that may still be written, 0 or less where the window is used up; None: any number."""
+        if self.window is None or self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED):
+            return None
+        return self.window - self.rows_written + self.rows_worked
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether the consumer bounds the records in flight, and is not gone."""
+        return self.window is not None and self.state not in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the window has no room."""
+        window = self.window
+        return window is not None and window + self.rows_worked <= self.rows_written and self.is_windowed
+
+    @property
+    def rows_in_flight(self) -> int:
+        """Records written that the consumer is not known to have worked; 0 where nobody counts them."""
+        return 0 if self.room is None else self.rows_written - self.rows_worked
 
     @property
     def available(self) -> bool:

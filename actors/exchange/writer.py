@@ -1,12 +1,13 @@
 """Collects what a task emits and hands it over, encoded, in buffers of the result partition.
 
-Records become bytes `max_rows` at a time, while they are still in the processor's cache; a buffer is filled with as
-many of these batches as fit into `max_bytes` (an Arrow batch of `max_arrow_bytes` is a buffer by itself), so that few
-calls carry much. A buffer also goes when the buffer timeout has passed since its first record, or when an event must
-follow it. While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of
-it: it goes on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound is
-divided, so a buffer exceeds it only when a single record does. Where all channels get the same records, they share
-one open batch, encoded once.
+Records become bytes 8,192 at a time, while they are still in the processor's cache; a buffer is filled with as many of
+these batches as fit into `max_bytes` and `max_rows` (an Arrow batch of `max_arrow_bytes` is a buffer by itself), so
+that few calls carry much. A buffer also goes when it holds as many records as its consumer asks for, when the window
+of its consumer is used up, when the buffer timeout has passed since its first record, or when an event must follow it.
+While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of it: it goes
+on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound is divided, so a
+buffer exceeds it only when a single record does. Where all channels get the same records, they share one open batch,
+encoded once.
 
 Source: apache/flink RecordWriter; timeout -1 sends full buffers only, 0 sends after every write.
 """
@@ -37,6 +38,8 @@ from .selectors import Broadcast, ChannelSelector, RoundRobin
 from .subpartition import Buffer
 
 _FIRST_ROWS = 1024
+_ENCODED_ROWS = 8192
+"""Rows that are encoded together at most."""
 _ARROW_HEADER = 64
 """One part in so many of an Arrow buffer is left for what is not columns."""
 _ARROW_BYTES = 1 << 20
@@ -52,14 +55,14 @@ class BatchLimits:
     """When a channel's batch is full, and how long it may wait.
 
     Args:
-        max_rows: records encoded together, >= 1; so many are in memory as objects before they become bytes.
+        max_rows: records of a buffer, >= 1.
         max_bytes: encoded bytes that a batch of rows does not exceed, >= 1; one larger record still goes, alone.
         max_arrow_bytes: the same for an Arrow batch.
         timeout_ms: -1 never, 0 after every write, else milliseconds.
     Raises: ValueError: an argument is out of its range.
     """
 
-    max_rows: int = 8192
+    max_rows: int = 1 << 20
     max_bytes: int = 1 << 20
     timeout_ms: int = 100
     max_arrow_bytes: int = 8 << 20
@@ -109,10 +112,12 @@ class RecordWriter:
         self._oldest_ms: int | None = None
         self._overdue = False
         self._now_ms: int | None = None
-        self._target_rows = min(self._limits.max_rows, _FIRST_ROWS)
+        self._encoded_rows = min(self._limits.max_rows, _ENCODED_ROWS)
+        self._target_rows = min(self._encoded_rows, _FIRST_ROWS)
         self.rows_written = 0
         self.effective_timeout_ms = 0.0
         self._ctx: OperatorContext | None = None
+        self._windowed = any(sub.window is not None for sub in partition.subpartitions)
 
     def open(self, ctx: OperatorContext) -> None:
         """Open the user's functions that say which record goes where."""
@@ -166,7 +171,11 @@ class RecordWriter:
         self._oldest_ms = None
 
     def tick(self, now_ms: int) -> None:
-        """Close the batches whose time is up; called once a step with the processing time."""
+        """Close the batches whose time or window is up; called once a step with the processing time."""
+        if self._pending and self._windowed:
+            for lane, held in enumerate(self._open):
+                if held.holds and self._is_used_up(lane):
+                    self._close(lane)
         if self._now_ms is None or now_ms < self._now_ms:
             self._restart_waiting(now_ms)
         self._now_ms = now_ms
@@ -205,10 +214,29 @@ class RecordWriter:
         if self._oldest_ms is not None:
             self._oldest_ms = now_ms
 
+    def _buffer_rows(self, lane: int) -> int:
+        """The most records of one buffer now."""
+        most = self._limits.max_rows
+        if self._windowed:
+            subs = self.partition.subpartitions
+            for channel in self._receivers[lane]:
+                if subs[channel].is_windowed:
+                    most = min(most, subs[channel].buffer_rows)
+        return most
+
+    def _is_used_up(self, lane: int) -> bool:
+        """Whether a receiver's window has no room, so that what is open should go now."""
+        subs = self.partition.subpartitions
+        return any(subs[channel].is_used_up for channel in self._receivers[lane])
+
     def _append(self, lane: int, part: Batch) -> None:
         held = self._open[lane]
         if not held.fits(part):
             self._seal(lane)
+        most = self._buffer_rows(lane)
+        was_used_up = self._windowed and self._is_used_up(lane)
+        for channel in self._receivers[lane]:
+            self.partition.subpartitions[channel].rows_written += len(part)
         row_limit, enough = self._row_limits(part)
         if held.rows + len(part) > min(held.row_limit, row_limit) and type(part) is not RowBatch:
             self._seal(lane)  # dividing columns would copy them once more
@@ -217,6 +245,10 @@ class RecordWriter:
         self._pending += len(part)
         if held.rows >= min(enough, held.row_limit):
             self._seal(lane)
+        if held.rows + held.sealed_rows >= most:
+            self._close(lane)
+        elif self._windowed and held.holds and not was_used_up and self._is_used_up(lane):
+            self._close(lane)  # what follows in the same step goes with the next one
         if self._oldest_ms is None and held.holds:
             self._oldest_ms = now
 
@@ -225,9 +257,10 @@ class RecordWriter:
         limits, width = self._limits, max(1, bytes_per_row(part))
         if isinstance(part, ArrowBatch):
             most = max(1, (limits.max_arrow_bytes - limits.max_arrow_bytes // _ARROW_HEADER) // width)
+            most = min(most, limits.max_rows)
             return most, max(1, min(most, _ARROW_BYTES // width))
-        rows = _COLUMN_ROWS * limits.max_rows if isinstance(part, RowColumns) else self._target_rows
-        most = min(rows, max(1, limits.max_bytes // width))
+        rows = _COLUMN_ROWS * self._encoded_rows if isinstance(part, RowColumns) else self._target_rows
+        most = min(rows, limits.max_rows, max(1, limits.max_bytes // width))
         return most, most
 
     def _close(self, lane: int) -> None:
@@ -254,10 +287,10 @@ class RecordWriter:
                 self._encode(lane, piece, max(1, count * most // size))
                 continue
             joint = held.sealed_bytes + size + joint_bytes(len(held.sealed) + 1)
-            if joint > most or held.sealed_arrow is not arrow:
+            if joint > most or held.sealed_arrow is not arrow or held.sealed_rows + count > self._limits.max_rows:
                 self._ship(lane)
             held.seal(encoded, size, count, arrow)
-            if held.sealed_bytes + size > most:
+            if held.sealed_bytes + size > most or held.sealed_rows + count > self._limits.max_rows:
                 self._ship(lane)
 
     def _encoded(self, piece: Batch) -> Pieces:
@@ -285,4 +318,4 @@ class RecordWriter:
     def _learn(self, size: int, rows: int) -> None:
         """Aim at batches of at most `max_bytes`, from the bytes a row took lately; grow at most twofold at a time."""
         fitting = max(1, rows * self._limits.max_bytes // size)
-        self._target_rows = min(self._limits.max_rows, 2 * self._target_rows, fitting)
+        self._target_rows = min(self._encoded_rows, 2 * self._target_rows, fitting)
