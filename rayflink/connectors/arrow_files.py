@@ -24,7 +24,7 @@ class ArrowFormat(BulkFormat):
     """The record batches of Arrow IPC files or streams, as columns.
 
     Args:
-        row_type: columns to read, a RowTypeInfo or pyarrow Schema; None: all as they are.
+        row_type: columns to read, a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema; None: all as they are.
         rows: emit `Row` objects instead of columns.
     """
 
@@ -71,7 +71,7 @@ class ArrowBulkWriters:
         """A factory for rows of a type, in record batches of 65,536.
 
         Args:
-            row_type: a RowTypeInfo or pyarrow Schema.
+            row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
         """
         return _ArrowFactory(to_arrow_schema(row_type))
 

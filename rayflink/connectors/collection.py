@@ -23,6 +23,7 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from ..common.type_variables import Output
 from ..common.unsendable import cause, failure_of
 
 
@@ -46,7 +47,7 @@ def check_elements(values: list[Any]) -> None:
             raise NotSerializable("the collection", cause(values, failure), call_site())
 
 
-class CollectionSource(Source):
+class CollectionSource(Source[Output]):
     """Emits the elements of a collection in their order, from one reader.
 
     Args:
@@ -57,7 +58,7 @@ class CollectionSource(Source):
         ValueError: records and timestamps differ in number.
     """
 
-    def __init__(self, values: Iterable[Any], timestamps: Iterable[int] | None = None) -> None:
+    def __init__(self, values: Iterable[Output], timestamps: Iterable[int] | None = None) -> None:
         self._values = list(values)
         self._timestamps = None if timestamps is None else list(timestamps)
         if self._timestamps is not None and len(self._timestamps) != len(self._values):

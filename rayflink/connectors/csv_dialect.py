@@ -6,8 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from .misfits import LARGE, first_failing, refuse_large
 
 if TYPE_CHECKING:
     import pyarrow
@@ -132,7 +134,22 @@ class CsvDialect:
             ),
         )
         data = table.combine_chunks().to_batches()[0]
+        if LARGE.search(block):
+            self._refuse_large_decimals(block, names, data)
         return self._with_lists(data, types) if self.lists else data
+
+    def _refuse_large_decimals(self, block: bytes | bytearray, names: Sequence[str], data: pyarrow.RecordBatch) -> None:
+        """Check that decimals written with exponents fit their columns, which Arrow does not.
+
+        Raises:
+            pyarrow.ArrowInvalid: one does not; names its record.
+        """
+        import pyarrow
+
+        decimals = {one.name: pyarrow.float64() for one in data.schema if pyarrow.types.is_decimal(one.type)}
+        if decimals:
+            sizes = replace(self, lists={}).columns_of(block, names, decimals, list(decimals))
+            refuse_large(data.schema, sizes)
 
     def _with_lists(self, data: pyarrow.RecordBatch, types: Mapping[str, Any]) -> pyarrow.RecordBatch:
         from pyarrow import compute
@@ -142,7 +159,7 @@ class CsvDialect:
             if at >= 0:
                 texts = data.column(at)
                 split = compute.split_pattern(texts, separator) if separator else _single_lists(texts)
-                data = data.set_column(at, name, split.cast(types[name]) if name in types else split)
+                data = data.set_column(at, name, _cast(split, types[name], name) if name in types else split)
         return data
 
     def line_in(self, block: bytes | bytearray, record: int) -> int:
@@ -162,6 +179,25 @@ class CsvDialect:
         if self.quote is None:
             return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape)
+
+
+def _cast(lists: pyarrow.Array, kind: pyarrow.DataType, name: str) -> pyarrow.Array:
+    """Convert lists of strings to those of a type.
+
+    Raises:
+        pyarrow.ArrowInvalid: an element is not of it; names its record.
+    """
+    import pyarrow
+
+    try:
+        return lists.cast(kind)
+    except pyarrow.ArrowInvalid as error:
+
+        def attempt(first: int, behind: int) -> None:
+            lists.take(pyarrow.array(range(first, behind))).cast(kind)  # a slice would be cast with all around it
+
+        at = first_failing(len(lists), attempt)
+        raise pyarrow.ArrowInvalid(f"Row #{at + 1}: in column {name!r}: {error}") from error
 
 
 def _single_lists(texts: pyarrow.Array) -> pyarrow.Array:

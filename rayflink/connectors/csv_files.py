@@ -36,7 +36,7 @@ class CsvFormat(StreamFormat):
         schema: names and types of all columns, in the order of the file where that has no names; None: as each file
             shows them.
         dialect: what the characters mean.
-        header: what the first line is: "same": the schema's names; "any": names, the schema's among them; "skipped":
+        header: what the first line is: "same": the schema's names; "unread": names that are not looked at; "skipped":
             nothing; "none": a record.
         columns: those to emit, in this order; None: all of the schema.
         rows: emit `Row` objects instead of columns.
@@ -68,7 +68,7 @@ class CsvFormat(StreamFormat):
             sample = sample[: self.dialect.whole_records(sample)]
         if not header.strip():
             return None
-        shown = self.parse(sample, self.dialect.fields_of(header), {}, (path, len(header))).schema
+        shown = self.parse(sample, self._header_fields(header, path), {}, (path, len(header))).schema
         text, unknown = pyarrow.string(), pyarrow.types.is_null
         return pyarrow.schema([field.with_type(text) if unknown(field.type) else field for field in shown])
 
@@ -80,15 +80,21 @@ class CsvFormat(StreamFormat):
         """
         assert self.schema is not None
         wanted = list(self.schema.names)
-        if self.header in ("skipped", "none"):
+        if self.header != "same":
             return wanted
-        names = self.dialect.fields_of(header)
-        fits = names == wanted if self.header == "same" else set(wanted) <= set(names)
-        if not fits:
+        names = self._header_fields(header, path)
+        if names != wanted:
             remedy = "name the columns of the schema as the file's header does"
             found = f"{path!r} has columns {', '.join(names)}; wanted are {', '.join(wanted)}"
             raise ValueError(f"{found}; {remedy}")
         return names
+
+    def _header_fields(self, header: bytes, path: str) -> list[str]:
+        try:
+            return self.dialect.fields_of(header)
+        except UnicodeDecodeError as error:
+            found = f"{path!r}, line 1: byte {error.start} is no UTF-8 text ({error.reason})"
+            raise ValueError(f"{found}; write the file in UTF-8, or read it by TextFileSource(encoding=...)") from error
 
     def parse(
         self,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from ..common.arrow_types import to_arrow_schema
+from ..common.arrow_types import ArrowTyped, to_arrow_type, type_info_of
 from ..common.batches import Batch, RowBatch, rows_of
 from ..common.composite_types import RowTypeInfo
-from ..common.csv_rows import CsvMarks, text_of
+from ..common.csv_marks import CsvMarks
+from ..common.csv_rows import field_of
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.type_base import TypeInformation
 from ..common.typeinfo import Types
 from .csv_dialect import CsvDialect
 from .csv_files import CsvFormat
 from .csv_writing import record_fields
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True)
@@ -27,17 +31,23 @@ class CsvSchema:
         marks: what the characters mean.
         separators: column -> text between its elements, where it is not that of `marks`.
         header: what the first line is: see `CsvFormat`.
+        columns: names and Arrow types.
     """
 
     row_type: RowTypeInfo
     marks: CsvMarks
     separators: Mapping[str, str]
     header: str
+    columns: pyarrow.Schema
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:
         """A builder without columns."""
         return CsvSchemaBuilder()
+
+    def get_type_info(self) -> RowTypeInfo:
+        """The type of the records: `Types.ROW_NAMED` of the columns."""
+        return self.row_type
 
     def size(self) -> int:
         """The number of columns."""
@@ -55,7 +65,7 @@ class CsvSchemaBuilder:
     """Collects columns, and what the characters mean."""
 
     def __init__(self) -> None:
-        self._fields: list[tuple[str, TypeInformation]] = []
+        self._fields: list[tuple[str, TypeInformation, pyarrow.DataType]] = []
         self._marks = CsvMarks()
         self._separators: dict[str, str] = {}
         self._skips = self._is_strict = self._has_header = False
@@ -66,28 +76,53 @@ class CsvSchemaBuilder:
         Raises:
             ValueError: there are no columns, or two of one name.
         """
-        names = [name for name, _ in self._fields]
+        import pyarrow
+
+        names = [name for name, _, _ in self._fields]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"columns with different names are wanted, got {names}; call add_..._column(name)")
         header = "skipped" if self._skips else "none"
         if self._has_header:
-            header = "same" if self._is_strict else "any"
-        row_type = Types.ROW_NAMED(names, [kind for _, kind in self._fields])
-        return CsvSchema(row_type, self._marks, dict(self._separators), header)
+            header = "same" if self._is_strict else "unread"
+        row_type = Types.ROW_NAMED(names, [kind for _, kind, _ in self._fields])
+        columns = pyarrow.schema([(name, arrow) for name, _, arrow in self._fields])
+        return CsvSchema(row_type, self._marks, dict(self._separators), header, columns)
 
     def add_array_column(
-        self, name: str, separator: str = ";", element_type: TypeInformation | None = None
+        self, name: str, separator: str = ";", element_type: TypeInformation | ArrowTyped | None = None
     ) -> CsvSchemaBuilder:
-        """A list whose elements are strings, or of a basic type."""
+        """A list.
+
+        Args:
+            name: of the column.
+            separator: text between the elements.
+            element_type: their basic type, of `Types` or `DataTypes`; None: strings.
+
+        Raises:
+            InvalidTypesError: CSV has no form of it.
+        """
+        import pyarrow
+
+        kind = Types.STRING() if element_type is None else element_type
         self._separators[name] = separator
-        return self._column(name, Types.LIST(Types.STRING() if element_type is None else element_type))
+        self._fields.append((name, Types.LIST(type_info_of(kind)), pyarrow.list_(to_arrow_type(kind))))
+        return self
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
         """`true` or `false`."""
         return self._column(name, Types.BOOLEAN())
 
-    def add_number_column(self, name: str, number_type: TypeInformation | None = None) -> CsvSchemaBuilder:
-        """A number: LONG, or of the given type."""
+    def add_number_column(self, name: str, number_type: TypeInformation | ArrowTyped | None = None) -> CsvSchemaBuilder:
+        """A number.
+
+        Args:
+            name: of the column.
+            number_type: of `Types` or `DataTypes`: BIGINT where none is given. `DataTypes.DECIMAL(10, 2)` has that many
+                digits; `Types.BIG_DEC()` has 38, 18 of them behind the point.
+
+        Raises:
+            InvalidTypesError: CSV has no form of it.
+        """
         return self._column(name, Types.LONG() if number_type is None else number_type)
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
@@ -96,7 +131,7 @@ class CsvSchemaBuilder:
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
         """The columns of another schema."""
-        self._fields += zip(schema.row_type.get_field_names(), schema.row_type.get_field_types(), strict=True)
+        self._fields += zip(schema.columns.names, schema.row_type.get_field_types(), schema.columns.types, strict=True)
         self._separators.update(schema.separators)
         return self
 
@@ -170,7 +205,7 @@ class CsvSchemaBuilder:
         return self
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:
-        """The first line names the columns; without strict headers in any order."""
+        """Files begin with a line of names, which is written; without strict headers it is passed over when read."""
         self._has_header = use
         return self
 
@@ -181,8 +216,8 @@ class CsvSchemaBuilder:
     def __len__(self) -> int:
         return self.size()
 
-    def _column(self, name: str, kind: TypeInformation) -> CsvSchemaBuilder:
-        self._fields.append((name, kind))
+    def _column(self, name: str, kind: TypeInformation | ArrowTyped) -> CsvSchemaBuilder:
+        self._fields.append((name, type_info_of(kind), to_arrow_type(kind)))
         return self
 
     def _with(self, **chosen: Any) -> CsvSchemaBuilder:
@@ -190,11 +225,19 @@ class CsvSchemaBuilder:
         return self
 
 
+@dataclass(frozen=True)
 class CsvReaderFormat(CsvFormat):
     """CSV files by a schema, as columns which row functions see as `Row` objects.
 
     Values may hold line ends within quotes, so each file is read by one reader; `CsvFileSource` divides files.
     """
+
+    row_type: RowTypeInfo | None = None
+    """The type of the records."""
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        return self.row_type
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
@@ -204,7 +247,7 @@ class CsvReaderFormat(CsvFormat):
         dialect = CsvDialect(
             marks.delimiter, (marks.null,), marks.quote is not None, marks.quote, marks.escape, marks.comments, lists
         )
-        return CsvReaderFormat(to_arrow_schema(schema.row_type), dialect, schema.header)
+        return CsvReaderFormat(schema.columns, dialect, schema.header, row_type=schema.row_type)
 
 
 class CsvBulkWriters:
@@ -227,12 +270,17 @@ class _CsvFactory(RowDataBulkWriterFactory):
 
 class _CsvWriter(BulkWriter):
     def __init__(self, file: IO[bytes], schema: CsvSchema) -> None:
+        import pyarrow
+
         self._file = file
         self._names = schema.row_type.get_field_names()
         self._type = schema.row_type
         self._marks = [replace(schema.marks, elements=schema.separator_of(name)) for name in self._names]
-        if schema.header in ("same", "any"):
-            file.write(schema.marks.line_of(self._names).encode("utf-8"))
+        self._kinds = list(zip(schema.row_type.get_field_types(), self._marks, strict=True))
+        self._decimals = [at for at, one in enumerate(schema.columns) if pyarrow.types.is_decimal(one.type)]
+        self._columns = schema.columns
+        if schema.header in ("same", "unread"):
+            file.write(schema.marks.line_of(map(schema.marks.quoted, self._names)).encode("utf-8"))
 
     def add_element(self, element: Any) -> None:
         self.add_batch(RowBatch([element]))
@@ -241,9 +289,25 @@ class _CsvWriter(BulkWriter):
         lines = []
         for record in rows_of(batch):
             row = self._type.convert(record_fields(record, self._names), "record to write as CSV")
-            texts = (text_of(value, marks) for value, marks in zip(row, self._marks, strict=True))
-            lines.append(self._marks[0].line_of(texts))
+            self._ensure_digits(row)
+            fields = (field_of(value, *kind, strips_zeros=True) for value, kind in zip(row, self._kinds, strict=True))
+            lines.append(self._marks[0].line_of(fields))
         self._file.write("".join(lines).encode("utf-8"))
+
+    def _ensure_digits(self, row: Any) -> None:
+        """Check that decimals have no more digits than their columns.
+
+        Raises:
+            ValueError: one has.
+        """
+        import pyarrow
+
+        for at in self._decimals:
+            try:
+                pyarrow.scalar(row[at], self._columns.types[at])
+            except pyarrow.ArrowInvalid as error:
+                found = f"field {self._names[at]}: {row[at]} does not fit {self._columns.types[at]} ({error})"
+                raise ValueError(f"{found}; round it in a map() before, or declare more digits") from error
 
     def finish(self) -> None:
         pass  # every batch is in the file already

@@ -6,17 +6,22 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import IO, Any
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
 
 from ..common.batches import ArrowBatch, Batch, RowBatch
 from ..common.errors import shorten
 from ..common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from ..common.shortest_floats import shortest_floats
 from ..common.sink import UnwritableRecord
+from ..common.type_base import TypeInformation
 from ..common.types import Row
 from .buckets import BucketAssigner
 from .file_sink import FileSink, FileSinkSettings, OutputFileConfig
 from .rolling import PART_BYTES, RollingPolicy
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,15 @@ class CsvLines(BulkWriterFactory):
         header: column names for the first line of each file; None: the names of the first record's fields, no header
             if those have none. It renames columns; they are the fields of the first record, in its order.
         delimiter: one character between values.
+        type_info: of the records, None where it is unknown: numbers of 32 bits are written with the digits they have.
     """
 
     header: tuple[str, ...] | None = None
     delimiter: str = ","
+    type_info: TypeInformation | None = None
+
+    def for_type(self, type_info: TypeInformation | None) -> CsvLines:
+        return replace(self, type_info=type_info)
 
     def create(self, file: IO[bytes]) -> BulkWriter:
         return _LinesWriter(file, self)
@@ -39,6 +49,7 @@ class CsvLines(BulkWriterFactory):
 class _LinesWriter(BulkWriter):
     def __init__(self, file: IO[bytes], form: CsvLines) -> None:
         self._file, self._form = file, form
+        self._shortest = shortest_floats(form.type_info)
         self._names: list[str] | None = None
         self._fresh = True
 
@@ -56,6 +67,8 @@ class _LinesWriter(BulkWriter):
         header = self._form.header or self._names
         lines: list[Sequence[Any]] = [header] if self._fresh and header else []
         self._fresh = False
+        if self._shortest is not None and not isinstance(batch, ArrowBatch):
+            batch = RowBatch(list(map(self._shortest, batch.values)))
         lines += _fields_of(batch, self._names)
         self._file.write(_lines_of(lines, self._form.delimiter).encode("utf-8"))
 
@@ -113,8 +126,18 @@ def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[A
     """Each record's fields, those with names in the order of `names`."""
     if isinstance(batch, ArrowBatch):
         columns = batch.data.columns if names is None else [batch.data.column(name) for name in names]
-        return zip(*[column.to_pylist() for column in columns], strict=True)
+        return zip(*[_shown(column) for column in columns], strict=True)
     return [record_fields(value, names) for value in batch.values]
+
+
+def _shown(column: pyarrow.Array) -> list[Any]:
+    """The values of a column; of numbers of 32 bits those that their shortest decimals stand for."""
+    import pyarrow
+
+    if pyarrow.types.is_float32(column.type):
+        column = column.cast(pyarrow.string()).cast(pyarrow.float64())
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:

@@ -158,8 +158,6 @@ class FileSink(Sink):
         return "" if self._settings.names_bear_job else alone
 
     def for_type(self, type_info: TypeInformation | None) -> Sink:
-        if not isinstance(self._form, Encoder):
-            return self
         return type(self)(self._folder, self._form.for_type(type_info), self._settings)
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, Generic
 
 from ..common.batches import RowBatch
 from ..common.callables import ensure_takes
 from ..common.source import Boundedness, EnumeratorContext, ReaderContext, Source, SourceReader, SplitEnumerator
 from ..common.split_reader import OneByOneReader, SplitCursor
 from ..common.time import Duration, to_millis
+from ..common.type_base import TypeInformation
+from ..common.type_variables import Output, Result
 from .compression import open_bytes
 from .file_blocks import FileSplit, refuse_special, splits_of
 from .file_enumeration import (
@@ -26,26 +28,31 @@ from .file_enumeration import (
 )
 
 
-class FileFormat(ABC):
+class FileFormat(ABC, Generic[Output]):
     """How the records of a file are read; a value that can be pickled."""
 
     divisible = False
     """Whether several readers may read parts of one file; parts are ranges of bytes."""
 
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        """The type of the records; None: it is unknown."""
+        return None
+
     @abstractmethod
     def open_split(self, split: FileSplit) -> SplitCursor:
         """Start to read a split, at the position it carries."""
 
-    def counting(self, metrics: Any) -> FileFormat:
+    def counting(self, metrics: Any) -> FileFormat[Output]:
         """The same, which counts in a reader's metrics what it leaves out."""
         return self
 
 
-class StreamFormat(FileFormat):
+class StreamFormat(FileFormat[Output]):
     """A format whose records follow each other in the file; packed files are unpacked by their ending."""
 
     @staticmethod
-    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
         """Lines of text without their ends.
 
         Raises:
@@ -56,7 +63,7 @@ class StreamFormat(FileFormat):
         return TextLineFormat(charset_name)
 
     @staticmethod
-    def of(read: Callable[[IO[bytes]], Iterable[Any]]) -> StreamFormat:
+    def of(read: Callable[[IO[bytes]], Iterable[Result]]) -> StreamFormat[Result]:
         """A function that is given the open file and yields its records; a restored job skips those it had given.
 
         Raises:
@@ -66,16 +73,16 @@ class StreamFormat(FileFormat):
         return _FunctionFormat(read)
 
 
-class BulkFormat(FileFormat):
+class BulkFormat(FileFormat[Output]):
     """A format whose records come in blocks: columns, row groups."""
 
 
-class FileSource(Source):
+class FileSource(Source[Output]):
     """Emits the records of files, once or as files appear; made by `for_record_stream_format(...).build()`.
 
     Args:
         form: how a file is read.
-        paths: files, folders or glob patterns.
+        paths: files, folders or glob patterns; relative ones from the program's working directory.
         discovery_ms: pause between looks for new files; None: those there at the start.
         enumerator: lists and splits them.
         assigner: chooses what a reader gets.
@@ -86,7 +93,7 @@ class FileSource(Source):
 
     def __init__(
         self,
-        form: FileFormat,
+        form: FileFormat[Output],
         paths: Iterable[str | os.PathLike[str]],
         discovery_ms: int | None = None,
         enumerator: FileEnumeratorProvider | None = None,
@@ -102,18 +109,25 @@ class FileSource(Source):
         self._assigner = assigner or FileSplitAssignerProvider()
 
     @staticmethod
-    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
+    def for_record_stream_format(stream_format: StreamFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
         """A builder of a source of records that follow each other."""
         return FileSourceBuilder(_checked(stream_format, StreamFormat), paths)
 
     @staticmethod
-    def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
+    def for_bulk_file_format(bulk_format: BulkFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
         """A builder of a source of records in blocks."""
         return FileSourceBuilder(_checked(bulk_format, BulkFormat), paths)
 
     @property
     def boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._discovery_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def check(self) -> None:
+        self._enumerator.list_files(self._paths, self._discovery_ms is not None)
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        return self._format.produced_type
 
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
         return self._enumerator_of(ctx, None)
@@ -132,7 +146,7 @@ class FileSource(Source):
         return FileEnumerator(ctx, list_files, divide, self._assigner.choose, watching, state)
 
 
-class FileSourceBuilder:
+class FileSourceBuilder(Generic[Output]):
     """Settles how a `FileSource` finds its files.
 
     Args:
@@ -140,13 +154,13 @@ class FileSourceBuilder:
         paths: files, folders or glob patterns.
     """
 
-    def __init__(self, form: FileFormat, paths: Iterable[str]) -> None:
+    def __init__(self, form: FileFormat[Output], paths: Iterable[str]) -> None:
         self._format, self._paths = form, tuple(paths)
         self._discovery_ms: int | None = None
         self._enumerator: FileEnumeratorProvider | None = None
         self._assigner: FileSplitAssignerProvider | None = None
 
-    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder[Output]:
         """Look for new files at this interval, without end; each is read once, with the bytes it has when found.
 
         Raises:
@@ -158,28 +172,28 @@ class FileSourceBuilder:
         self._discovery_ms = interval
         return self
 
-    def process_static_file_set(self) -> FileSourceBuilder:
+    def process_static_file_set(self) -> FileSourceBuilder[Output]:
         """Read the files there at the start, then end; the default."""
         self._discovery_ms = None
         return self
 
-    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[Output]:
         """Choose files and splits in another way."""
         self._enumerator = _checked(file_enumerator, FileEnumeratorProvider)
         return self
 
-    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[Output]:
         """Choose in another way what a reader gets."""
         self._assigner = _checked(split_assigner, FileSplitAssignerProvider)
         return self
 
-    def build(self) -> FileSource:
+    def build(self) -> FileSource[Output]:
         """The source."""
         return FileSource(self._format, self._paths, self._discovery_ms, self._enumerator, self._assigner)
 
 
 def _local_path(path: str | os.PathLike[str]) -> str:
-    """The path itself, or what a `file:` address names.
+    """The path itself, or what a `file:` address names, from the root: tasks have another working directory.
 
     Raises:
         ValueError: the address is of something else.
@@ -187,11 +201,11 @@ def _local_path(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     scheme, found, rest = text.partition("://")
     if not found:
-        return text.removeprefix("file:")
+        return os.path.abspath(text.removeprefix("file:"))
     if scheme != "file":
         remedy = "mount it on every node, or read it in a function given to add_source()"
         raise ValueError(f"{text!r}: files are read from paths, {scheme} is not known; {remedy}")
-    return rest
+    return os.path.abspath(rest)
 
 
 def _checked(given: Any, wanted: type) -> Any:
@@ -226,8 +240,8 @@ class _FileReader(OneByOneReader):
         return None if self._splits else self._ask_ms
 
 
-class _FunctionFormat(StreamFormat):
-    def __init__(self, read: Callable[[IO[bytes]], Iterable[Any]]) -> None:
+class _FunctionFormat(StreamFormat[Output]):
+    def __init__(self, read: Callable[[IO[bytes]], Iterable[Output]]) -> None:
         self._read = read
 
     def open_split(self, split: FileSplit) -> SplitCursor:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..common.batches import RowBatch
 from ..common.callables import as_map
+from ..common.functions import MapFunction
 from ..common.source import (
     PENDING,
     Boundedness,
@@ -20,6 +21,9 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from ..common.type_base import TypeInformation
+from ..common.type_variables import Output
+from ..common.typeinfo import Types
 
 _ENDLESS = 2**63 - 1
 
@@ -40,7 +44,7 @@ class NumberSplit:
         return f"numbers below {self.stop}"
 
 
-class DataGeneratorSource(Source):
+class DataGeneratorSource(Source[Output]):
     """Emits `function(0)`, `function(1)`, ... up to `count` of them, shared out over the readers.
 
     Args:
@@ -55,7 +59,7 @@ class DataGeneratorSource(Source):
 
     def __init__(
         self,
-        function: Any = None,
+        function: Callable[[int], Output] | MapFunction[int, Output] | None = None,
         count: int | None = None,
         records_per_second: float | None = None,
         first: int = 0,
@@ -89,7 +93,7 @@ class DataGeneratorSource(Source):
         return _GeneratorReader(call, None if rate is None else RateLimit(rate, ctx.now_ms))
 
 
-class NumberSequenceSource(DataGeneratorSource):
+class NumberSequenceSource(DataGeneratorSource[int]):
     """Emits the integers from `start` to `end`, both included; each reader's in ascending order.
 
     Raises:
@@ -102,6 +106,10 @@ class NumberSequenceSource(DataGeneratorSource):
         if start > end:
             raise ValueError(f"start must not be above end, got {start} and {end}")
         super().__init__(None, end - start + 1, None, start)
+
+    @property
+    def produced_type(self) -> TypeInformation:
+        return Types.LONG()
 
 
 class RateLimit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from ..common.source import (
     END,
@@ -17,6 +17,8 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
+from ..common.type_base import TypeInformation
+from ..common.type_variables import Output, Result
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class HybridSplit:
     is_end: bool = False
 
 
-class HybridSource(Source):
+class HybridSource(Source[Output]):
     """Reads its sources one after the other: all readers have read the first to its end before the second begins.
 
     >>> from rayflink.connectors.generator import NumberSequenceSource
@@ -50,7 +52,7 @@ class HybridSource(Source):
         TypeError: one is no `Source`.
     """
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source[Output]]) -> None:
         if not sources:
             raise ValueError("at least one source is needed")
         for at, source in enumerate(sources):
@@ -63,7 +65,7 @@ class HybridSource(Source):
         self.wrapped_functions = self._sources
 
     @staticmethod
-    def builder(first_source: Source) -> HybridSourceBuilder:
+    def builder(first_source: Source[Result]) -> HybridSourceBuilder[Result]:
         """A builder that begins with this source."""
         return HybridSourceBuilder(first_source)
 
@@ -76,6 +78,11 @@ class HybridSource(Source):
         widest = [source.max_parallelism for source in self._sources]
         return min((one for one in widest if one is not None), default=None)
 
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        first = self._sources[0].produced_type
+        return first if all(source.produced_type == first for source in self._sources) else None
+
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
         return _HybridEnumerator(ctx, self._sources, (0, None))
 
@@ -86,18 +93,18 @@ class HybridSource(Source):
         return _HybridReader(ctx, self._sources)
 
 
-class HybridSourceBuilder:
+class HybridSourceBuilder(Generic[Output]):
     """Collects the sources."""
 
-    def __init__(self, first_source: Source) -> None:
+    def __init__(self, first_source: Source[Output]) -> None:
         self._sources = [first_source]
 
-    def add_source(self, source: Source) -> HybridSourceBuilder:
+    def add_source(self, source: Source[Output]) -> HybridSourceBuilder[Output]:
         """Read this one after those before it."""
         self._sources.append(source)
         return self
 
-    def build(self) -> HybridSource:
+    def build(self) -> HybridSource[Output]:
         """The source."""
         return HybridSource(self._sources)
 

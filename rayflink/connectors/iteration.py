@@ -28,6 +28,7 @@ from ..common.source import (
     SplitEnumerator,
 )
 from ..common.split_reader import OneByOneReader, SplitCursor
+from ..common.type_variables import Output
 from .async_iteration import AsyncDrain
 
 _IDLE_POLL_MS = 5
@@ -42,7 +43,7 @@ class IterationSplit:
     split_id = "iteration"
 
 
-class IteratorSource(Source):
+class IteratorSource(Source[Output]):
     """Emits what an iterable gives, from one reader, in order.
 
     After a restore the iteration starts anew and skips what it had given before, so it must give the same again. A
@@ -66,7 +67,10 @@ class IteratorSource(Source):
     """
 
     def __init__(
-        self, iterable: SourceFunction | Callable[[], Iterable[Any]], bounded: bool = True, chunk_records: int = 1024
+        self,
+        iterable: SourceFunction[Output] | Callable[[], Iterable[Output] | AsyncIterable[Output]],
+        bounded: bool = True,
+        chunk_records: int = 1024,
     ) -> None:
         if not isinstance(iterable, SourceFunction) and not callable(iterable):
             kind = type(iterable).__name__

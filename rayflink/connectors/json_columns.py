@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .misfits import LARGE, refuse_large
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -21,7 +23,6 @@ def arrow_table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table | None
         UnicodeDecodeError: a text is no UTF-8.
     """
     import pyarrow
-    from pyarrow import json
 
     if not block or block.isspace():
         return schema.empty_table()
@@ -30,12 +31,22 @@ def arrow_table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table | None
         return None
     if not block.isascii():
         block.decode("utf-8")  # Arrow does not look
-    found = json.read_json(
+    found = _read(block, schema)
+    decimals = [one.with_type(pyarrow.float64()) for one in schema if pyarrow.types.is_decimal(one.type)]
+    if decimals and LARGE.search(block):
+        refuse_large(schema, _read(block, pyarrow.schema(decimals)))
+    return found if found.num_rows == objects else None
+
+
+def _read(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:
+    import pyarrow
+    from pyarrow import json
+
+    return json.read_json(
         pyarrow.BufferReader(block),
         json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
     )
-    return found if found.num_rows == objects else None
 
 
 def _objects_in(block: bytes) -> int | None:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..common.arrow_types import to_arrow_schema
 from ..common.batches import ArrowBatch, Batch, RowBatch
 from ..common.composite_types import RowTypeInfo
 from ..common.errors import shorten
-from ..common.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema, plain_value
-from ..common.serialization import Encoder, SerializationSchema
+from ..common.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
+from ..common.json_texts import dumped, plain_value
+from ..common.serialization import Encoder
+from ..common.shortest_floats import shortest_floats
 from ..common.split_reader import SplitCursor
 from ..common.type_base import TypeInformation
 from ..common.types import Row
 from .file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from .file_source import StreamFormat
 from .json_columns import arrow_table_of
+from .misfits import first_failing
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class JsonLinesFormat(StreamFormat):
@@ -45,6 +51,10 @@ class JsonLinesFormat(StreamFormat):
         if ignore_parse_errors and self.schema is not None:
             raise ValueError("columns are read whole, errors cannot be ignored; give a RowTypeInfo for rows")
         self._lenient = ignore_parse_errors
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        return None if self._rows is None else self._rows.get_produced_type()
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         return _JsonCursor(split, self)
@@ -116,13 +126,14 @@ class _JsonCursor:
         if not block.strip():
             return RowBatch([])
         try:
-            table = arrow_table_of(block, self._format.schema)
-            if table is None:
-                raise ValueError("one object a line is wanted")
-        except (pyarrow.ArrowInvalid, ValueError) as error:
-            self._format.records_of(block.split(b"\n"), path, self._offset)  # names the line that is no JSON
-            place = f"{path!r}, at or after line {line_number(path, self._offset)}"
-            raise ValueError(f"{place}: {error}; declare types that hold all values") from error
+            table = _table_of(block, self._format.schema)
+        except (pyarrow.ArrowInvalid, ValueError) as problem:
+            lines = block.split(b"\n")
+            self._format.records_of(lines, path, self._offset)  # names the line that is no JSON
+            at = _first_misfit(lines, self._format.schema)
+            place = f"{path!r}, line {line_number(path, self._offset) + at}"
+            shown = shorten(lines[at].decode("utf-8", "replace"), 120)
+            raise ValueError(f"{place}: {shown} {problem}; declare types that hold all values") from problem
         return ArrowBatch(table.combine_chunks().to_batches()[0])
 
     def position(self) -> FileSplit:
@@ -130,6 +141,23 @@ class _JsonCursor:
 
     def close(self) -> None:
         self._blocks.close()
+
+
+def _first_misfit(lines: Sequence[bytes], schema: pyarrow.Schema) -> int:
+    """The number, from 0, of the first line that does not become columns of a schema."""
+    return first_failing(len(lines), lambda first, behind: _table_of(b"\n".join(lines[first:behind]), schema))
+
+
+def _table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:
+    """The objects of whole lines as columns.
+
+    Raises:
+        ValueError, pyarrow.ArrowException: a line has none, or a value is not of its type.
+    """
+    table = arrow_table_of(block, schema)
+    if table is None:
+        raise ValueError("one object a line is wanted")
+    return table
 
 
 def json_lines_encoder(type_info: TypeInformation | None = None) -> Encoder:
@@ -141,18 +169,30 @@ def json_lines_encoder(type_info: TypeInformation | None = None) -> Encoder:
     Args:
         type_info: of the records; None: dicts, lists, texts, numbers and rows with names as they are.
     """
-    return Encoder.lines_of(_Plain() if type_info is None else JsonRowSerializationSchema(type_info))
+    return _PlainLines() if type_info is None else Encoder.lines_of(JsonRowSerializationSchema(type_info))
 
 
-class _Plain(SerializationSchema):
-    def serialize(self, element: Any) -> bytes:
-        value = element.as_dict(True) if isinstance(element, Row) and element._names is not None else element
+class _PlainLines(Encoder):
+    """Values as they are; those of a declared type that are FLOAT with the digits of one."""
+
+    def __init__(self, type_info: TypeInformation | None = None) -> None:
+        self._type_info, self._shortest = type_info, shortest_floats(type_info)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _PlainLines, (self._type_info,)
+
+    def for_type(self, type_info: TypeInformation | None) -> Encoder:
+        return _PlainLines(type_info)
+
+    def encode(self, element: Any) -> bytes:
+        value = element if self._shortest is None else self._shortest(element)
+        value = value.as_dict(True) if isinstance(value, Row) and value._names is not None else value
         try:
-            text = json.dumps(plain_value(value), default=_plain_inside, ensure_ascii=False, separators=(",", ":"))
+            text = dumped(plain_value(value), _plain_inside)
         except (TypeError, ValueError) as error:
             remedy = "give the type of the records, or make them dicts in a map() before"
             raise TypeError(f"{shorten(element, 120)} cannot be JSON: {error}; {remedy}") from error
-        return text.encode("utf-8")
+        return f"{text}\n".encode()
 
 
 def _plain_inside(value: Any) -> Any:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from ..common.arrow_types import to_arrow_schema
+from ..common.configuration import Configuration
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.split_reader import SplitCursor
 from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter, opening, reading
@@ -26,7 +27,7 @@ class OrcFormat(BulkFormat):
     """Stripes, as columns.
 
     Args:
-        row_type: columns to read, a RowTypeInfo or pyarrow Schema; None: all as they are.
+        row_type: columns to read, a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema; None: all as they are.
         rows: emit `Row` objects instead of columns.
     """
 
@@ -55,24 +56,27 @@ class OrcBulkWriters:
 
     @staticmethod
     def for_row_type(
-        row_type: Any, writer_properties: Mapping[str, str] | None = None, hadoop_config: None = None
+        row_type: Any,
+        writer_properties: Configuration | Mapping[str, str] | None = None,
+        hadoop_config: Configuration | None = None,
     ) -> RowDataBulkWriterFactory:
         """A factory for rows of a type.
 
         Args:
-            row_type: a RowTypeInfo or pyarrow Schema.
+            row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
             writer_properties: `orc.compress` is known: NONE, SNAPPY, ZLIB, LZ4 or ZSTD.
-            hadoop_config: must be None, there is no Hadoop.
+            hadoop_config: None or empty, as there is no Hadoop.
 
         Raises:
             ValueError: a property, or its value, is unknown.
         """
         refuse_hadoop(hadoop_config)
-        properties = dict(writer_properties or {})
+        said = writer_properties.to_dict() if isinstance(writer_properties, Configuration) else writer_properties or {}
+        properties = dict(said)
         codec = properties.pop(_COMPRESS, "NONE").upper()
         if properties or codec not in _CODECS:
             wanted = f"{_COMPRESS} is known: {', '.join(_CODECS)}"
-            raise ValueError(f"ORC writer properties {dict(writer_properties or {})}; {wanted}; leave others out")
+            raise ValueError(f"ORC writer properties {dict(said)}; {wanted}; leave others out")
         return _OrcFactory(to_arrow_schema(row_type), _CODECS[codec])
 
 

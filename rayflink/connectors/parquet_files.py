@@ -8,6 +8,7 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from ..common.arrow_types import to_arrow_schema
+from ..common.configuration import Configuration
 from ..common.serialization import BulkWriter, RowDataBulkWriterFactory
 from ..common.split_reader import SplitCursor
 from .column_blocks import ColumnCursor, ColumnShape, ColumnWriter, opening, reading
@@ -25,7 +26,7 @@ class ParquetFormat(BulkFormat):
     """Row groups, as columns; a row group is read by the reader of the bytes in which it begins.
 
     Args:
-        row_type: columns to read, a RowTypeInfo or pyarrow Schema; None: all as they are.
+        row_type: columns to read, a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema; None: all as they are.
         batch_size: most records at a time.
         is_case_sensitive: False finds columns whose names differ in case alone.
         rows: emit `Row` objects instead of columns.
@@ -77,8 +78,8 @@ class ParquetColumnarRowInputFormat(ParquetFormat):
     """Parquet under PyFlink's name: columns of a row type, which row functions see as `Row` objects.
 
     Args:
-        row_type: columns to read.
-        hadoop_config: must be None, there is no Hadoop.
+        row_type: columns to read, a ROW of `DataTypes`, a RowTypeInfo or a pyarrow Schema.
+        hadoop_config: None or empty, as there is no Hadoop.
         batch_size: most records at a time.
         is_utc_timestamp: taken for PyFlink's sake: times are those that Arrow reads.
         is_case_sensitive: False finds columns whose names differ in case alone.
@@ -87,7 +88,7 @@ class ParquetColumnarRowInputFormat(ParquetFormat):
     def __init__(
         self,
         row_type: Any,
-        hadoop_config: None = None,
+        hadoop_config: Configuration | None = None,
         batch_size: int = BATCH_ROWS,
         is_utc_timestamp: bool = False,
         is_case_sensitive: bool = True,
@@ -102,13 +103,13 @@ class ParquetBulkWriters:
 
     @staticmethod
     def for_row_type(
-        row_type: Any, hadoop_config: None = None, utc_timestamp: bool = False
+        row_type: Any, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
     ) -> RowDataBulkWriterFactory:
         """A factory for rows of a type, in row groups of 65,536 records, packed with snappy.
 
         Args:
-            row_type: a RowTypeInfo or pyarrow Schema.
-            hadoop_config: must be None, there is no Hadoop.
+            row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
+            hadoop_config: None or empty, as there is no Hadoop.
             utc_timestamp: times without a zone are marked as UTC.
         """
         refuse_hadoop(hadoop_config)
@@ -128,14 +129,18 @@ class _ParquetWriter(ColumnWriter):
         super().__init__(schema, parquet.ParquetWriter(file, schema))
 
 
-def refuse_hadoop(hadoop_config: object) -> None:
-    """Check that no Hadoop configuration was given.
+def refuse_hadoop(hadoop_config: Configuration | None) -> None:
+    """Check that a Hadoop configuration says nothing.
 
     Raises:
-        ValueError: one was.
+        ValueError: it does.
     """
-    if hadoop_config is not None:
-        raise ValueError("files are read and written by Arrow, without Hadoop; leave hadoop_config out")
+    if hadoop_config is None:
+        return
+    said = hadoop_config.to_dict() if isinstance(hadoop_config, Configuration) else {"no Configuration": hadoop_config}
+    if said:
+        found = f"hadoop_config has {', '.join(said)}"
+        raise ValueError(f"{found}; files are read and written by Arrow, without Hadoop: leave it out, or empty")
 
 
 def _begin(file: Any, group: int) -> int:

@@ -15,7 +15,7 @@ from ..common.metrics import MetricGroup
 from ..common.sink import Committer, SinkWriter, TwoPhaseCommittingSink, WriterContext
 from .postgres_moving import Mover
 from .postgres_session import PostgresError, Session, place_of
-from .postgres_tables import Tables, create_staging, tables_of
+from .postgres_tables import Tables, create_staging, ensure_name, parts_of, tables_of
 from .postgres_writing import DirectWriter, Rows, Stager
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class PostgresSink(TwoPhaseCommittingSink):
 
     Args:
         dsn: connection string, `postgresql://user:password@host:5432/database`.
-        table: with or without its schema; it must be there.
+        table: with or without its schema, `sales.orders`; it must be there. A part with points stands in double quotes.
         columns: to write, in the order of a record's values; None: all but those the database generates.
         values: record -> its values in the order of `columns`; None: tuples and lists as they are, and the fields of
             Rows with names, dicts and named tuples by the names of the columns.
@@ -36,7 +36,7 @@ class PostgresSink(TwoPhaseCommittingSink):
             the last checkpoint again after a failure, which leaves no trace where there are keys.
 
     Raises:
-        PostgresError: psycopg is missing, or the connection string is none.
+        PostgresError: psycopg is missing, or the connection string is none, or a name is none that PostgreSQL has.
         TypeError: columns or keys are one text.
     """
 
@@ -55,13 +55,21 @@ class PostgresSink(TwoPhaseCommittingSink):
         for what, given in (("columns", columns), ("keys", keys)):
             if isinstance(given, str):
                 raise TypeError(f"{what} is a list of names, found {given!r}; write [{given!r}]")
+            for name in given or ():
+                ensure_name(name, "column")
+        parts_of(table)
         self._dsn, self._table, self._values = dsn, table, values
         self._columns, self._keys = None if columns is None else tuple(columns), tuple(keys)
         self._exactly_once, self._schema = exactly_once, ""
         self._held: Session | None = None
 
     def with_staging_schema(self, staging_schema: str) -> PostgresSink:
-        """Let rows wait for their checkpoint in this schema, not in that of the table."""
+        """Let rows wait for their checkpoint in this schema, not in that of the table.
+
+        Raises:
+            PostgresError: PostgreSQL has no such name.
+        """
+        ensure_name(staging_schema, "schema")
         self._schema = staging_schema
         return self
 

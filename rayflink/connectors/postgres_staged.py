@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from .postgres_session import Session
-from .postgres_tables import LEDGER, delete_staged, is_there
+from .postgres_tables import CHUNK, LEDGER, delete_staged, identifier, is_there
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ def discard_staged_rows(dsn: str, job_id: str, schema: str = "public") -> int:
     def work(cursor: Cursor[tuple[object, str, int]]) -> int:
         if not is_there(cursor, schema, LEDGER):
             return 0
-        gone = cursor.execute(sql.SQL(text).format(sql.Identifier(schema, LEDGER)), (job_id,)).fetchall()
+        ledger = identifier(schema, LEDGER, has_parameters=True)
+        gone = cursor.execute(sql.SQL(text).format(ledger), (job_id,)).fetchall()
         delete_staged(cursor, schema, [(chunk, staging) for chunk, staging, _ in gone])
         return sum(rows for _, _, rows in gone)
 
@@ -75,4 +76,38 @@ def discard_staged_rows(dsn: str, job_id: str, schema: str = "public") -> int:
         session.close()
 
 
-__all__ = ["StagedRows", "discard_staged_rows", "staged_rows"]
+def drop_staging_tables(dsn: str, schema: str = "public") -> list[str]:
+    """Drop the staging tables of a schema in which no row waits; gives their names.
+
+    Tables with rows that wait for their checkpoint stay. A job that runs and has staged nothing loses its table, too:
+    its next attempt makes another.
+
+    Raises:
+        PostgresError: there is no connection.
+    """
+    from psycopg import Cursor, sql
+
+    session = Session(dsn)
+    own = (
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON "
+        "a.attrelid = c.oid WHERE n.nspname = %s AND c.relkind = 'r' AND c.relname ~ '^rayflink_staged_[0-9a-f]{16}$' "
+        "AND a.attname = %s ORDER BY c.relname"
+    )
+
+    def work(cursor: Cursor[tuple[Any, ...]]) -> list[str]:
+        dropped = []
+        for (name,) in cursor.execute(own, (schema, CHUNK)).fetchall():
+            table = identifier(schema, name)
+            cursor.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(table))
+            if cursor.execute(sql.SQL("SELECT 1 FROM {} LIMIT 1").format(table)).fetchone() is None:
+                cursor.execute(sql.SQL("DROP TABLE {}").format(table))
+                dropped.append(str(name))
+        return dropped
+
+    try:
+        return session.run(work)
+    finally:
+        session.close()
+
+
+__all__ = ["StagedRows", "discard_staged_rows", "drop_staging_tables", "staged_rows"]

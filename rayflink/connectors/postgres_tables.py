@@ -9,8 +9,10 @@ whomever that is tried.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .postgres_session import PostgresError, driver
@@ -65,10 +67,14 @@ class Tables:
     staging: str
 
     def statement(self, text: str, **more: Any) -> Any:
-        """An SQL statement with the names of the tables and columns in it."""
+        """An SQL statement with the names of the tables and columns in it.
+
+        Args:
+            text: one with `%s` is executed with parameters.
+        """
         from psycopg import sql
 
-        of = sql.Identifier
+        of = partial(identifier, has_parameters="%s" in text)
         comma = sql.SQL(", ")
         names = {
             "target": of(*self.target),
@@ -81,17 +87,23 @@ class Tables:
         }
         return sql.SQL(text).format(**names, **more)
 
-    def on_conflict(self) -> Any:
-        """What an INSERT says of rows that are there: nothing without keys."""
+    def on_conflict(self, has_parameters: bool = False) -> Any:
+        """What an INSERT says of rows that are there: nothing without keys.
+
+        Args:
+            has_parameters: whether the INSERT is executed with parameters.
+        """
         from psycopg import sql
 
         if not self.keys:
             return sql.SQL("")
         rest = [column for column in self.columns if column not in self.keys]
+        keys = sql.SQL(", ").join([identifier(key, has_parameters=has_parameters) for key in self.keys])
         if not rest:
-            return self.statement("ON CONFLICT ({keys}) DO NOTHING")
-        each = (sql.SQL("{0} = excluded.{0}").format(sql.Identifier(column)) for column in rest)
-        return self.statement("ON CONFLICT ({keys}) DO UPDATE SET {changes}", changes=sql.SQL(", ").join(each))
+            return sql.SQL("ON CONFLICT ({}) DO NOTHING").format(keys)
+        names = (identifier(column, has_parameters=has_parameters) for column in rest)
+        changes = sql.SQL(", ").join([sql.SQL("{0} = excluded.{0}").format(name) for name in names])
+        return sql.SQL("ON CONFLICT ({}) DO UPDATE SET {}").format(keys, changes)
 
     def move(self) -> Any:
         """Moves the rows of a chunk from the staging table to the target; gives how many."""
@@ -103,8 +115,58 @@ class Tables:
             f"newest AS ({newest}), "
             "written AS (INSERT INTO {target} ({columns}) SELECT {columns} FROM newest ORDER BY {row} "
             "{on_conflict} RETURNING 1) SELECT count(*) FROM moved",
-            on_conflict=self.on_conflict(),
+            on_conflict=self.on_conflict(has_parameters=True),
         )
+
+
+def identifier(*names: str, has_parameters: bool = False) -> Any:
+    """A name in a statement, quoted.
+
+    Args:
+        names: its parts, as schema and table.
+        has_parameters: whether the statement is executed with parameters: then psycopg reads `%` in it, in names too.
+    """
+    from psycopg import sql
+
+    return sql.Identifier(*(name.replace("%", "%%") if has_parameters else name for name in names))
+
+
+def parts_of(table: str) -> tuple[str, ...]:
+    """Schema and name of a table: parts with points stand in double quotes, as PostgreSQL writes them.
+
+    >>> parts_of('sales.Orders'), parts_of('"my.schema"."a "" b"')
+    (('sales', 'Orders'), ('my.schema', 'a " b'))
+
+    Raises:
+        PostgresError: it is no name.
+    """
+    found = re.fullmatch(rf"({_PART})(?:\.({_PART}))?", table, re.DOTALL)
+    if found is None:
+        remedy = 'give "table" or "schema.table"; parts with points stand in double quotes, as in \'sales."a.b"\''
+        raise PostgresError(f"{table!r} is no name of a table", remedy)
+    parts = tuple(part[1:-1].replace('""', '"') if part[0] == '"' else part for part in found.groups() if part)
+    for part in parts:
+        ensure_name(part, "table")
+    return parts
+
+
+def ensure_name(name: str, what: str) -> None:
+    """Raise PostgresError where PostgreSQL has no such name, or would cut it off and mean another.
+
+    Args:
+        what: kind of thing that it names.
+    """
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if not name or "\0" in name or any("\ud800" <= one <= "\udfff" for one in name):
+        raise PostgresError(f"{name!r} is no name of a {what}", "give one that PostgreSQL can have")
+    if size > LONGEST:
+        problem = f"the name {name!r} of a {what} has {size} bytes, and PostgreSQL would cut it to {LONGEST}"
+        raise PostgresError(problem, "give the name that the server has")
+
+
+_PART = r'"(?:[^"]|"")+"|[^."][^.]*'
+LONGEST = 63
+"""Bytes of a name in PostgreSQL."""
 
 
 def tables_of(
@@ -122,7 +184,7 @@ def tables_of(
     """
     from psycopg import sql
 
-    name = sql.Identifier(*table.split(".")).as_string(cursor)
+    name = sql.Identifier(*parts_of(table)).as_string(cursor)
     found = cursor.execute(_COLUMNS, (name,)).fetchall()
     if not found:
         there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
@@ -133,10 +195,12 @@ def tables_of(
     if missing := [column for column in (*chosen, *keys) if column not in types]:
         names = ", ".join(types)
         raise PostgresError(f"column {missing[0]!r} is not in table {table!r}, which has {names}", "correct columns=")
+    if taken := [column for column in (CHUNK, ROW) if column in types]:
+        raise PostgresError(f"table {table!r} has a column {taken[0]!r}, as staged rows have", "rename it")
     if missing := [column for column in keys if column not in chosen]:
         raise PostgresError(f"key {missing[0]!r} is not among the columns {', '.join(chosen)}", "name it in columns=")
     if keys and sorted(keys) not in (sorted(row[0]) for row in cursor.execute(_UNIQUE, (name,))):
-        remedy = f"CREATE UNIQUE INDEX ON {name} ({', '.join(keys)})"
+        remedy = f"CREATE UNIQUE INDEX ON {name} ({', '.join(identifier(key).as_string(cursor) for key in keys)})"
         problem = f"table {table!r} has no unique index on exactly ({', '.join(keys)}) that is valid and not deferrable"
         raise PostgresError(problem, remedy)
     checks = sorted(cursor.execute(_CHECKS, (name,)).fetchall())
@@ -184,7 +248,8 @@ def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tup
     for staging in {staging for _, staging in chunks}:
         text = sql.SQL("DELETE FROM {} WHERE {} = ANY(%s)")
         ids = [chunk for chunk, of in chunks if of == staging]
-        cursor.execute(text.format(sql.Identifier(schema, staging), sql.Identifier(CHUNK)), (ids,))
+        name = identifier(schema, staging, has_parameters=True)
+        cursor.execute(text.format(name, identifier(CHUNK)), (ids,))
 
 
 def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
@@ -193,4 +258,7 @@ def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
     return cursor.execute(query, (schema, name)).fetchone() is not None
 
 
-__all__ = ["CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "is_there", "tables_of"]
+__all__ = [
+    "CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "ensure_name", "identifier", "is_there",
+    "parts_of", "tables_of",
+]  # fmt: skip

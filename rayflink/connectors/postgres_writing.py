@@ -270,14 +270,20 @@ class Stager(DirectWriter):
     def _take_over(self, cursor: psycopg.Cursor[Any]) -> None:
         """Stage in the place of earlier attempts of this subtask, and of those subtasks that are no more.
 
-        What they have staged and no checkpoint knows is deleted.
+        What they have staged and no checkpoint knows is deleted. Numbers rise over all subtasks, so chunks of a subtask
+        that the checkpoint does not name came behind it where they have at least the highest number that it does name.
 
         Raises:
             PostgresError: a later attempt has done so.
         """
         wait_at_most(cursor, TAKE_OVER_S)
         ctx, tables = self._ctx, self._rows.tables
-        firsts = {ctx.subtask: None if ctx.restored else 0}
+        behind = max((number for _, number in ctx.restored), default=0)
+        waiting = "SELECT DISTINCT subtask FROM {ledger} WHERE job_id = %s AND operator_id = %s "
+        waiting += "AND committed_at IS NULL AND subtask >= %s AND mod(subtask, %s) = %s"
+        mine = (ctx.job_id, ctx.operator_id, ctx.parallelism, ctx.parallelism, ctx.subtask)
+        gone = [subtask for (subtask,) in cursor.execute(tables.statement(waiting), mine).fetchall()]
+        firsts = dict.fromkeys([ctx.subtask, *gone], behind)
         for subtask, number in ctx.restored:
             if subtask == ctx.subtask or (subtask >= ctx.parallelism and subtask % ctx.parallelism == ctx.subtask):
                 firsts[subtask] = number

@@ -22,6 +22,8 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
+from ..common.type_base import TypeInformation
+from ..common.typeinfo import Types
 
 _CHUNK_BYTES = 8192
 _CONNECT_TIMEOUT_SECONDS = 5.0
@@ -59,7 +61,7 @@ class SocketSplit:
     """The one connection; it has no position, for a socket cannot be read again."""
 
 
-class SocketTextSource(Source):
+class SocketTextSource(Source[str]):
     """Emits the text a server sends, record by record, from one reader; at most once.
 
     When the server ends the connection the reader connects again, up to `max_retries` times, and then ends. Text after
@@ -100,6 +102,10 @@ class SocketTextSource(Source):
     @property
     def boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def produced_type(self) -> TypeInformation:
+        return Types.STRING()
 
     @property
     def max_parallelism(self) -> int:

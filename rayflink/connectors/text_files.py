@@ -10,6 +10,8 @@ from dataclasses import replace
 from ..common.batches import RowBatch
 from ..common.charsets import charset
 from ..common.split_reader import SplitCursor
+from ..common.type_base import TypeInformation
+from ..common.typeinfo import Types
 from .compression import open_bytes
 from .file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from .file_source import FileSource, StreamFormat
@@ -18,7 +20,7 @@ _WIDE_ENCODINGS = ("utf-16", "utf-32")
 _BOM = "\ufeff"
 
 
-class TextLineFormat(StreamFormat):
+class TextLineFormat(StreamFormat[str]):
     """Lines without their ends (`\\n` or `\\r\\n`); a byte order mark at the beginning of a file is no text.
 
     Args:
@@ -33,11 +35,15 @@ class TextLineFormat(StreamFormat):
         self._is_wide = self._encoding.startswith(_WIDE_ENCODINGS)
         self.divisible = not self._is_wide
 
+    @property
+    def produced_type(self) -> TypeInformation:
+        return Types.STRING()
+
     def open_split(self, split: FileSplit) -> SplitCursor:
         return (_WideTextCursor if self._is_wide else _TextCursor)(split, self._encoding)
 
 
-class TextFileSource(FileSource):
+class TextFileSource(FileSource[str]):
     """Emits the lines of files, without their line ends (`\\n` or `\\r\\n`).
 
     A large file is read by several readers in parallel; each reader gives the lines of its parts in order, and a single

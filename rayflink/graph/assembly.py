@@ -178,10 +178,11 @@ class _Assembly:
         node = self._graph.node(node_id)
         inside, outside = [], []
         for edge in self._graph.out_edges(node_id):
+            selection = edge.selected_names, edge.selector
             if self._reasons[edge] is None:
-                inside.append(ChainedOutput(position[edge.target], edge.tag_id, edge.input_index, edge.selected_names))
+                inside.append(ChainedOutput(position[edge.target], edge.tag_id, edge.input_index, *selection))
             else:
-                outside.append(NetworkOutput(datasets[edge].index, edge.tag_id, edge.selected_names))
+                outside.append(NetworkOutput(datasets[edge].index, edge.tag_id, *selection))
         return ChainedOperator(
             node_id=node_id,
             operator_id=ids[node_id],

@@ -7,12 +7,13 @@ lines do not take part in comparison.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.callables import SplitBy
 from rayflink.common.ids import JobID, JobVertexID, OperatorID
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 
@@ -44,12 +45,14 @@ class ChainedOutput:
         tag_id: the side output taken; None for the main output.
         input_index: of the target.
         selected_names: only records that a split gave one of these names; empty for all.
+        selector: position of that split's selector in `output_selectors` of the producer.
     """
 
     target: int
     tag_id: str | None = None
     input_index: int = 0
     selected_names: tuple[str, ...] = ()
+    selector: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class NetworkOutput:
     dataset: int
     tag_id: str | None = None
     selected_names: tuple[str, ...] = ()
+    selector: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class ChainedOperator:
         operator_id: the same in every submission of the program.
         factory: makes the operator of one subtask; None for head and tail of an iteration.
         key_selectors: one an input, None where the input is not keyed.
-        output_selectors: record -> names, one for each split of its output.
+        output_selectors: one for each split of its output.
         iteration, iteration_wait_ms, is_endless: as in `StreamNode`.
     """
 
@@ -87,7 +91,7 @@ class ChainedOperator:
     is_endless: bool = False
     factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
-    output_selectors: tuple[Callable[[Any], Any], ...] = field(default=(), compare=False, repr=False)
+    output_selectors: tuple[SplitBy, ...] = field(default=(), compare=False, repr=False)
     output_type: Any = field(default=None, compare=False, repr=False)
     call_site: str = field(default="", compare=False, repr=False)
 

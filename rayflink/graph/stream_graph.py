@@ -5,11 +5,12 @@ Partition, Union, SideOutput, Split and Select are gone here: they are folded in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.callables import SplitBy
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
@@ -30,7 +31,7 @@ class StreamNode:
         iteration_wait_ms: accepted for Flink's sake.
         is_endless: whether the input of the iteration may have no end.
         key_selectors: one an input, None where the input is not keyed.
-        output_selectors: record -> names, one for each split of the operator's output.
+        output_selectors: one for each split of the operator's output.
         output_type: None where unknown.
         call_site: the line of the user's program that created the operator.
     """
@@ -56,7 +57,7 @@ class StreamNode:
     stoppable: bool = True
     operator_factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
-    output_selectors: tuple[Callable[[Any], Any], ...] = field(default=(), compare=False, repr=False)
+    output_selectors: tuple[SplitBy, ...] = field(default=(), compare=False, repr=False)
     output_type: Any = field(default=None, compare=False, repr=False)
     call_site: str = field(default="", compare=False, repr=False)
 
@@ -80,6 +81,7 @@ class StreamEdge:
         ordinal: position among the edges into the target, from 0.
         tag_id: the side output it carries; None for the main output.
         selected_names: only records that a split gave one of these names; empty for all.
+        selector: position of that split's selector in `output_selectors` of the producer.
         iteration: number of the loop both ends stand in.
     """
 
@@ -90,6 +92,7 @@ class StreamEdge:
     ordinal: int = 0
     tag_id: str | None = None
     selected_names: tuple[str, ...] = ()
+    selector: int = 0
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
     iteration: int | None = None
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rayflink.common.call_sites import call_site
+from rayflink.common.callables import SplitBy
 from rayflink.state.key_groups import MAX_MAX_PARALLELISM
 
 from .attributes import ChainingStrategy, ExchangeMode, ResourceSpec
@@ -235,9 +236,9 @@ class Cached(_FromOne):
 
 @dataclass(eq=False)
 class Split(_FromOne):
-    """Names for each record of a stream, by which `Select` picks; `selector` is record -> iterable of names."""
+    """Names for each record of a stream, by which `Select` picks."""
 
-    selector: Callable[[Any], Any]
+    selector: SplitBy
     name: str = field(default="Split", kw_only=True)
 
 

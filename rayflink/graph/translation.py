@@ -102,6 +102,9 @@ class _Virtual:
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
     tag_id: str | None = None
     selected_names: tuple[str, ...] = ()
+    selector: int | None = None
+    """Of a split: position of its selector in the producer's."""
+    call_site: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ class _Translation:
             case SideOutput(tag_id=tag_id):
                 return self._logical(transformation, tag_id=tag_id)
             case Select(selected_names=names):
-                return self._logical(transformation, selected_names=tuple(names))
+                return self._logical(transformation, selected_names=tuple(names), call_site=transformation.call_site)
             case Cached():
                 return self._cached(transformation)
             case Split():
@@ -266,10 +269,15 @@ class _Translation:
 
     def _split(self, split: Split) -> Steps:
         upstream = yield self._translate(split.input)
-        for key in {self._producer(key) for key in upstream}:
+        places: dict[Key, int] = {}
+        for key in dict.fromkeys(map(self._producer, upstream)):
             node = self._nodes[key]
+            places[key] = len(node.output_selectors)
             self._nodes[key] = replace(node, output_selectors=(*node.output_selectors, split.selector))
-        return upstream
+        keys = tuple((split.id, position) for position in range(len(upstream)))
+        for key, real in zip(keys, upstream, strict=True):
+            self._virtual[key] = _Virtual(real, selector=places[self._producer(real)], call_site=split.call_site)
+        return keys
 
     def _cached(self, of: Cached) -> Steps:
         """A source that reads what an earlier job has kept; else the stream itself, with a sink that keeps it."""
@@ -370,13 +378,14 @@ class _Translation:
         partitioner: Partitioner | None = None
         mode = ExchangeMode.UNDEFINED
         tag_id: str | None = None
-        names: tuple[str, ...] = ()
+        selection: list[_Virtual] = []
         while (virtual := self._virtual.get(key)) is not None:
             key = virtual.upstream
             if partitioner is None:
                 partitioner, mode = virtual.partitioner, virtual.exchange_mode
             tag_id = virtual.tag_id if tag_id is None else tag_id
-            names = names or virtual.selected_names
+            if virtual.selected_names or virtual.selector is not None:
+                selection.append(virtual)
         producer, consumer = self._nodes[key], self._nodes[wanted.target]
         same = producer.parallelism == consumer.parallelism
         if partitioner is None:
@@ -384,8 +393,34 @@ class _Translation:
         if isinstance(partitioner, Forward) and not same:
             raise ForwardParallelismError(producer.name, producer.parallelism, consumer.name, consumer.parallelism)
         return StreamEdge(
-            number[key], number[wanted.target], partitioner, wanted.input_index, ordinal, tag_id, names, mode
+            number[key],
+            number[wanted.target],
+            partitioner,
+            wanted.input_index,
+            ordinal,
+            tag_id,
+            *_selected(selection),
+            mode,
         )
+
+
+def _selected(steps: list[_Virtual]) -> tuple[tuple[str, ...], int]:
+    """The names that a consumer gets of a split, and the position of the split's selector.
+
+    Args:
+        steps: the selections and splits between the consumer and its producer, from the consumer up; of selections one
+            behind the other the nearest counts.
+
+    Raises:
+        PlanError: what was selected of a split is split again.
+    """
+    splits = [index for index, step in enumerate(steps) if step.selector is not None]
+    names = steps[0].selected_names if steps else ()
+    if len(splits) > 1 and splits[1] > splits[0] + 1:
+        problem = "what was selected of a split stream is split again"
+        remedy = "put a step between them, such as map(lambda value: value), or use side outputs"
+        raise PlanError(problem, remedy, steps[splits[0]].call_site)
+    return names, (steps[splits[0]].selector or 0) if splits else 0
 
 
 def _one_parallelism(found: int, wanted: int) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from ..common.time import Length, to_millis
+from ..common.type_variables import Input, WindowType
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from .window import TimeWindow
 
-T = TypeVar("T")
-W = TypeVar("W")
+A = TypeVar("A", bound="AlignedWindows[Any]")
 _MOST_WINDOWS = 10_000_000
 """Of one record: each gives a result when it ends, so that more can only be a mistake in a unit of time."""
 
@@ -31,13 +31,13 @@ class WindowAssignerContext(ABC):
 _Context = WindowAssignerContext
 
 
-class WindowAssigner(ABC, Generic[T, W]):
+class WindowAssigner(ABC, Generic[Input, WindowType]):
     """Places each record into windows; what it remembers of a key is in state."""
 
     WindowAssignerContext = WindowAssignerContext
 
     @abstractmethod
-    def assign_windows(self, element: Any, timestamp: int, context: _Context) -> Iterable[Any]:
+    def assign_windows(self, element: Input, timestamp: int, context: _Context) -> Iterable[WindowType]:
         """The windows of `element`; none is allowed."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class WindowAssigner(ABC, Generic[T, W]):
         """Whether windows end by event time; else by processing time."""
 
 
-class AlignedWindows(WindowAssigner[T, TimeWindow]):
+class AlignedWindows(WindowAssigner[Input, TimeWindow]):
     """Windows of one size that start every `slide` milliseconds, the same for all keys.
 
     Args:
@@ -104,12 +104,12 @@ class AlignedWindows(WindowAssigner[T, TimeWindow]):
         return f"{type(self).__name__}({self.size_ms}{slide})"
 
 
-class _Tumbling(AlignedWindows[T]):
+class _Tumbling(AlignedWindows[Input]):
     def __init__(self, size: int, offset: int = 0) -> None:
         super().__init__(size, size, offset)
 
     @classmethod
-    def of(cls, size: Length, offset: Length | None = None) -> Any:
+    def of(cls: type[A], size: Length, offset: Length | None = None) -> A:
         """Windows of `size`, one after the other, from the epoch shifted by `offset`.
 
         Raises:
@@ -118,12 +118,12 @@ class _Tumbling(AlignedWindows[T]):
         return cls(to_millis(size), to_millis(offset or 0))
 
 
-class _Sliding(AlignedWindows[T]):
+class _Sliding(AlignedWindows[Input]):
     def __init__(self, size: int, slide: int, offset: int = 0) -> None:
         super().__init__(size, slide, offset)
 
     @classmethod
-    def of(cls, size: Length, slide: Length, offset: Length | None = None) -> Any:
+    def of(cls: type[A], size: Length, slide: Length, offset: Length | None = None) -> A:
         """Windows of `size` that begin every `slide`, from the epoch shifted by `offset`.
 
         Raises:
@@ -132,28 +132,28 @@ class _Sliding(AlignedWindows[T]):
         return cls(to_millis(size), to_millis(slide), to_millis(offset or 0))
 
 
-class TumblingEventTimeWindows(_Tumbling[T]):
+class TumblingEventTimeWindows(_Tumbling[Input]):
     """Windows that do not overlap, by the records' timestamps."""
 
     def is_event_time(self) -> bool:
         return True
 
 
-class TumblingProcessingTimeWindows(_Tumbling[T]):
+class TumblingProcessingTimeWindows(_Tumbling[Input]):
     """Windows that do not overlap, by the wall clock."""
 
     def is_event_time(self) -> bool:
         return False
 
 
-class SlidingEventTimeWindows(_Sliding[T]):
+class SlidingEventTimeWindows(_Sliding[Input]):
     """Windows that overlap, by the records' timestamps."""
 
     def is_event_time(self) -> bool:
         return True
 
 
-class SlidingProcessingTimeWindows(_Sliding[T]):
+class SlidingProcessingTimeWindows(_Sliding[Input]):
     """Windows that overlap, by the wall clock."""
 
     def is_event_time(self) -> bool:

@@ -71,7 +71,7 @@ class AwaitingOperator(Operator):
     # life
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        self._store = OperatorStateStore([snapshot.lists for snapshot in snapshots], self.ctx.operator_id)
+        self._store = OperatorStateStore([snapshot.lists for snapshot in snapshots], self.ctx.label)
         self._state = self._store.get_list_state(ListStateDescriptor(STATE))
         time: int | None = None
         for element in self._state.get():

@@ -34,6 +34,7 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from ..common.bounded_text import TookTooLong, bounded_repr
 from ..common.errors import described
 from ..common.managed_memory import Allowance
 from ..common.watermarks import WatermarkAlignment
@@ -83,6 +84,7 @@ class OperatorContext:
         managed_memory: what it may keep in memory of what it could also write to disk; None: no bound.
         spill_folder: where it may write that, a folder of this attempt, which may still have to be made and is removed
             with it; "" where there is none.
+        uid: that the program gave the operator; "" for none.
     """
 
     operator_id: str
@@ -108,6 +110,12 @@ class OperatorContext:
     managed_memory: Allowance | None = None
     spill_folder: str = ""
     epoch: int = 0
+    uid: str = ""
+
+    @property
+    def label(self) -> str:
+        """The operator in messages: its uid where the program gave it one, else its name."""
+        return self.uid or self.operator_name
 
 
 class Operator(ABC):
@@ -119,6 +127,8 @@ class Operator(ABC):
     ctx: OperatorContext
     works_outside = False
     """Whether some of its work is done outside of the task; then it may not take what it is fed at once."""
+    ends_early = False
+    """Whether it may be satisfied before its input ends."""
     snapshots_late = False
     """Whether its snapshot is whole only some time after `snapshot_state`; then `rest_of_snapshot` gives it."""
 
@@ -168,6 +178,11 @@ class Operator(ABC):
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         """Fire processing-time timers up to and including `now_ms`."""
         return ()
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether no further record changes what it gives; asked only where it `ends_early`, and true for good."""
+        return False
 
     def takes(self, element: Element) -> bool:
         """Whether it can be fed an element now; the end of data waits until nothing is under way outside."""
@@ -268,12 +283,13 @@ class UserCodeError(Exception):
 
 
 def shortened(value: object, limit: int = 200) -> str:
-    """repr(value), cut to `limit` characters; a repr that itself raises is named, not propagated."""
+    """repr(value), cut to `limit` characters; a repr that itself raises or is slow is named, not propagated."""
     try:
-        text = repr(value)
+        return "".join(bounded_repr(value, limit))
+    except TookTooLong as late:
+        return f"<{type(value).__name__} whose repr {late}>"
     except Exception as error:  # a user's __repr__ may raise anything
         return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
 def record_at(values: list[Any], iterator: Iterator[Any]) -> str:

@@ -26,7 +26,9 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from ..common.callables import SplitBy
 from .base import Operator, UserCodeError
+from .selection import Divided, Selection
 
 
 class ElementWriter(Protocol):
@@ -39,28 +41,35 @@ class ElementWriter(Protocol):
 
 @dataclass(frozen=True)
 class ChainEdge:
-    """Operator -> operator inside a chain; `tag_id` None is the main output."""
+    """Operator -> operator inside a chain; `tag_id` None is the main output, `selection` None all of its records."""
 
     target: int
     tag_id: str | None = None
     input_index: int = 0
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True)
 class ChainOutput:
-    """Operator -> result partition; `tag_id` None is the main output."""
+    """Operator -> result partition; `tag_id` and `selection` as of `ChainEdge`."""
 
     writer: ElementWriter
     tag_id: str | None = None
+    selection: Selection | None = None
+
+
+Ways = list[tuple[Any, Any]]
+"""Ways out of an operator, each with what goes there."""
 
 
 @dataclass
 class ChainLink:
-    """One operator in its chain, with its ways out and its counts of records."""
+    """One operator in its chain, with its ways out, the output selectors of its splits, and its counts of records."""
 
     operator: Operator
     edges: tuple[ChainEdge, ...] = ()
     outputs: tuple[ChainOutput, ...] = ()
+    selectors: tuple[SplitBy, ...] = ()
     records_in: int = 0
     records_out: int = 0
     input_watermark: int | None = None
@@ -83,6 +92,8 @@ class OperatorChain:
         self._stack: list[tuple[int, Iterator[Element]] | tuple[int, Element, int]] = []
         self.outside = [index for index, link in enumerate(links) if link.operator.works_outside]
         """Links whose work is done outside of the task."""
+        self._ending_early = [index for index, link in enumerate(links) if link.operator.ends_early]
+        self._satisfied: set[int] = set()
         self._below = [_below(links, index) for index in range(len(links))]
         self.is_waiting = False
         """Whether it stopped before an element that its operator does not take yet."""
@@ -142,6 +153,21 @@ class OperatorChain:
         times = [link.operator.next_processing_time() for link in self.links]
         times += [link.operator.next_upkeep_ms() for link in self.links]
         return min((time for time in times if time is not None), default=None)
+
+    def newly_satisfied(self) -> list[int]:
+        """The links whose operators use no further record, each once."""
+        found = [index for index in self._ending_early if self.links[index].operator.is_satisfied]
+        if found:
+            self._ending_early = [index for index in self._ending_early if index not in found]
+            self._satisfied.update(found)
+        return found
+
+    def is_satisfied(self, index: int = 0) -> bool:
+        """Whether nobody uses a further record of link `index`: itself, or all that it gives records to."""
+        if index in self._satisfied:
+            return True
+        link = self.links[index]
+        return bool(link.edges) and not link.outputs and all(self.is_satisfied(edge.target) for edge in link.edges)
 
     def takes_records(self) -> bool:
         """Whether no operator is busy outside with all it can have."""
@@ -258,18 +284,28 @@ class OperatorChain:
             link.records_out += len(element)  # type: ignore[arg-type]
         elif isinstance(element, Watermark):
             link.output_watermark = element.timestamp
-        written = False
-        for output in link.outputs:
-            if every_way or output.tag_id == tag:
-                output.writer.write(element)
-                written = True
-        edges = [edge for edge in reversed(link.edges) if every_way or edge.tag_id == tag]
-        for edge in edges:
+        outputs = [(output, element) for output in link.outputs if every_way or output.tag_id == tag]
+        edges = [(edge, element) for edge in reversed(link.edges) if every_way or edge.tag_id == tag]
+        if link.selectors and not every_way:
+            outputs, edges = self._selected(index, element, outputs, edges)
+        self._send(index, outputs, edges)
+
+    def _selected(self, index: int, element: Any, outputs: Ways, edges: Ways) -> tuple[Ways, Ways]:
+        """The ways out by which any records of the batch go, each with its part of them."""
+        divided = Divided(element, self.links[index].selectors)
+        parts = [[(way, divided.part(way.selection)) for way, _ in ways] for ways in (outputs, edges)]
+        outputs, edges = [[(way, part) for way, part in ways if len(part)] for ways in parts]
+        return outputs, edges
+
+    def _send(self, index: int, outputs: Ways, edges: Ways) -> None:
+        for output, element in outputs:
+            output.writer.write(element)
+        for edge, element in edges:
             given = element
             if type(element) is RowBatch:
                 if self._copies:
                     given = copy.deepcopy(element)
-                elif written or edge is not edges[0]:  # the last to work may have the records themselves
+                elif outputs or edge is not edges[0][0]:  # the last to work may have the records themselves
                     given = self._own(index, element)
             self._stack.append((edge.target, given, edge.input_index))
 

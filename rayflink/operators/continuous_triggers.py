@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from rayflink.state.descriptors import ReducingStateDescriptor
 
 from ..common.batches import MAX_TIMESTAMP
 from ..common.time import Length, to_millis
+from ..common.type_variables import Input
 from .triggers import OnMergeContext, Trigger, TriggerContext, TriggerResult
 
-T = TypeVar("T")
 
-
-class _Continuous(Trigger[T, Any]):
+class _Continuous(Trigger[Input, Any]):
     """What both share: an interval, and the time of the next firing in state.
 
     Args:
@@ -42,7 +41,7 @@ class _Continuous(Trigger[T, Any]):
         return f"{type(self).__name__}({self.interval})"
 
 
-class ContinuousEventTimeTrigger(_Continuous[T]):
+class ContinuousEventTimeTrigger(_Continuous[Input]):
     """Fires each time the watermark has advanced by the interval, and at the window's end.
 
     A window without an end fires twice at the end of all input: when the interval it waits for is over, and at its own
@@ -93,7 +92,7 @@ class ContinuousEventTimeTrigger(_Continuous[T]):
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
-class ContinuousProcessingTimeTrigger(_Continuous[T]):
+class ContinuousProcessingTimeTrigger(_Continuous[Input]):
     """Fires each time the interval has passed on the wall clock while the window is open.
 
     Args:

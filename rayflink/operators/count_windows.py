@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from rayflink.state.descriptors import ValueStateDescriptor
 
+from ..common.type_variables import Input
 from .assigners import WindowAssigner, WindowAssignerContext
 from .triggers import CountTrigger, NeverTrigger, PurgingTrigger, Trigger
 from .window import CountWindow, GlobalWindow
 
-T = TypeVar("T")
 
-
-class _Counted(WindowAssigner[T, CountWindow]):
+class _Counted(WindowAssigner[Input, CountWindow]):
     """Counts the records of each key in state; a full window is evaluated and dropped."""
 
     def __init__(self, window_size: int, window_slide: int, state_name: str) -> None:
@@ -38,7 +37,7 @@ class _Counted(WindowAssigner[T, CountWindow]):
         return False
 
 
-class CountTumblingWindowAssigner(_Counted[T]):
+class CountTumblingWindowAssigner(_Counted[Input]):
     """Windows of so many records of a key, one after the other.
 
     Args:
@@ -61,7 +60,7 @@ class CountTumblingWindowAssigner(_Counted[T]):
         return f"CountTumblingWindowAssigner({self._window_size})"
 
 
-class CountSlidingWindowAssigner(_Counted[T]):
+class CountSlidingWindowAssigner(_Counted[Input]):
     """Windows of so many records of a key that begin every few records. Only full windows are evaluated, as in PyFlink.
 
     Args:
@@ -85,16 +84,7 @@ class CountSlidingWindowAssigner(_Counted[T]):
         return f"CountSlidingWindowAssigner({self._window_size}, {self._window_slide})"
 
 
-def count_windows(size: int, slide: int = 0) -> WindowAssigner[Any, CountWindow]:
-    """Windows of `size` records, one after the other, or beginning every `slide` where that is not 0.
-
-    Raises:
-        ValueError: the size is below 1, or the slide below 0.
-    """
-    return CountTumblingWindowAssigner.of(size) if slide == 0 else CountSlidingWindowAssigner.of(size, slide)
-
-
-class GlobalWindows(WindowAssigner[T, GlobalWindow]):
+class GlobalWindows(WindowAssigner[Input, GlobalWindow]):
     """One window for all records of a key; it needs a trigger, for by itself it never fires."""
 
     @staticmethod
@@ -117,4 +107,4 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
 
 _GLOBAL = GlobalWindow.get()
 
-__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows", "count_windows"]
+__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows"]

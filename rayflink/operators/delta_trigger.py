@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from rayflink.state.descriptors import ValueStateDescriptor
 
+from ..common.type_variables import Input, WindowType
 from .triggers import Trigger, TriggerContext, TriggerResult
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
@@ -25,7 +23,7 @@ def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
     return found  # type: ignore[no-any-return]
 
 
-class DeltaTrigger(Trigger[T, W]):
+class DeltaTrigger(Trigger[Input, WindowType]):
     """Fires when a record differs by more than a threshold from the one at which the window fired last.
 
     The first record of a window is the first to compare with, and does not fire.
@@ -56,7 +54,7 @@ class DeltaTrigger(Trigger[T, W]):
         """
         return DeltaTrigger(threshold, delta_function)
 
-    def on_element(self, element: T, timestamp: int, window: W, ctx: TriggerContext) -> TriggerResult:
+    def on_element(self, element: Input, timestamp: int, window: WindowType, ctx: TriggerContext) -> TriggerResult:
         last = ctx.get_partitioned_state(self._last)
         before = last.value()
         if before is None:
@@ -67,13 +65,13 @@ class DeltaTrigger(Trigger[T, W]):
         last.update(element)
         return TriggerResult.FIRE
 
-    def on_processing_time(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+    def on_processing_time(self, time: int, window: WindowType, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+    def on_event_time(self, time: int, window: WindowType, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
-    def clear(self, window: W, ctx: TriggerContext) -> None:
+    def clear(self, window: WindowType, ctx: TriggerContext) -> None:
         ctx.get_partitioned_state(self._last).clear()
 
     def __repr__(self) -> str:

@@ -8,20 +8,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from ..common.time import Length, to_millis
+from ..common.type_variables import Element, WindowType
 from .delta_trigger import delta_of
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 @dataclass(frozen=True, slots=True)
-class TimestampedValue(Generic[T]):
+class TimestampedValue(Generic[Element]):
     """A record of a window with its timestamp, epoch milliseconds; None where it has none."""
 
-    value: T
+    value: Element
     timestamp: int | None
 
 
@@ -41,13 +39,15 @@ class EvictorContext(ABC):
         """Metric group of the operator."""
 
 
-class Evictor(Generic[T, W]):
+class Evictor(Generic[Element, WindowType]):
     """Takes records out of a window that fires; what it takes out is gone for later firings too.
 
     A window with an evictor keeps all its records, also where its function would need one result only.
     """
 
-    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+    def evict_before(
+        self, elements: list[TimestampedValue[Element]], size: int, window: WindowType, ctx: EvictorContext
+    ) -> None:
         """Take elements out before the window's function sees them.
 
         Args:
@@ -55,7 +55,9 @@ class Evictor(Generic[T, W]):
             size: their number.
         """
 
-    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+    def evict_after(
+        self, elements: list[TimestampedValue[Element]], size: int, window: WindowType, ctx: EvictorContext
+    ) -> None:
         """Take elements out when the function has seen them.
 
         Args:
@@ -64,26 +66,30 @@ class Evictor(Generic[T, W]):
         """
 
 
-class _OnOneSide(Evictor[T, W]):
+class _OnOneSide(Evictor[Element, WindowType]):
     """Takes records out before the window's function, or behind it."""
 
     def __init__(self, do_evict_after: bool) -> None:
         self._do_evict_after = do_evict_after
 
-    def evict_before(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+    def evict_before(
+        self, elements: list[TimestampedValue[Element]], size: int, window: WindowType, ctx: EvictorContext
+    ) -> None:
         if not self._do_evict_after:
             self._evict(elements)
 
-    def evict_after(self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: EvictorContext) -> None:
+    def evict_after(
+        self, elements: list[TimestampedValue[Element]], size: int, window: WindowType, ctx: EvictorContext
+    ) -> None:
         if self._do_evict_after:
             self._evict(elements)
 
     @abstractmethod
-    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+    def _evict(self, elements: list[TimestampedValue[Element]]) -> None:
         """Take elements out."""
 
 
-class CountEvictor(_OnOneSide[T, W]):
+class CountEvictor(_OnOneSide[Element, WindowType]):
     """Keeps the newest records.
 
     >>> from rayflink.datastream import StreamExecutionEnvironment
@@ -113,11 +119,11 @@ class CountEvictor(_OnOneSide[T, W]):
         """
         return CountEvictor(max_count, do_evict_after)
 
-    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+    def _evict(self, elements: list[TimestampedValue[Element]]) -> None:
         del elements[: max(len(elements) - self._max_count, 0)]
 
 
-class TimeEvictor(_OnOneSide[T, W]):
+class TimeEvictor(_OnOneSide[Element, WindowType]):
     """Keeps the records that are less than so long before the newest one, by their timestamps.
 
     Records without timestamps all stay.
@@ -145,7 +151,7 @@ class TimeEvictor(_OnOneSide[T, W]):
         """
         return TimeEvictor(to_millis(window_size), do_evict_after)
 
-    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+    def _evict(self, elements: list[TimestampedValue[Element]]) -> None:
         stamps = [element.timestamp for element in elements if element.timestamp is not None]
         if stamps and len(stamps) == len(elements):
             until = max(stamps) - self._window_size
@@ -155,7 +161,7 @@ class TimeEvictor(_OnOneSide[T, W]):
         return f"TimeEvictor({self._window_size})"
 
 
-class DeltaEvictor(_OnOneSide[T, W]):
+class DeltaEvictor(_OnOneSide[Element, WindowType]):
     """Keeps the records that differ from the newest one by less than a threshold.
 
     >>> evictor = DeltaEvictor.of(3, lambda old, new: new - old)
@@ -187,7 +193,7 @@ class DeltaEvictor(_OnOneSide[T, W]):
         """
         return DeltaEvictor(threshold, delta_function, do_evict_after)
 
-    def _evict(self, elements: list[TimestampedValue[T]]) -> None:
+    def _evict(self, elements: list[TimestampedValue[Element]]) -> None:
         if elements:
             newest, delta, threshold = elements[-1].value, self._delta, self._threshold
             elements[:] = [element for element in elements if delta(element.value, newest) < threshold]

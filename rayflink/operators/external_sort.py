@@ -13,6 +13,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rayflink.state.private_folders import make_private
+
 from ..common import options
 from ..common.configuration import reading
 from ..common.managed_memory import Allowance
@@ -132,7 +134,7 @@ class ExternalSort:
         path = self._folder / f"sort-{id(self):x}-{next(self._names)}.run"
         rest = iter(entries)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             with path.open("xb") as file:
                 while block := list(islice(rest, BLOCK_ROWS)):
                     file.write(to_bytes(block))

@@ -43,7 +43,7 @@ class FunctionState:
         for snapshot in snapshots:
             if snapshot.version != SNAPSHOT_VERSION:
                 written, readable = f"snapshot layout {snapshot.version}", f"layout {SNAPSHOT_VERSION}"
-                raise VersionMismatch(written, readable, "snapshot", ctx.operator_id)
+                raise VersionMismatch(written, readable, "snapshot", ctx.label)
         self._ctx, self._functions, self._keyed_state = ctx, functions, keyed_state
         self._key_groups = range(0)
         if keyed_state is not None:
@@ -54,7 +54,7 @@ class FunctionState:
             for snapshot in snapshots
         ]
         evolution = evolution_of(ctx, snapshots)
-        self.store = OperatorStateStore(mine, ctx.operator_id, evolution)
+        self.store = OperatorStateStore(mine, ctx.label, evolution)
 
     def initialize(self) -> None:
         """Let the functions get their states, and read what was restored.

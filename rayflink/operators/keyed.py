@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rayflink.state.backend import NO_KEY
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.isolation import IMMUTABLE_TYPES, is_immutable, isolated
 
 from ..common.batches import Batch, Element, RowBatch
-from ..common.functions import as_reduce
+from ..common.functions import Function, as_reduce
 from ..common.purity import holds_nothing
 from ..common.row_columns import Coded, RowColumns, in_use
 from .aggregations import Position, aggregation, field_of, misfit
-from .base import OperatorSnapshot, UserCodeError
+from .base import OperatorSnapshot, UserCodeError, shortened
 from .keyed_base import KeyedOperator
 from .running_sums import running_sums
 from .user_code import list_of, timestamps_of
 
-_ABSENT: Any = object()
+ABSENT: Any = object()
+"""Stands for the value of a key that has none."""
 
 
 class KeyedReduceOperator(KeyedOperator):
@@ -28,7 +30,8 @@ class KeyedReduceOperator(KeyedOperator):
 
     Args:
         key_selector: a KeySelector or a callable.
-        function: a ReduceFunction or a callable of the old value and the record.
+        function: a ReduceFunction or a callable of the old value and the record. What has an `open` of its own may use
+            the state of the record's key.
     """
 
     state_name = "_op_state"
@@ -40,6 +43,7 @@ class KeyedReduceOperator(KeyedOperator):
     def __init__(self, key_selector: Any, function: Any) -> None:
         self._function = as_reduce(function)
         super().__init__(key_selector, self._function)
+        self._sets_key = bool(self._function.checkpointed) or has_open(function)
 
     def declare_state(self) -> None:
         self._table = self.backend.table(ValueStateDescriptor(self.state_name))
@@ -59,12 +63,15 @@ class KeyedReduceOperator(KeyedOperator):
 
     def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
         """The results of a batch, one a record; `state` is brought up to date."""
-        get, absent, immutable, reduce = state.get, _ABSENT, IMMUTABLE_TYPES, self._function.call
+        get, absent, immutable, reduce = state.get, ABSENT, IMMUTABLE_TYPES, self._function.call
+        context, sets_key = self.context, self._sets_key
         results: list[Any] = []
         emit = results.append
         key = value = None
         try:
             for key, value in zip(keys, values, strict=True):
+                if sets_key:
+                    context.key = key = self.canonical(key, value)
                 old = get(key, absent)
                 if old is absent:
                     key = self.canonical(key, value)
@@ -83,7 +90,8 @@ class KeyedReduceOperator(KeyedOperator):
         except UserCodeError:
             raise
         except Exception as error:
-            raise self.record_failure(self.where, key, value, error) from error
+            raise self.failure(self.where, shortened(value)) from error
+        context.key = NO_KEY
         return results
 
 
@@ -165,11 +173,17 @@ class KeyedSumOperator(KeyedReduceOperator):
         except UserCodeError:
             raise
         except TypeError as error:
-            failure = self.record_failure(self.where, key, value, error)
+            failure = self.failure(self.where, shortened(value))
             raise failure from (error if old is None else misfit("sum", 1, old, value))
         except Exception as error:
-            raise self.record_failure(self.where, key, value, error) from error
+            raise self.failure(self.where, shortened(value)) from error
         return results
+
+
+def has_open(function: Any) -> bool:
+    """Whether a function has an `open` of its own, where it may have asked for state."""
+    opens = getattr(function, "open", Function.open)
+    return getattr(opens, "__func__", opens) is not Function.open
 
 
 def _is_pair(value: Any) -> bool:
@@ -194,4 +208,4 @@ def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> K
     return operator
 
 
-__all__ = ["KeyedReduceOperator", "KeyedSumOperator", "keyed_aggregation"]
+__all__ = ["ABSENT", "KeyedReduceOperator", "KeyedSumOperator", "has_open", "keyed_aggregation"]

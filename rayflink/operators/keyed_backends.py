@@ -10,6 +10,7 @@ from pathlib import Path
 from rayflink.state.backend import KeyedBackend
 from rayflink.state.key_groups import key_group_range
 from rayflink.state.memory import HashMapBackend
+from rayflink.state.private_folders import make_private
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_store import RocksDBOptions
 
@@ -44,7 +45,7 @@ def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
         memory = _state_memory(config, MemoryManager(ALONE_BYTES))
     else:
         memory = ctx.managed_memory.shared(_OWNER, partial(_state_memory, config))
-    return RocksDBBackend(groups, ctx.max_parallelism, ctx.operator_id, folder, memory, rocksdb_options(config))
+    return RocksDBBackend(groups, ctx.max_parallelism, ctx.label, folder, memory, rocksdb_options(config))
 
 
 def _ensure_can_be_made(folder: Path) -> None:
@@ -55,7 +56,7 @@ def _ensure_can_be_made(folder: Path) -> None:
     """
     wanted = folder.parent.parent
     try:
-        folder.mkdir(parents=True)
+        make_private(folder, may_exist=False)
     except OSError as error:
         key, found = options.ROCKSDB_DIRS.key, f"{str(wanted)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
@@ -66,7 +67,7 @@ def _ensure_can_be_made(folder: Path) -> None:
 def hashmap_backend(ctx: OperatorContext) -> KeyedBackend:
     """The hashmap backend of one subtask."""
     groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
-    return HashMapBackend(groups, ctx.max_parallelism, ctx.operator_id)
+    return HashMapBackend(groups, ctx.max_parallelism, ctx.label)
 
 
 def rocksdb_options(config: Configuration) -> RocksDBOptions:

@@ -7,6 +7,7 @@ input) is left out, for a job that was drained may be fed again.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -15,6 +16,7 @@ from rayflink.state.backend import KeyContext, KeyedBackend
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.expiry import SLICE_MS, SLICE_SECONDS
 from rayflink.state.handles import StateStore
+from rayflink.state.key_forms import too_deep
 from rayflink.state.keys import canonical_key
 from rayflink.state.state_summary import joined
 
@@ -26,13 +28,15 @@ from ..common.metric_names import NUM_PROCESSING_TIMERS_DROPPED
 from ..common.metrics import Counter
 from ..common.options import TTL_SWEEP_RATE
 from ..common.row_columns import RowColumns, objects
-from .base import OperatorContext, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at, shortened
+from .base import OperatorContext, OperatorSnapshot, ensure_all_taken, record_at, shortened
 from .key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from .keyed_backends import keyed_backend
 from .restored_state import evolution_of, restore_keyed
 from .user_code import FunctionOperator, UserCode, list_of
 
 log = get_logger(__name__)
+_HASHABLE = frozenset({str, int, bytes, float, bool, type(None)})
+"""Types of keys that every dict takes."""
 _WATERMARK_ENTRY = "_watermark"
 EXPIRED_METRIC = "numStateEntriesExpired"
 """Entries of a state that were forgotten since their time to live was over."""
@@ -69,8 +73,10 @@ class KeyedOperator(FunctionOperator):
         evolution = evolution_of(self.ctx, snapshots)
         self.context.written = evolution.keyed
         self.declare_state()
+        reserved = {state.name for state in self.backend.summaries() if state.kind != "timers"}
         restore_keyed(self.backend, snapshots, evolution, self.ctx)
-        self.keyed_state = cast(KeyedStateStore, StateStore(self.backend, self.context, self.ctx.operator_id))
+        store = StateStore(self.backend, self.context, self.ctx.label, reserved=reserved)
+        self.keyed_state = cast(KeyedStateStore, store)
         super().initialize_state(snapshots)
         known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
         own = [entry for entry in known if entry[8:] == self._seat]
@@ -162,21 +168,31 @@ class KeyedOperator(FunctionOperator):
         return ()
 
     def keys_of(self, batch: Batch) -> list[Any]:
-        """The records' keys as the selector gives them."""
+        """The records' keys as the selector gives them; those that no dict takes, such as lists, in the form of state.
+
+        Raises:
+            UserCodeError: the selector failed, or what it gave cannot be a key.
+        """
         if isinstance(batch, RowColumns) and batch.key_column is not None:
             keys = objects(batch.columns[batch.key_column])
-        else:
-            values = list_of(batch)
-            iterator: Iterator[Any] = iter(values)
-            try:
-                keys = list(map(self._key_of, iterator))
-                ensure_all_taken(iterator)
-            except KeyExtractionError:
-                raise  # it names the step already
-            except Exception as error:
-                key_by, record = self._named(), record_at(values, iterator)
-                raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)
+            self.check_keys(keys, batch)
+            return keys
+        values = list_of(batch)
+        iterator: Iterator[Any] = iter(values)
+        try:
+            keys = list(map(self._key_of, iterator))
+            ensure_all_taken(iterator)
+        except KeyExtractionError:
+            raise  # it names the step already
+        except Exception as error:
+            key_by, record = self._named(), record_at(values, iterator)
+            raise KeyExtractionError.of(key_by, record) from extraction_cause(key_by, error)
         self.check_keys(keys, batch)
+        if not _HASHABLE.issuperset(map(type, keys)):
+            try:
+                deque(map(hash, keys), maxlen=0)
+            except (TypeError, RecursionError):
+                return [self.canonical(key, value) for key, value in zip(keys, values, strict=True)]
         return keys
 
     @property
@@ -256,23 +272,14 @@ class KeyedOperator(FunctionOperator):
             return canonical_key(key)
         except InvalidKeyError as error:
             raise RefusedKeyError.of(self._named(), shortened(value)) from error
+        except RecursionError:
+            raise RefusedKeyError.of(self._named(), shortened(value)) from too_deep(key)
 
     def _named(self) -> KeyBy:
         """Whose fault a key is: the step's that dealt the records, or the operator's own where that is not known."""
         if self._key_by.call_site:
             return self._key_by
         return replace(self._key_by, step=self.ctx.operator_name, call_site=self.ctx.call_site)
-
-    def record_failure(self, where: str, key: Any, value: Any, error: Exception) -> UserCodeError:
-        """The error to raise from `error`, met while one record was worked.
-
-        A key that cannot be hashed fails at the look-up, before anything else sees it: then the key is to blame.
-        """
-        try:
-            hash(key)
-        except TypeError:
-            self.canonical(key, value)
-        return self.failure(where, shortened(value))
 
 
 __all__ = ["KeyedOperator"]

@@ -23,7 +23,7 @@ from rayflink.state.isolation import isolated
 from ..common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from ..common.configuration import reading
 from ..common.options import SHARE_PANES
-from .base import OperatorContext, OperatorSnapshot, UserCodeError
+from .base import OperatorContext, OperatorSnapshot, UserCodeError, shortened
 from .emission import Emission
 from .pacing import FIRING_RECORDS
 from .pane_contents import Arrivals, Entry, pane_contents
@@ -64,7 +64,7 @@ class PaneWindowOperator(WindowOperator):
                 written, _, arrived = entry.decode().rpartition(" ")
                 if written != mine:
                     raise SnapshotMismatch(
-                        "window-contents", self.ctx.operator_id, f"panes of size, slide and offset {written} ms",
+                        "window-contents", self.ctx.label, f"panes of size, slide and offset {written} ms",
                         f"{mine} ms", "panes of other windows; keep the windows, or give the operator another uid",
                     )  # fmt: skip
                 self._arrivals.next = max(self._arrivals.next, int(arrived))
@@ -159,7 +159,7 @@ class PaneWindowOperator(WindowOperator):
         except UserCodeError:
             raise
         except Exception as error:
-            raise self.record_failure(self._contents.where, key, value, error) from error
+            raise self.failure(self._contents.where, shortened(value)) from error
 
     def _gather_behind(
         self, keys: list[Any], values: list[Any], stamps: list[int], starts: list[int], opened: dict[int, _OpenPane],
@@ -188,7 +188,7 @@ class PaneWindowOperator(WindowOperator):
         except UserCodeError:
             raise
         except Exception as error:
-            raise self.record_failure(self._contents.where, key, value, error) from error
+            raise self.failure(self._contents.where, shortened(value)) from error
 
     def _entry_of(self, key: Any, value: Any, pane: _OpenPane) -> None:
         """Add what may be the first record of its key in a pane, and set the timers that this asks for."""

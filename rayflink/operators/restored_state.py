@@ -22,8 +22,8 @@ def evolution_of(ctx: OperatorContext, snapshots: Sequence[OperatorSnapshot]) ->
     """
     written = [state for snapshot in snapshots for state in snapshot.states]
     if not written:
-        return Evolution((), {}, ctx.operator_id)
-    return Evolution(written, moved_in(ctx.config), ctx.operator_id)
+        return Evolution((), {}, ctx.label)
+    return Evolution(written, moved_in(ctx.config), ctx.label)
 
 
 def moved_in(config: Mapping[str, Any]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _of_databases(
     ctx: OperatorContext,
 ) -> Iterator[Mapping[int, bytes]]:
     """The owned key groups, one by one."""
-    whose = ctx.max_parallelism, ctx.operator_id
+    whose = ctx.max_parallelism, ctx.label
     for group, content in groups_of(databases, reader, owned, whose, evolution.stood_for):
         yield {group: evolution.encoded(content)}
 

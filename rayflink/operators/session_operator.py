@@ -123,7 +123,7 @@ class SessionWindowOperator(BaseWindowOperator):
         except UserCodeError:
             raise
         except Exception as error:
-            raise self.record_failure(self._contents.where, key, value, error) from error
+            raise self.failure(self._contents.where, shortened(value)) from error
 
     def _place(
         self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: Emission

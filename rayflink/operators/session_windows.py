@@ -5,29 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from operator import index
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from ..common.time import Length, to_millis
+from ..common.type_variables import Input, WindowType
 from .assigners import WindowAssigner, WindowAssignerContext
 from .triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from .window import TimeWindow
 
-T = TypeVar("T")
-W = TypeVar("W")
 
-
-class MergeCallback(ABC, Generic[W]):
+class MergeCallback(ABC, Generic[WindowType]):
     """Is told which windows become one."""
 
     @abstractmethod
-    def merge(self, to_be_merged: Iterable[W], merge_result: W) -> None:
+    def merge(self, to_be_merged: Iterable[WindowType], merge_result: WindowType) -> None:
         """The windows `to_be_merged` become `merge_result`."""
 
 
 _Callback = MergeCallback
 
 
-class MergingWindowAssigner(WindowAssigner[T, W]):
+class MergingWindowAssigner(WindowAssigner[Input, WindowType]):
     """Places each record into a window of its own, and says which windows of a key then become one."""
 
     MergeCallback = MergeCallback
@@ -35,7 +33,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
     """Whether only windows of time become one, and only those that touch: then others need not be looked at."""
 
     @abstractmethod
-    def merge_windows(self, windows: Iterable[W], callback: _Callback[W]) -> None:
+    def merge_windows(self, windows: Iterable[WindowType], callback: _Callback[WindowType]) -> None:
         """Call `callback.merge` for each group of windows that becomes one."""
 
 
@@ -47,7 +45,7 @@ class SessionWindowTimeGapExtractor(ABC):
         """The gap behind `element`, in milliseconds, above 0."""
 
 
-class Sessions(MergingWindowAssigner[T, TimeWindow]):
+class Sessions(MergingWindowAssigner[Input, TimeWindow]):
     """A record opens [timestamp, timestamp + gap)."""
 
     _event_time: bool
@@ -73,7 +71,7 @@ class Sessions(MergingWindowAssigner[T, TimeWindow]):
         """How long the session of `element` waits for the next record."""
 
 
-class _FixedSessions(Sessions[T]):
+class _FixedSessions(Sessions[Input]):
     def __init__(self, session_gap: int) -> None:
         if session_gap <= 0:
             raise ValueError(f"{type(self).__name__} needs a gap above 0, got {session_gap} ms")
@@ -86,7 +84,7 @@ class _FixedSessions(Sessions[T]):
         return f"{type(self).__name__}({self.fixed_gap_ms})"
 
 
-class _DynamicSessions(Sessions[T]):
+class _DynamicSessions(Sessions[Input]):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
         given = session_window_time_gap_extractor
         extract = getattr(given, "extract", given)
@@ -124,7 +122,7 @@ def _index(given: Any) -> Any:
     return index(given) if hasattr(type(given), "__index__") and not isinstance(given, bool) else given
 
 
-class DynamicEventTimeSessionWindows(_DynamicSessions[T]):
+class DynamicEventTimeSessionWindows(_DynamicSessions[Input]):
     """Sessions by the records' timestamps, whose gap each record says.
 
     Args:
@@ -139,7 +137,7 @@ class DynamicEventTimeSessionWindows(_DynamicSessions[T]):
         return DynamicEventTimeSessionWindows(extractor)
 
 
-class DynamicProcessingTimeSessionWindows(_DynamicSessions[T]):
+class DynamicProcessingTimeSessionWindows(_DynamicSessions[Input]):
     """Sessions by the wall clock, whose gap each record says.
 
     Args:
@@ -154,7 +152,7 @@ class DynamicProcessingTimeSessionWindows(_DynamicSessions[T]):
         return DynamicProcessingTimeSessionWindows(extractor)
 
 
-class EventTimeSessionWindows(_FixedSessions[T]):
+class EventTimeSessionWindows(_FixedSessions[Input]):
     """Sessions by the records' timestamps: records at most the gap apart are in one.
 
     >>> EventTimeSessionWindows.with_gap(Time.seconds(5))
@@ -181,7 +179,7 @@ class EventTimeSessionWindows(_FixedSessions[T]):
         return DynamicEventTimeSessionWindows(extractor)
 
 
-class ProcessingTimeSessionWindows(_FixedSessions[T]):
+class ProcessingTimeSessionWindows(_FixedSessions[Input]):
     """Sessions by the wall clock: records at most the gap apart are in one.
 
     Args:

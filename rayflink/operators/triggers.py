@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 from operator import add
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from rayflink.state.descriptors import ReducingStateDescriptor
 
-T = TypeVar("T")
-W = TypeVar("W")
+from ..common.type_variables import Input, WindowType
 
 
 class TriggerResult(Enum):
@@ -78,7 +77,7 @@ _Context = TriggerContext
 _OnMerge = OnMergeContext
 
 
-class Trigger(ABC, Generic[T, W]):
+class Trigger(ABC, Generic[Input, WindowType]):
     """Decides for each record and each timer of a window what is done with it."""
 
     TriggerContext = TriggerContext
@@ -116,7 +115,7 @@ class Trigger(ABC, Generic[T, W]):
         return type(self).__name__
 
 
-class EventTimeTrigger(Trigger[T, Any]):
+class EventTimeTrigger(Trigger[Input, Any]):
     """Fires when the watermark reaches the window's last timestamp, and for each later record at once."""
 
     @staticmethod
@@ -147,7 +146,7 @@ class EventTimeTrigger(Trigger[T, Any]):
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
-class ProcessingTimeTrigger(Trigger[T, Any]):
+class ProcessingTimeTrigger(Trigger[Input, Any]):
     """Fires when the window's last millisecond of the wall clock has passed."""
 
     @staticmethod
@@ -176,7 +175,7 @@ class ProcessingTimeTrigger(Trigger[T, Any]):
         ctx.delete_processing_time_timer(window.max_timestamp())
 
 
-class CountTrigger(Trigger[T, Any]):
+class CountTrigger(Trigger[Input, Any]):
     """Fires at every so many records of a window, and keeps them.
 
     Args:
@@ -224,7 +223,7 @@ class CountTrigger(Trigger[T, Any]):
         return f"CountTrigger({self._window_size})"
 
 
-class PurgingTrigger(Trigger[T, Any]):
+class PurgingTrigger(Trigger[Input, Any]):
     """Another trigger, but what it fires is also dropped.
 
     Args:
@@ -265,7 +264,7 @@ def _purged(result: TriggerResult) -> TriggerResult:
     return TriggerResult.FIRE_AND_PURGE if result.is_fire() else result
 
 
-class NeverTrigger(Trigger[T, Any]):
+class NeverTrigger(Trigger[Input, Any]):
     """Never fires; the default of `GlobalWindows`."""
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:

@@ -14,6 +14,11 @@ from ..common.functions import AllWindowFunction, ProcessAllWindowFunction, as_r
 from ..common.runtime_context import RuntimeContext
 from .aggregations import Position, aggregation, field_of
 
+_NO_STATE = (
+    "a ReduceFunction or AggregateFunction of windows has none; keep the value in the accumulator, or in the state of "
+    "a ProcessWindowFunction passed as window_function"
+)
+
 
 @dataclass(frozen=True)
 class WindowContents:
@@ -125,17 +130,20 @@ class WindowEvaluation:
             self.function.clear(context)
 
 
-def life_cycle(functions: Iterable[Any]) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
-    """`open` and `close` of several functions; closed in reverse order."""
-    cycles = [life_cycle_of(function) for function in functions if function is not None]
+def life_cycle(gathering: Any, evaluating: Any) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
+    """`open` and `close` of the function that gathers records and the one that windows are given to; each may be None.
+
+    What gathers records is refused keyed state, as in Flink: a pane it fills may belong to several windows.
+    """
+    (open_first, close_first), (open_second, close_second) = life_cycle_of(gathering), life_cycle_of(evaluating)
 
     def open_all(runtime_context: RuntimeContext) -> None:
-        for open_one, _ in cycles:
-            open_one(runtime_context)
+        open_first(runtime_context.without_keyed_state(_NO_STATE))
+        open_second(runtime_context)
 
     def close_all() -> None:
-        for _, close_one in reversed(cycles):
-            close_one()
+        close_second()
+        close_first()
 
     return open_all, close_all
 

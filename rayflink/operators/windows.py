@@ -152,7 +152,7 @@ class BaseWindowOperator(KeyedOperator):
     ) -> None:
         if allowed_lateness_ms < 0:
             raise ValueError(f"allowed lateness must be at least 0, got {allowed_lateness_ms} ms")
-        open_all, close_all = life_cycle((contents.function, evaluation and evaluation.function))
+        open_all, close_all = life_cycle(contents.function, evaluation and evaluation.function)
         kept = (*checkpointed_of(contents.function), *checkpointed_of(evaluation and evaluation.function))
         super().__init__(key_selector, UserFunction(contents.add, open_all, close_all, kept))
         self._assigner = assigner
@@ -177,8 +177,8 @@ class BaseWindowOperator(KeyedOperator):
         self._table = self.backend.table(self.contents_descriptor("window-contents"))
         self._event_timers = self.backend.timers("window-timers/event")
         self._processing_timers = self.backend.timers("window-timers/processing")
-        self._window_store = StateStore(self.backend, self.context, self.ctx.operator_id, scoped=True)
-        self._key_store = StateStore(self.backend, self.context, self.ctx.operator_id)
+        self._window_store = StateStore(self.backend, self.context, self.ctx.label, scoped=True)
+        self._key_store = StateStore(self.backend, self.context, self.ctx.label)
         self._window_context = _EvaluationContext(self)
 
     def contents_descriptor(self, name: str) -> Any:
@@ -412,7 +412,7 @@ class WindowOperator(BaseWindowOperator):
         except UserCodeError:
             raise
         except Exception as error:
-            raise self.record_failure(self._contents.where, key, value, error) from error
+            raise self.failure(self._contents.where, shortened(value)) from error
 
     def _append(
         self,

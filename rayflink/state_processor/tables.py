@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rayflink.common.arrow_rows import python_values
+from rayflink.common.types import Row
 from rayflink.operators.window import TimeWindow
 from rayflink.state.class_schemas import found_class, is_named_tuple
 from rayflink.state.clock import epoch_ms
@@ -107,6 +108,7 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
     made: Callable[..., Any] = cls
 
     def make(value: Any) -> Any:
+        value = _struct(value)
         if not isinstance(value, dict):
             return native(value)
         return made(**{name: native(part) for name, part in value.items()})
@@ -115,13 +117,19 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
 
 
 def native(value: Any) -> Any:
-    """A value of Arrow as Python's: structs of f0, f1 and so on are tuples."""
+    """A value of Arrow as Python's: structs are dicts, those of f0, f1 and so on tuples."""
+    value = _struct(value)
     if isinstance(value, dict):
         parts = {name: native(part) for name, part in value.items()}
         if parts and list(parts) == [f"f{at}" for at in range(len(parts))]:
             return tuple(parts.values())
         return parts
     return [native(part) for part in value] if isinstance(value, list) else value
+
+
+def _struct(value: Any) -> Any:
+    """A struct as a dict of its fields, everything else as it is."""
+    return value.as_dict() if isinstance(value, Row) else value
 
 
 def _taken(row: dict[str, Any], column: Column, make: Callable[[Any], Any]) -> Any:
