@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
+    from rayflink.table.sinks import CsvTableSink as CsvTableSink
+    from rayflink.table.sinks import WriteMode as WriteMode
+    from rayflink.table.sources import CsvTableSource as CsvTableSource
     from rayflink.table.statement_set import StatementSet as StatementSet
     from rayflink.table.table import Table as Table
     from rayflink.table.table_config import TableConfig as TableConfig
@@ -51,6 +54,8 @@ else:
             "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.rules.planner_config": "PlannerConfig",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
+            "rayflink.table.sinks": "CsvTableSink WriteMode",
+            "rayflink.table.sources": "CsvTableSource",
             "rayflink.table.statement_set": "StatementSet",
             "rayflink.table.table": "Table",
             "rayflink.table.table_config": "TableConfig",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .definitions import Path, TableDefinition, ViewDefinition
@@ -26,12 +27,16 @@ class Catalogs:
     """All that can be named, and which catalog and database names are looked up in.
 
     Temporary objects come before others of the same name, as in Flink.
+
+    Args:
+        catalog: name of the first catalog.
+        database: name of its first database.
     """
 
-    def __init__(self) -> None:
-        self._catalogs: dict[str, dict[str, Database]] = {DEFAULT_CATALOG: {DEFAULT_DATABASE: Database()}}
+    def __init__(self, catalog: str = DEFAULT_CATALOG, database: str = DEFAULT_DATABASE) -> None:
+        self._catalogs: dict[str, dict[str, Database]] = {catalog: {database: Database()}}
         self._temporary: dict[Path, Definition] = {}
-        self.catalog, self.database = DEFAULT_CATALOG, DEFAULT_DATABASE
+        self.catalog, self.database = catalog, database
 
     def path(self, parts: tuple[str, ...]) -> Path:
         """The full name of what one to three parts name.
@@ -46,6 +51,20 @@ class Catalogs:
         if len(parts) == 3:
             return parts[0], parts[1], parts[2]
         raise SqlError(f"{'.'.join(parts)} has {len(parts)} parts", "write catalog.database.table at most")
+
+    def short_name(self, path: Path) -> str:
+        """A path for people: without catalog and database where they are the current ones."""
+        return path[-1] if path[:2] == (self.catalog, self.database) else ".".join(path)
+
+    @contextmanager
+    def inside(self, home: tuple[str, str]) -> Iterator[None]:
+        """Read short names as in another database."""
+        here = self.catalog, self.database
+        self.catalog, self.database = home
+        try:
+            yield
+        finally:
+            self.catalog, self.database = here
 
     def find(self, parts: tuple[str, ...], place: Place | None = None) -> tuple[Path, Definition]:
         """The definition of a table or view.
@@ -75,7 +94,8 @@ class Catalogs:
         if there:
             if ignore:
                 return path
-            what = "temporary table" if temporary else "table"
+            known = self._temporary[path] if temporary else database.objects[path[2]]
+            what = f"{'temporary ' if temporary else ''}{'view' if isinstance(known, ViewDefinition) else 'table'}"
             remedy = "drop it first, or write IF NOT EXISTS"
             raise SqlError(f"there is a {what} {'.'.join(parts)!r} already", remedy, "", place)
         if temporary:
@@ -112,7 +132,11 @@ class Catalogs:
             return True
         if ignore:
             return False
-        known = self.names(path[:2])
+        if found := self._temporary.get(path) if temporary else self._temporary.get(path) or objects.get(path[2]):
+            other = "VIEW" if isinstance(found, ViewDefinition) else "TABLE"
+            problem = f"{'.'.join(parts)!r} is a {other.lower()}, no {what}"
+            raise SqlError(problem, f"write DROP {'TEMPORARY ' if path in self._temporary else ''}{other}", "", place)
+        known = self.names(path[:2], lambda one: isinstance(one, kind))
         problem = (
             f"there is no {'temporary ' if temporary else ''}{what} {'.'.join(parts)!r}{nearest(parts[-1], known)}"
         )
@@ -125,9 +149,13 @@ class Catalogs:
     def names(
         self, of: tuple[str, str] | None = None, wanted: Callable[[Definition], bool] = lambda one: True
     ) -> list[str]:
-        """Names of tables and views of a database, in order."""
+        """Names of tables and views of a database, in order.
+
+        Raises:
+            SqlError: there is no such database.
+        """
         catalog, database = of or (self.catalog, self.database)
-        there = self._catalogs.get(catalog, {}).get(database, Database()).objects
+        there = self._database((catalog, database), None).objects
         found = {name for name, one in there.items() if wanted(one)}
         found |= {path[2] for path, one in self._temporary.items() if path[:2] == (catalog, database) and wanted(one)}
         return sorted(found)
@@ -139,8 +167,12 @@ class Catalogs:
     # databases
 
     def databases(self, catalog: str | None = None) -> list[str]:
-        """Names of the databases of a catalog."""
-        return sorted(self._catalogs[catalog or self.catalog])
+        """Names of the databases of a catalog.
+
+        Raises:
+            SqlError: there is no such catalog.
+        """
+        return sorted(self._known_catalog(catalog or self.catalog, None))
 
     def catalogs(self) -> list[str]:
         """Names of the catalogs."""

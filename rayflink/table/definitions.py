@@ -42,12 +42,12 @@ class ColumnDefinition:
 
     def __str__(self) -> str:
         name = quoted(self.name)
-        comment = "" if self.comment is None else f" COMMENT '{self.comment}'"
+        comment = "" if self.comment is None else f" COMMENT {quoted_text(self.comment)}"
         if self.computed is not None:
             return f"{name} AS {self.computed}{comment}"
         if self.metadata is None:
             return f"{name} {self.type}{comment}"
-        source = f" FROM '{self.metadata}'" if self.metadata != self.name else ""
+        source = f" FROM {quoted_text(self.metadata)}" if self.metadata != self.name else ""
         return f"{name} {self.type} METADATA{source}{' VIRTUAL' if self.is_virtual else ''}{comment}"
 
 
@@ -88,11 +88,11 @@ class TableDefinition:
         text = f"CREATE {'TEMPORARY ' if temporary else ''}TABLE {'.'.join(map(quoted, path))} (\n"
         text += ",\n".join(lines) + "\n)"
         if self.comment is not None:
-            text += f" COMMENT '{self.comment}'"
+            text += f" COMMENT {quoted_text(self.comment)}"
         if self.partition_keys:
             text += f"\nPARTITIONED BY ({', '.join(map(quoted, self.partition_keys))})"
         if self.options:
-            told = ",\n".join(f"  '{key}' = '{value}'" for key, value in self.options.items())
+            told = ",\n".join(f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in self.options.items())
             text += f" WITH (\n{told}\n)"
         return text
 
@@ -105,6 +105,7 @@ class ViewDefinition:
         text: its query; "" where `relation` says what it is.
         relation: the plan of a view that was made of a `Table`.
         selected: the columns that the query had when the view was made: it keeps to them.
+        home: catalog and database in which short names of the query are looked up.
     """
 
     text: str
@@ -112,8 +113,18 @@ class ViewDefinition:
     comment: str | None = None
     relation: Any = None
     selected: tuple[str, ...] = ()
+    home: tuple[str, str] = ("", "")
 
 
 def quoted(name: str) -> str:
     """A name in back quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_text(text: str) -> str:
+    """A text as SQL writes it.
+
+    >>> quoted_text("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
 
 
 class EnvironmentSettings:
@@ -10,23 +12,24 @@ class EnvironmentSettings:
 
     >>> EnvironmentSettings.in_batch_mode().is_streaming_mode()
     False
+
+    Args:
+        configuration: the options; `execution.runtime-mode` among them is the mode. None: no option is set, which is
+            streaming mode.
     """
 
-    def __init__(self, is_streaming: bool, configuration: Configuration | None = None, catalog: str = "",
-                 database: str = "") -> None:  # fmt: skip
-        self._is_streaming = is_streaming
+    def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = configuration or Configuration()
-        self._catalog, self._database = catalog or "default_catalog", database or "default_database"
 
     @staticmethod
     def in_streaming_mode() -> EnvironmentSettings:
         """Rows come and queries go on."""
-        return EnvironmentSettings(True)
+        return Builder().in_streaming_mode().build()
 
     @staticmethod
     def in_batch_mode() -> EnvironmentSettings:
         """Tables end; a query sees all of their rows."""
-        return EnvironmentSettings(False)
+        return Builder().in_batch_mode().build()
 
     @staticmethod
     def new_instance() -> Builder:
@@ -34,8 +37,12 @@ class EnvironmentSettings:
         return Builder()
 
     def is_streaming_mode(self) -> bool:
-        """Whether queries go on."""
-        return self._is_streaming
+        """Whether queries go on: `execution.runtime-mode` is STREAMING, which is its default.
+
+        Raises:
+            ConfigError: it is AUTOMATIC, or no mode.
+        """
+        return not is_batch(self._configuration)
 
     def get_configuration(self) -> Configuration:
         """The configuration."""
@@ -43,49 +50,71 @@ class EnvironmentSettings:
 
     def get_built_in_catalog_name(self) -> str:
         """Name of the first catalog."""
-        return self._catalog
+        return self._configuration.get(options.BUILT_IN_CATALOG)
 
     def get_built_in_database_name(self) -> str:
         """Name of its first database."""
-        return self._database
+        return self._configuration.get(options.BUILT_IN_DATABASE)
 
 
 class Builder:
-    """Builds `EnvironmentSettings`."""
+    """Builds `EnvironmentSettings`; of several calls that say the same option the last one counts."""
 
     def __init__(self) -> None:
-        self._is_streaming = True
-        self._configuration: Configuration | None = None
-        self._catalog = self._database = ""
+        self._configuration = Configuration()
 
     def in_streaming_mode(self) -> Builder:
         """Rows come and queries go on."""
-        self._is_streaming = True
+        self._configuration.set(options.RUNTIME_MODE, options.RuntimeMode.STREAMING)
         return self
 
     def in_batch_mode(self) -> Builder:
         """Tables end; a query sees all of their rows."""
-        self._is_streaming = False
+        self._configuration.set(options.RUNTIME_MODE, options.RuntimeMode.BATCH)
         return self
 
     def with_configuration(self, config: Configuration) -> Builder:
-        """The configuration."""
-        self._configuration = config
+        """Set all options of a configuration, also the mode where it has one."""
+        self._configuration.add_all(config)
         return self
 
     def with_built_in_catalog_name(self, built_in_catalog_name: str) -> Builder:
-        """Name of the first catalog."""
-        self._catalog = built_in_catalog_name
+        """Name of the first catalog; without it `default_catalog`."""
+        self._configuration.set(options.BUILT_IN_CATALOG, built_in_catalog_name)
         return self
 
     def with_built_in_database_name(self, built_in_database_name: str) -> Builder:
-        """Name of its first database."""
-        self._database = built_in_database_name
+        """Name of its first database; without it `default_database`."""
+        self._configuration.set(options.BUILT_IN_DATABASE, built_in_database_name)
         return self
 
     def build(self) -> EnvironmentSettings:
         """The settings."""
-        return EnvironmentSettings(self._is_streaming, self._configuration, self._catalog, self._database)
+        return EnvironmentSettings(Configuration(self._configuration))
+
+
+def is_batch(configuration: Configuration) -> bool:
+    """Whether `execution.runtime-mode` is BATCH.
+
+    Raises:
+        ConfigError: it is AUTOMATIC, or no mode.
+    """
+    mode = configuration.get(options.RUNTIME_MODE)
+    if mode is options.RuntimeMode.AUTOMATIC:
+        key = options.RUNTIME_MODE.key
+        remedy = "tables are of one mode from the beginning; set it before the TableEnvironment is created"
+        raise ConfigError(key, mode.name, "STREAMING or BATCH", remedy, configuration.origin(key))
+    return mode is options.RuntimeMode.BATCH
+
+
+def ensure_mode(configuration: Configuration, wanted_batch: bool) -> None:
+    """Raise ConfigError where `execution.runtime-mode` is another one than that of the `TableEnvironment`."""
+    mode = configuration.get(options.RUNTIME_MODE)
+    wanted = options.RuntimeMode.BATCH if wanted_batch else options.RuntimeMode.STREAMING
+    if mode is not wanted:
+        key = options.RUNTIME_MODE.key
+        remedy = "the mode of a TableEnvironment cannot change; set it before, or create another TableEnvironment"
+        raise ConfigError(key, mode.name, wanted.name, remedy, configuration.origin(key))
 
 
 EnvironmentSettings.Builder = Builder  # type: ignore[attr-defined]

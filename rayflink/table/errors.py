@@ -24,13 +24,18 @@ class SqlError(RayflinkError):
         text: the statement.
         place: which part of it.
         call_site: which line of the program, where it is no text but calls.
+        views: the view whose query the text is, then the view that reads that one, and so on.
     """
 
     def __init__(
-        self, problem: str, remedy: str, text: str = "", place: Place | None = None, call_site: str = ""
-    ) -> None:
-        super().__init__(problem, remedy, text, place, call_site)
+        self, problem: str, remedy: str, text: str = "", place: Place | None = None, call_site: str = "",
+        views: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        if not text and place is not None and place.query is not None:
+            text, views = place.query.text, (place.query.view,) if place.query.view else ()
+        super().__init__(problem, remedy, text, place, call_site, views)
         self.problem, self.remedy, self.text, self.place, self.call_site = problem, remedy, text, place, call_site
+        self.views = views
 
     @property
     def line(self) -> int:
@@ -44,19 +49,35 @@ class SqlError(RayflinkError):
 
     def at(self, text: str, place: Place | None = None) -> SqlError:
         """The same, in a text."""
-        return SqlError(self.problem, self.remedy, text, self.place or place)
+        return SqlError(self.problem, self.remedy, text, self.place or place, "", self.views)
+
+    def in_view(self, name: str) -> SqlError:
+        """The same, in the query of a view."""
+        return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site, (*self.views, name))
+
+    def moved(self, text: str, offset: int) -> SqlError:
+        """The same in a text of which its own is a part, from `offset` on."""
+        place = None if self.place is None else Place(self.place.start + offset, self.place.stop + offset)
+        return SqlError(self.problem, self.remedy, text, place, self.call_site)
 
     def of_program(self, call_site: str) -> SqlError:
         """The same, with the line of the program that is wrong."""
-        return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site or call_site)
+        return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site or call_site, self.views)
 
     def __str__(self) -> str:
+        where = ""
+        if self.views:
+            users = f" (used by view {' and by view '.join(map(repr, self.views[1:]))})" if self.views[1:] else ""
+            where = f"view {self.views[0]!r}{users}"
+        what = f"{self.problem}; {self.remedy}"
         if self.place is None or not self.text:
-            where = f"\n  at {self.call_site}" if self.call_site else ""
-            return f"{self.problem}; {self.remedy}{where}"
-        return f"line {self.line}, column {self.column}: {self.problem}; {self.remedy}\n{self._underlined()}"
+            shown = f"{where}: {what}" if where else what
+            return f"{shown}\n  at {self.call_site}" if self.call_site else shown
+        line = f"line {self.line}, column {self.column}"
+        return f"{where}, {line}: {what}\n{self.underlined()}" if where else f"{line}: {what}\n{self.underlined()}"
 
-    def _underlined(self) -> str:
+    def underlined(self) -> str:
+        """The line of the text with the place, and marks below it."""
         assert self.place is not None
         start = self.text.rfind("\n", 0, self.place.start) + 1
         stop = self.text.find("\n", start)

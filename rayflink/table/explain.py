@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from .changelog import ChangelogModes
 from .costs import Costs, statistics_text
 from .explain_detail import ExplainDetail
-from .logical import Relation, WindowAggregate, plan_text
+from .logical import Relation, WindowAggregate
+from .plan_text import plan_text
 from .steps import ShownPlan, ShownStep, tree_text
 
 

@@ -132,6 +132,8 @@ class Relation:
 
     schema: Schema
     place: Place | None = field(default=None, compare=False, kw_only=True)
+    view: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    """Catalog, database and name of the view whose rows these are; of a table without a name a view that reads it."""
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -250,6 +252,16 @@ class Scan(Relation):
     path: tuple[str, ...]
     source: Any
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it is a table of the catalog."""
+        return not self.path[-1].startswith(UNNAMED)
+
+    @property
+    def known_path(self) -> tuple[str, ...]:
+        """The path, of a table without a name that of the view that reads it."""
+        return self.path if self.is_named or not self.view else self.view
+
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         changes: Change = self.source.changes
         return changes
@@ -261,7 +273,7 @@ class Scan(Relation):
 
     def told(self) -> str:
         pushed = self.source.pushed()
-        return f"TableSourceScan(table=[[{', '.join((*self.path, *pushed))}]], fields=[{', '.join(self.names)}])"
+        return f"TableSourceScan(table=[[{', '.join((*self.known_path, *pushed))}]], fields=[{', '.join(self.names)}])"
 
 
 @dataclass(frozen=True)
@@ -523,6 +535,10 @@ class Sort(_OnOne):
     def dealt_by(self, at: int) -> tuple[int, ...] | None:
         return ()
 
+    @property
+    def instead(self) -> str:
+        return "take the rows to Python by collect(), and stop there when there are enough"
+
     def told(self) -> str:
         parts = [f"orderBy=[{order_text(self.names, self.keys)}]"] if self.keys else []
         if self.offset:
@@ -572,17 +588,3 @@ class Sink(_OnOne):
 
     def told(self) -> str:
         return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"
-
-
-def plan_text(relation: Relation, indent: int = 0) -> str:
-    """A plan as Flink prints it: what gives the result first."""
-    lines: list[str] = []
-
-    def tell(one: Relation, before: str, bar: str) -> None:
-        lines.append(f"{before}{one.told()}")
-        for at, below in enumerate(one.inputs):
-            last = at == len(one.inputs) - 1
-            tell(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
-
-    tell(relation, "", "")
-    return "\n".join(" " * indent + line for line in lines)

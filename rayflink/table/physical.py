@@ -11,6 +11,7 @@ from rayflink.common.options import NotNullEnforcer, TypeLengthEnforcer
 from rayflink.common.time import Duration
 from rayflink.datastream.streams import DataStream
 from rayflink.graph import transformations as graph
+from rayflink.graph.boundedness import endless_source
 from rayflink.graph.partitioners import Broadcast, Global, KeyGroup
 from rayflink.operators.factory import Factory
 
@@ -18,12 +19,12 @@ from . import physical_first_rows, physical_groups, physical_ranks
 from .arrow_columns import arrow_schema
 from .changelog import Change
 from .connectors.held import HeldTable
+from .environment_settings import is_batch
 from .errors import SqlError
 from .groups import GroupAggregate
 from .joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
 from .lineage import aggregation_of, lineage, rows_of
 from .logical import (
-    UNNAMED,
     Attribute,
     Filter,
     Project,
@@ -59,7 +60,7 @@ from .runtime.op_columns import KindsAsTexts, TextsAsKinds
 from .runtime.ranking import Ranking
 from .runtime.session_table import SessionTable
 from .runtime.session_window import SessionWindowAggregate
-from .runtime.sorting import LimitOperator, SortOperator
+from .runtime.sorting import LimitOperator, LocalLimitOperator, SortOperator
 from .runtime.unnest import UnnestOperator
 from .runtime.window_rank import LocalRank
 from .runtime.window_spec import WindowAggregation, WindowSpec
@@ -120,6 +121,8 @@ class PhysicalPlanner:
         self._timed: dict[tuple[Relation, Expr, Expr], DataStream] = {}
         """Tables with their watermarks, by these."""
         self._changing: dict[Relation, Change] = {}
+        self.limits: set[int] = set()
+        """Ids of steps that end what they get rows from."""
         self._told_in_order: set[Relation] = set()
         """Relations whose rows say by a column that they change others."""
 
@@ -187,8 +190,12 @@ class PhysicalPlanner:
         assert isinstance(plan, Scan)
         newest = graph.next_id()
         source = plan.source.in_order() if plan in self._told_in_order else plan.source
-        stream: DataStream = source.stream(self._env, strategy, plan.path[-1])
-        if len(plan.path) > 1 and not plan.path[-1].startswith(UNNAMED):
+        stream: DataStream = source.stream(self._env, strategy, plan.known_path[-1])
+        if is_batch(self._env.get_configuration()) and endless_source([stream._transformation]) is not None:
+            problem = f"{plan.told()} has no end, and in batch mode a query sees all rows of its tables"
+            remedy = "run it in streaming mode, or give the table an end, as by 'number-of-rows' of datagen"
+            raise SqlError(problem, remedy, "", plan.place)
+        if len(plan.path) > 1 and plan.is_named:
             _identify(stream._transformation, f"from {'.'.join(plan.path)}", newest)
         return stream.set_description(plan.told())
 
@@ -444,13 +451,19 @@ class PhysicalPlanner:
     def _sort(self, plan: Relation) -> DataStream:
         """Of a limited number of rows, each subtask gives so many at most."""
         assert isinstance(plan, Sort)
-        factory = _in_order(plan.keys, plan.offset, plan.limit)
-        stream = self.stream(plan.input)
+        stream, name = self.stream(plan.input), "Sort" if plan.keys else "Limit"
         if plan.limit is not None:  # each subtask leaves out what none of the result can be
-            local = _in_order(plan.keys, 0, plan.offset + plan.limit)
-            stream = stream._one_input("LocalSort", local).set_description(plan.told())
+            most = plan.offset + plan.limit
+            local = Factory(SortOperator, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
+            stream = stream._one_input(f"Local{name}", local).set_description(plan.told())
         dealt = DataStream(self._env, graph.Partition(stream._transformation, Global()))
-        return dealt._one_input("Sort", factory).set_parallelism(1).set_description(plan.told())
+        ordered = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
+        factory = ordered if plan.keys else Factory(LimitOperator, plan.offset, plan.limit)
+        made = dealt._one_input(name, factory).set_parallelism(1).set_description(plan.told())
+        made._transformation.identity = None if plan.keys else f"first of {rows_of(plan.input)}"
+        if plan.limit is not None and not plan.keys:
+            self.limits.add(made._transformation.id)
+        return made
 
     def _rank(self, plan: Relation) -> DataStream:
         """All rows of whole tables with their numbers, or the first of each key."""
@@ -504,10 +517,6 @@ class PhysicalPlanner:
         Deduplicate: _first_of_keys,
         WindowRank: _window_rank,
     }
-
-
-def _in_order(keys: Sequence[tuple[int, bool, bool]], offset: int, limit: int | None) -> Factory:
-    return Factory(SortOperator, keys, offset, limit) if keys else Factory(LimitOperator, offset, limit)
 
 
 def _identify(step: graph.Transformation, identity: str, newest: int) -> None:

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rayflink.common.arrow_values import shaped
 from rayflink.common.types import Row
 
 from .types import DataType, Root
-
-if TYPE_CHECKING:
-    import pyarrow
-
-
-def shape_of(kind: pyarrow.DataType) -> Callable[[Any], Any] | None:
-    """What turns a value of pyarrow into that form; None: it has it."""
-    from pyarrow import types
-
-    if types.is_struct(kind):
-        shapes = [(field.name, shape_of(field.type)) for field in kind]
-        named = Row(*(name for name, _ in shapes))
-        return lambda value: named(*(shaped(shape, value[name]) for name, shape in shapes))
-    if types.is_map(kind):
-        key, item = shape_of(kind.key_type), shape_of(kind.item_type)
-        return lambda value: {shaped(key, one): shaped(item, other) for one, other in value}
-    if types.is_list(kind):
-        inner = shape_of(kind.value_type)
-        return None if inner is None else lambda value: [shaped(inner, one) for one in value]
-    return None
-
-
-def shaped(shape: Callable[[Any], Any] | None, value: Any) -> Any:
-    return value if shape is None or value is None else shape(value)
 
 
 def plain_of(kind: DataType) -> Callable[[Any], Any] | None:
@@ -86,4 +63,4 @@ def _fields(row: Any, names: Sequence[str]) -> list[Any]:
     return list(row) if isinstance(row, (tuple, list)) else [row]
 
 
-__all__ = ["plain_of", "plain_rows", "shape_of", "shaped"]
+__all__ = ["plain_of", "plain_rows"]

@@ -21,6 +21,7 @@ from .changelog import ChangelogMode, ChangelogModes
 from .connectors.contract import TableSink
 from .connectors.known import connector
 from .definitions import ColumnDefinition, Path, TableDefinition
+from .environment_settings import ensure_mode
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .inserts import Insertion, constants, partition_values, with_partition
@@ -59,7 +60,7 @@ class QueryRunner:
     def __init__(
         self, env: StreamExecutionEnvironment, config: TableConfig, is_batch: bool, database: Callable[[], str]
     ) -> None:
-        self._env, self._config, self._is_batch, self._database = env, config, is_batch, database
+        self._env, self._config, self.is_batch, self._database = env, config, is_batch, database
 
     @property
     def _session(self) -> Session:
@@ -80,14 +81,16 @@ class QueryRunner:
 
         Raises:
             SqlError: a step does not take the changes that another gives.
+            ConfigError: `execution.runtime-mode` has changed since the environment was created.
         """
+        ensure_mode(self._env.get_configuration(), self.is_batch)
         session, rules = self._session, self._rules()
         found = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
         settings = self._settings()
         if settings.reuse_plans and settings.reuse_sources:
             found = share_scans(found)
         modes = deeply(partial(ChangelogModes, found))
-        if self._is_batch:
+        if self.is_batch:
             self._check_whole(found, modes)
         return found
 
@@ -103,11 +106,12 @@ class QueryRunner:
         """Run a query; its rows come while it runs."""
         ensure_key(plan)
         with self._apart():
-            stream = self.planner().stream(self.optimized([plan])[0])
+            [run] = self.optimized([plan])
+            stream = self.planner().stream(run)
             rows = stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
         printing = Printing(self.zone, self._env.get_configuration().get(options.PRINTED_WIDTH))
-        return TableResult(plan.schema, CloseableIterator(rows), None, not self._is_batch, printing=printing)
+        return TableResult(plan.schema, CloseableIterator(rows), None, not self.is_batch, printing=printing)
 
     def whole(self, plan: Relation) -> pyarrow.Table:
         """Run a query to its end.
@@ -125,10 +129,11 @@ class QueryRunner:
         [run] = self.optimized([plan])
         schema = arrow_schema(plan.schema)
         with self._apart():
-            stream = self.planner().stream(run)
-            endless = endless_source([stream._transformation])
+            planner = self.planner()
+            stream = planner.stream(run)
+            endless = endless_source([stream._transformation], planner.limits)
             if endless is not None:
-                remedy = "write its rows to a table with INSERT INTO, or draw them with execute().collect()"
+                remedy = "write its rows by INSERT INTO, or draw them with execute().collect(), or add LIMIT"
                 raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
             if ChangelogModes([run], before=True).of(run).is_append_only:
                 return columns_of(stream, schema, self._name("collect"))
@@ -175,7 +180,7 @@ class QueryRunner:
         Raises:
             SqlError: it cannot, or the rows never end.
         """
-        if not self._is_batch:
+        if not self.is_batch:
             remedy = "write INSERT INTO, or run it in batch mode: EnvironmentSettings.in_batch_mode()"
             raise SqlError("INSERT OVERWRITE in streaming mode", remedy)
         found = sink.overwriting(constants(partition))
@@ -248,13 +253,13 @@ class QueryRunner:
     def _rules(self) -> RuleSettings:
         get = self._env.get_configuration().get
         return RuleSettings(
-            self._is_batch,
+            self.is_batch,
             self._config.get_planner_config(),
             get(options.JOIN_REORDER),
             get(options.BUSHY_JOINS),
             get(options.BROADCAST_JOIN),
             get(options.AGG_PHASE_STRATEGY),
-            get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self._is_batch else 0,
+            get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self.is_batch else 0,
         )
 
     def _settings(self) -> PlannerSettings:
@@ -297,6 +302,8 @@ def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | N
     written = [one for one in table.columns if one.is_written]
     names = list(columns) if columns is not None else [one.name for one in written]
     resolution.checked_columns(names, [one.name for one in written], None, "")
+    if twice := next((one for one in names if names.count(one) > 1), None):
+        raise SqlError(f"column {twice!r} of {name} is given twice", "name it once")
     if len(names) != len(plan.schema):
         problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
         remedy = f"it gives {_told(plan.schema)}; wanted is {', '.join(names)}"

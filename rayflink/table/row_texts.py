@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from rayflink.common.print_form import floating_text
+from rayflink.common.time import Instant
+from rayflink.common.time_texts import instant_text
 from rayflink.common.types import Row, RowKind
 
 from .types import DataType, Root
@@ -85,6 +87,7 @@ class SqlTexts(ValueTexts):
         zone = ZoneInfo(self.zone) if kind.root is Root.TIMESTAMP_LTZ else None
 
         def text(value: Any) -> str:
+            value = value.to_datetime() if isinstance(value, Instant) else value
             shown = value if zone is None or value.tzinfo is None else value.astimezone(zone)
             return f"{shown.date().isoformat()} {_clock(shown.time(), kind.precision)}"
 
@@ -99,7 +102,7 @@ class JavaTexts(ValueTexts):
         if kind.root is Root.TIME:
             return lambda value: _short_clock(value, True)
         if kind.root is Root.TIMESTAMP_LTZ:
-            return lambda value: f"{value.date().isoformat()}T{_short_clock(value.time(), False)}Z"
+            return _instant
         return lambda value: f"{value.date().isoformat()}T{_short_clock(value.time(), True)}"
 
 
@@ -132,6 +135,12 @@ _TEXTS: dict[Root, Text] = {
     Root.DOUBLE: lambda value: floating_text(np.float64(value)),
     Root.FLOAT: lambda value: floating_text(np.float32(value)),
 }
+
+
+def _instant(value: Any) -> str:
+    if isinstance(value, Instant):
+        return instant_text(value)
+    return f"{value.date().isoformat()}T{_short_clock(value.time(), False)}Z"
 
 
 def _clock(value: datetime.time, digits: int) -> str:

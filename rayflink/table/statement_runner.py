@@ -12,7 +12,7 @@ from rayflink.common.types import Row
 from . import resolution
 from .catalog import Catalogs
 from .connectors.known import connector
-from .definitions import TableDefinition, ViewDefinition
+from .definitions import TableDefinition, ViewDefinition, quoted, quoted_text
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .inserts import Insertion
@@ -67,7 +67,7 @@ class StatementRunner:
         if isinstance(statement, (said.Insert, said.StatementSetOf)):
             inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
             return [self.sink(one) for one in inserts]
-        raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text)
+        raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
 
     def _bound(self, tree: said.Tree) -> Relation:
         return self._env._bound(tree, self._text)
@@ -144,25 +144,44 @@ class StatementRunner:
         return base
 
     def _create_view(self, statement: said.CreateView) -> TableResult:
-        query = parse_statement(statement.text)
-        assert isinstance(query, said.Query)
-        plan = self._env._bound(query.tree, statement.text)
+        plan = self._query_of(statement)
         if statement.columns and len(statement.columns) != len(plan.schema):
             problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
             raise SqlError(problem, "name all of them, or none", self._text, statement.place)
-        made = ViewDefinition(statement.text, statement.columns, statement.comment, selected=tuple(plan.names))
+        if twice := next((one for one in statement.columns if statement.columns.count(one) > 1), None):
+            raise SqlError(f"a second column {twice!r}", "give it another name", self._text, statement.place)
+        made = self._view(statement, statement.columns, statement.comment, plan)
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
+
+    def _query_of(self, statement: said.CreateView | said.AlterView) -> Relation:
+        """The plan of the query of a view; what is wrong in it stands in the statement.
+
+        Raises:
+            SqlError: the query means nothing.
+        """
+        try:
+            query = parse_statement(statement.text)
+            assert isinstance(query, said.Query)
+            return self._env._bound(query.tree, statement.text)
+        except SqlError as error:
+            if error.views or error.text != statement.text:
+                raise
+            raise error.moved(self._text, self._text.rfind(statement.text)) from error
 
     def _alter_view(self, statement: said.AlterView) -> TableResult:
         path, view = self._catalogs.find(statement.path, statement.place)
         if not isinstance(view, ViewDefinition):
             raise SqlError(f"{path[-1]} is no view", "name a view", self._text, statement.place)
-        query = parse_statement(statement.text)
-        assert isinstance(query, said.Query)
-        plan = self._env._bound(query.tree, statement.text)
-        self._catalogs.replace(path, ViewDefinition(statement.text, (), view.comment, selected=tuple(plan.names)))
+        plan = self._query_of(statement)
+        self._catalogs.replace(path, self._view(statement, (), view.comment, plan))
         return done()
+
+    def _view(
+        self, statement: said.CreateView | said.AlterView, columns: tuple[str, ...], comment: str | None, plan: Relation
+    ) -> ViewDefinition:
+        home = self._catalogs.catalog, self._catalogs.database
+        return ViewDefinition(statement.text, columns, comment, selected=tuple(plan.names), home=home)
 
     def _create_database(self, statement: said.CreateDatabase) -> TableResult:
         self._catalogs.create_database(statement.path, statement.comment, statement.if_not_exists, statement.place)
@@ -179,6 +198,8 @@ class StatementRunner:
         return done()
 
     def _rename(self, statement: said.Rename) -> TableResult:
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
         path, made = self._catalogs.find(statement.path, statement.place)
         if statement.kind == "VIEW" and not isinstance(made, ViewDefinition):
             raise SqlError(f"{path[-1]} is no view", "name a view, or write ALTER TABLE", self._text, statement.place)
@@ -189,6 +210,8 @@ class StatementRunner:
         return done()
 
     def _set_options(self, statement: said.SetOptions) -> TableResult:
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
         path, table = self._table(statement.path, statement)
         self._catalogs.replace(path, table.with_options(statement.options, statement.reset))
         return done()
@@ -196,11 +219,21 @@ class StatementRunner:
     def _alter_columns(self, statement: said.AlterColumns) -> TableResult:
         from .altering import altered
 
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
         path, table = self._table(statement.path, statement)
         made = altered(table, statement, self._text)
         self._check(path, made)
         self._catalogs.replace(path, made)
         return done()
+
+    def _is_absent(self, parts: said.Path) -> bool:
+        """Whether there is no table or view of a name."""
+        try:
+            self._catalogs.find(parts)
+        except SqlError:
+            return True
+        return False
 
     def _table(self, parts: said.Path, statement: said.Statement) -> tuple[tuple[str, str, str], TableDefinition]:
         path, found = self._catalogs.find(parts, statement.place)
@@ -219,13 +252,13 @@ class StatementRunner:
         if what in ("CREATE TABLE", "CREATE VIEW"):
             return raw(self._statement_of(statement))
         if what == "COLUMNS":
-            return self._described(statement.path, statement)
+            return self._columns_shown(statement)
         named: dict[str, Callable[[], list[str]]] = {
             "TABLES": lambda: self._catalogs.names(self._database(statement)),
             "VIEWS": lambda: self._catalogs.names(
                 self._database(statement), lambda one: isinstance(one, ViewDefinition)
             ),
-            "DATABASES": self._catalogs.databases,
+            "DATABASES": lambda: self._catalogs.databases(".".join(statement.path) or None),
             "CATALOGS": self._catalogs.catalogs,
             "CURRENT DATABASE": lambda: [self._catalogs.database],
             "CURRENT CATALOG": lambda: [self._catalogs.catalog],
@@ -249,9 +282,11 @@ class StatementRunner:
         path, found = self._catalogs.find(statement.path, statement.place)
         if isinstance(found, TableDefinition):
             return found.statement(path, self._catalogs.is_temporary(path))
-        name = ".".join(f"`{part}`" for part in path)
+        name = ".".join(map(quoted, path))
         temporary = "TEMPORARY " if self._catalogs.is_temporary(path) else ""
-        return f"CREATE {temporary}VIEW {name} AS\n{found.text}"
+        columns = f" ({', '.join(map(quoted, found.columns))})" if found.columns else ""
+        comment = "" if found.comment is None else f" COMMENT {quoted_text(found.comment)}"
+        return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{found.text}"
 
     def _described(self, parts: said.Path, statement: said.Statement) -> TableResult:
         path, found = self._catalogs.find(parts, statement.place)
@@ -279,6 +314,11 @@ class StatementRunner:
         text = DataTypes.STRING()
         schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
         return TableResult(schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows])
+
+    def _columns_shown(self, statement: said.Show) -> TableResult:
+        found = self._described(statement.path, statement)
+        header = [Attribute("field", found._schema[0].type), *found._schema[1:]]
+        return TableResult(header, [row for row in found.collect() if _is_like(row[0], statement)])
 
     def _describe(self, statement: said.Describe) -> TableResult:
         return self._described(statement.path, statement)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.basic_types import InstantTypeInfo
 from rayflink.common.composite_types import RowTypeInfo, TupleTypeInfo
 from rayflink.common.errors import InvalidTypesError
-from rayflink.common.functions import MapFunction, RuntimeContext
+from rayflink.common.functions import MapFunction
 from rayflink.common.time import Instant
 from rayflink.common.type_base import TypeInformation
 from rayflink.common.types import Row
@@ -21,7 +21,6 @@ from .connectors.contract import TableSink
 from .definitions import ColumnDefinition, TableDefinition
 from .errors import SqlError
 from .logical import Attribute, Relation, Sink
-from .python_values import shape_of, shaped
 from .row_types import TableRows
 from .runtime.stream_columns import RecordsOperator
 from .schema import Schema
@@ -155,12 +154,9 @@ class AsRecord(MapFunction):
             raise InvalidTypesError(problem, "give a Types.ROW or TUPLE with a field for each column, in their order")
         self._is_single, self._instants = not is_wide, [isinstance(one, InstantTypeInfo) for one in fields]
 
-    def open(self, runtime_context: RuntimeContext) -> None:
-        shapes = [shape_of(one.to_arrow()) for one in self._columns]
-        self._shapes = [_instant if is_it else shape for is_it, shape in zip(self._instants, shapes, strict=True)]
-
     def map(self, value: Row) -> Any:
-        values = [shaped(*pair) for pair in zip(self._shapes, value._values, strict=True)]
+        pairs = zip(self._instants, value._values, strict=True)
+        values = [_instant(one) if is_instant and one is not None else one for is_instant, one in pairs]
         record: Any = values[0] if self._is_single else tuple(values)
         return (value._is_accumulate_msg(), record) if self._is_flagged else record
 

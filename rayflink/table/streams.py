@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from rayflink.common.arrow_types import to_arrow_schema
+from rayflink.common.composite_types import TupleTypeInfo
 from rayflink.common.errors import InvalidTypesError
+from rayflink.common.type_base import TypeInformation
+from rayflink.common.typeinfo import Types
 from rayflink.datastream.streams import DataStream
 from rayflink.operators.factory import Factory
 
@@ -60,7 +63,9 @@ class StreamSource(TableSource):
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         types = tuple(one.type for one in self._schema)
-        factory = Factory(ColumnsOperator, arrow_schema(self._schema), types, self._time, _numbers(self._mode))
+        is_single = _is_single(self._stream._transformation.declared_type())
+        settings = (arrow_schema(self._schema), types, self._time, _numbers(self._mode), is_single)
+        factory = Factory(ColumnsOperator, *settings)
         made = self._stream._one_input("Columns", factory)
         width = width_of(self._stream._transformation) if self._is_in_order else None
         if width is not None:
@@ -108,11 +113,30 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
     if isinstance(declared, TableRows):
         return tuple(ColumnDefinition(one.name, one.type) for one in declared.columns)
     try:
-        schema = to_arrow_schema(declared)
+        schema = to_arrow_schema(_with_fields(declared))
     except InvalidTypesError as error:
-        remedy = "declare one, as in map(f, Types.ROW_NAMED([...], [...])), or give schema="
+        remedy = "declare one, as in map(f, Types.ROW_NAMED([...], [...])) or map(f, Types.INT()), or give schema="
         raise InvalidTypesError(f"the columns of {stream.get_name()!r} are not known", remedy) from error
     return tuple(ColumnDefinition(field.name, type_of(field)) for field in schema)
+
+
+def _with_fields(declared: Any) -> Any:
+    """The row type that a declared type is as columns: of tuples f0, f1, ...; of single values, such as INT, f0."""
+    if isinstance(declared, TupleTypeInfo):
+        types = declared.get_field_types()
+        return Types.ROW_NAMED([f"f{at}" for at in range(len(types))], types)
+    return Types.ROW_NAMED(["f0"], [declared]) if _is_single(declared) else declared
+
+
+def _is_single(declared: Any) -> bool:
+    """Whether records are values that are no rows, tuples or columns."""
+    if not isinstance(declared, TypeInformation) or isinstance(declared, TupleTypeInfo):
+        return False
+    try:
+        to_arrow_schema(declared)
+    except InvalidTypesError:
+        return declared.is_declared
+    return False
 
 
 def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode = INSERTIONS) -> TableDefinition:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .grouped_tables import GroupedTable, GroupWindowedTable, OverWindowedTable
     from .resolved_schema import ResolvedSchema
     from .schema import TableDescriptor
+    from .sinks import CsvTableSink
     from .table_environment import TableEnvironment
     from .table_pipeline import TablePipeline
     from .udf import UserTable
@@ -233,19 +234,19 @@ class Table:
         return self._made(self._tree(order=exp.Order(expressions=keys)))
 
     def offset(self, offset: int) -> Table:
-        """Without the first rows; in batch mode."""
+        """Without the first rows; of a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None and not self._plan.offset:
             return Table(self._env, replace(self._plan, offset=offset))
         return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
 
     def fetch(self, fetch: int) -> Table:
-        """The first rows, so many at most; in batch mode."""
+        """The first rows, `fetch` at most; of a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None:
             return Table(self._env, replace(self._plan, limit=fetch))
         return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
-        """So many rows behind the first; in batch mode."""
+        """So many rows behind the first."""
         return (self.offset(offset) if offset else self).fetch(fetch)
 
     # with other tables
@@ -407,6 +408,14 @@ class Table:
         """Run the query and write its rows to a table of the catalog, or one that a descriptor says."""
         return self.insert_into(table_path_or_descriptor, overwrite).execute()
 
+    def write_to_sink(self, sink: CsvTableSink) -> None:
+        """Let the rows be written by a sink of Flink 1.x, in the job that `execute` of the environment runs.
+
+        Raises:
+            SqlError: the sink does not take the rows, or there are files that it is not to overwrite.
+        """
+        self._env._write_to_sink(self, sink)
+
     def to_arrow(self) -> pyarrow.Table:
         """Run the query to its end; all rows as a pyarrow Table.
 
@@ -416,7 +425,7 @@ class Table:
         return self._env._runner.whole(self._plan)
 
     def to_pandas(self) -> Any:
-        """Run the query to its end; all rows as a pandas DataFrame.
+        """Run the query to its end; all rows as a pandas DataFrame: a ROW or MAP is a dict, a FLOAT column float32.
 
         Raises:
             SqlError: pandas is not installed, or the query has no end.
@@ -425,7 +434,7 @@ class Table:
             raise SqlError(
                 "to_pandas() wants pandas, which is not installed", "run `pip install pandas`, or to_arrow()"
             )
-        return self.to_arrow().to_pandas()
+        return self.to_arrow().to_pandas(maps_as_pydicts="lossy")
 
     def to_polars(self) -> polars.DataFrame:
         """Run the query to its end; all rows as a polars DataFrame."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.type_base import TypeInformation
 from rayflink.common.typeinfo import Types
@@ -16,7 +17,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams import DataStream
 
 from . import resolution
-from .binding.queries import QueryBinder, as_it_was, renamed
+from .binding.queries import QueryBinder
 from .catalog import Catalogs
 from .changelog import ChangelogMode
 from .connectors.held import HeldTable
@@ -24,18 +25,20 @@ from .connectors.known import connector
 from .definitions import Path, TableDefinition, ViewDefinition
 from .dsl.written import tree_of
 from .emission import EmitOptions
-from .environment_settings import EnvironmentSettings
+from .environment_settings import EnvironmentSettings, is_batch
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
 from .inserts import Insertion
+from .legacy_tables import LegacyTables
 from .logical import UNNAMED, Attribute, Relation, Sink
 from .named_tables import NamedTables, parts_of
 from .parsing import statements as said
 from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
 from .python_values import plain_rows
+from .query_places import of_text
 from .query_runner import QueryRunner
 from .schema import Schema, TableDescriptor
 from .statement_runner import StatementRunner
@@ -47,12 +50,13 @@ from .typed import Function, Place
 from .types import DataType, DataTypes
 from .udf import TableFunction, UserFunction, udf, udtf
 from .user_functions import UserDefinedFunction
+from .views import Views
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-class TableEnvironment(NamedTables):
+class TableEnvironment(NamedTables, LegacyTables):
     """Holds tables by name and runs queries on them.
 
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
@@ -64,18 +68,25 @@ class TableEnvironment(NamedTables):
 
     Args:
         env: whose programs the queries become.
-        settings: streaming or batch.
+        settings: streaming or batch, and options that are set for `env`.
+
+    Raises:
+        ConfigError: the mode is AUTOMATIC.
     """
 
     def __init__(self, env: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
-        self._env, self._settings = env, settings
-        self._catalogs = Catalogs()
+        configuration = env.get_configuration().add_all(settings.get_configuration())
+        self._env, self._is_batch = env, is_batch(configuration)
+        names = configuration.get(options.BUILT_IN_CATALOG), configuration.get(options.BUILT_IN_DATABASE)
+        self._catalogs = Catalogs(*names)
         self._functions: dict[str, Function] = {}
+        self._sinks = {}
         self._given = dict(env.get_configuration().to_dict())
         """The options at the beginning, to which RESET goes back."""
         self._config = TableConfig(env.get_configuration())
-        self._runner = QueryRunner(env, self._config, not settings.is_streaming_mode(), lambda: self._catalogs.database)
+        self._runner = QueryRunner(env, self._config, self._is_batch, lambda: self._catalogs.database)
         self._unnamed = 0
+        self._views = Views(self._catalogs, self._bound)
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
@@ -84,13 +95,13 @@ class TableEnvironment(NamedTables):
         From outside come those of a file, of the environment and of the command line of `rayflink run`.
 
         Args:
-            environment_settings: or a configuration, which is that of a streaming environment.
+            environment_settings: or a configuration, whose `execution.runtime-mode` says the mode.
 
         Raises:
-            ConfigError: an option does not parse.
+            ConfigError: an option does not parse, or the mode is AUTOMATIC.
         """
         if isinstance(environment_settings, Configuration):
-            environment_settings = EnvironmentSettings(True, environment_settings)
+            environment_settings = EnvironmentSettings(environment_settings)
         env = StreamExecutionEnvironment.get_execution_environment(environment_settings.get_configuration())
         return TableEnvironment(env, environment_settings)
 
@@ -130,6 +141,43 @@ class TableEnvironment(NamedTables):
             SqlError: it means nothing, or something of it is not supported.
         """
         return StatementRunner(self, self._catalogs, stmt).run(parse_statement(stmt))
+
+    def execute_script(
+        self, script: str, on_result: Callable[[TableResult], None] | None = None, origin: str = ""
+    ) -> None:
+        """Run statements that semicolons divide, one after another; each waits for the job of the one before.
+
+        `SET 'execution.runtime-mode' = 'batch'` changes the mode of the statements behind it, as in Flink's SQL client.
+
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> t_env.execute_script('''
+        ...     SET 'execution.target' = 'local';
+        ...     CREATE VIEW numbers AS SELECT * FROM (VALUES (1), (2)) AS t(n);  -- a comment; with a semicolon
+        ...     SELECT n * 10 AS tens FROM numbers WHERE n > 1;''')
+        OK
+        OK
+        +----+-------------+
+        | op |        tens |
+        +----+-------------+
+        | +I |          20 |
+        +----+-------------+
+        1 row in set
+
+        Args:
+            script: all statements are read before the first is run.
+            on_result: is called with each result; None: it is printed.
+            origin: what the script is called in errors, as the path of its file.
+
+        Raises:
+            ScriptError: a statement cannot be read or run, or its job fails; with its line and column.
+        """
+        from .sql_script import ScriptRunner, show
+
+        ScriptRunner(self, self._catalogs, script, origin).run(on_result or show)
+
+    def _follow_mode(self) -> None:
+        """Take the mode that the options have now."""
+        self._is_batch = self._runner.is_batch = is_batch(self._env.get_configuration())
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """How a query or INSERT would be run.
@@ -363,33 +411,24 @@ class TableEnvironment(NamedTables):
         TableEnvironment.create_temporary_view(self, name, table)
         return name
 
-    @property
-    def _is_batch(self) -> bool:
-        return not self._settings.is_streaming_mode()
-
     def _bound(self, tree: said.Tree, text: str) -> Relation:
         try:
             emit = EmitOptions.of(self._env.get_configuration())
             binder = QueryBinder(self._lookup, self._functions, self._is_batch, emit)
-            return deeply(lambda: binder.bind(tree), text)
+            return of_text(deeply(lambda: binder.bind(tree), text), text)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 
-    def _lookup(
-        self, parts: tuple[str, ...], place: Place | None, hinted: Mapping[str, str] | None = None
-    ) -> Relation:
+    def _lookup(self, parts: tuple[str, ...], place: Place | None, hinted: Mapping[str, str] | None = None) -> Relation:
         path, found = self._catalogs.find(parts, place)
         if isinstance(found, ViewDefinition):
             if hinted:
                 raise SqlError(f"OPTIONS of {path[-1]!r}, which is a view", "write them in its query", "", place)
-            if found.relation is not None:
-                plan: Relation = found.relation
-                return plan
-            query = parse_statement(found.text)
-            assert isinstance(query, said.Query)
-            plan = as_it_was(self._bound(query.tree, found.text), found.selected, path[-1], place)
-            return renamed(plan, list(found.columns), place) if found.columns else plan
-        return self._relation(path, found.with_options(hinted) if hinted else found)
+            return self._views.plan(path, found, place)
+        try:
+            return self._relation(path, found.with_options(hinted) if hinted else found)
+        except SqlError as error:  # of its options
+            raise (error if error.text else error.at("", place)) from error
 
     def _relation(self, path: Path, table: TableDefinition) -> Relation:
         source = connector(path, table).source(resolution.connected(path, table, reads=True))
@@ -404,8 +443,16 @@ class StreamTableEnvironment(TableEnvironment):
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
-        """On a stream program's environment; without one on one of its own, as `TableEnvironment.create` makes it."""
-        settings = environment_settings or EnvironmentSettings.in_streaming_mode()
+        """On a stream program's environment; without one on one of its own, as `TableEnvironment.create` makes it.
+
+        Args:
+            stream_execution_environment: its options hold for queries, also its runtime mode.
+            environment_settings: options that are set for it; None: none are.
+
+        Raises:
+            ConfigError: the mode is AUTOMATIC.
+        """
+        settings = environment_settings or EnvironmentSettings()
         known = stream_execution_environment
         env = known or StreamExecutionEnvironment.get_execution_environment(settings.get_configuration())
         return StreamTableEnvironment(env, settings)
@@ -414,7 +461,8 @@ class StreamTableEnvironment(TableEnvironment):
         """The records of a stream as a table; a record that is no insertion fails the job.
 
         Args:
-            data_stream: of Rows, tuples, dicts or columns.
+            data_stream: of Rows, tuples, dicts or columns, or of single values of a declared type, such as
+                `Types.INT()`, which are the column f0.
             fields_or_schema: a `Schema`: types of columns, and columns that are computed; `column_by_metadata("at",
                 DataTypes.TIMESTAMP_LTZ(3), "rowtime")` is the records' event time, a watermark "SOURCE_WATERMARK()"
                 that of the stream. Or columns by name or in order: `col("a")`, `col("b").alias("c")`,
@@ -475,7 +523,7 @@ class StreamTableEnvironment(TableEnvironment):
             found = self.from_data_stream(found, *fields_or_schema)
         super().create_temporary_view(view_path, found)
 
-    def to_data_stream(self, table: Table) -> DataStream:
+    def to_data_stream(self, table: Table) -> DataStream[Row]:
         """The rows of a table as a stream of `Row`s, with the event time of its time attribute.
 
         The stream knows the types of the columns, so that `from_data_stream` of it is the same table.
@@ -487,7 +535,7 @@ class StreamTableEnvironment(TableEnvironment):
 
     def to_changelog_stream(
         self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
-    ) -> DataStream:
+    ) -> DataStream[Row]:
         """The changes of a table's rows as a stream of `Row`s, whose kinds say what they do.
 
         Args:
@@ -511,7 +559,7 @@ class StreamTableEnvironment(TableEnvironment):
         """
         return self._records(self.to_data_stream(table), table, type_info, False)
 
-    def to_retract_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
+    def to_retract_stream(self, table: Table, type_info: TypeInformation) -> DataStream[tuple[bool, Any]]:
         """Pairs of whether a row comes (True) or is taken back (False), and the row as a record of a declared type.
 
         Raises:

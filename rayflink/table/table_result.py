@@ -118,7 +118,11 @@ class TableResult:
 
 
 class CloseableIterator:
-    """Rows without the names of their fields; drawn once, and can be closed."""
+    """Rows without the names of their fields; drawn once, and can be closed.
+
+    Args:
+        rows: of the job.
+    """
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows

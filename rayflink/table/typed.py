@@ -21,11 +21,28 @@ Values: TypeAlias = "pyarrow.Array | pyarrow.Scalar"
 
 
 @dataclass(frozen=True)
+class QueryText:
+    """The text of a query.
+
+    Args:
+        view: the view that it defines; "" for none.
+    """
+
+    text: str
+    view: str = ""
+
+
+@dataclass(frozen=True)
 class Place:
-    """A part of a query's text: characters [start, stop)."""
+    """A part of a query's text: characters [start, stop).
+
+    Args:
+        query: whose text that is; None: of the statement that is being read.
+    """
 
     start: int
     stop: int
+    query: QueryText | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import inspect
 import typing
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from rayflink.common.errors import InvalidTypesError
 
+from .errors import SqlError
 from .typed import Expr, Function
 from .types import DataType, DataTypes, Root
 from .user_functions import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
@@ -127,6 +129,7 @@ def udf(
     Raises:
         InvalidTypesError: its result has no type.
         ValueError: `func_type` is unknown, or the function says another thing than `deterministic`.
+        SqlError: the package of `func_type` is not installed.
     """
     if f is None:
         return lambda function: udf(function, input_types, result_type, deterministic, name, func_type)
@@ -168,6 +171,7 @@ def udtf(
     Raises:
         InvalidTypesError: its columns have no types.
         ValueError: `func_type` is unknown, or the function says another thing than `deterministic`.
+        SqlError: the package of `func_type` is not installed.
     """
     if f is None:
         return lambda function: udtf(function, input_types, result_types, deterministic, name, func_type)
@@ -182,6 +186,9 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
     """Name of a function, and whether it is deterministic."""
     if func_type not in KINDS:
         raise ValueError(f"func_type must be one of {', '.join(KINDS)}, got {func_type!r}")
+    if func_type in ("pandas", "polars") and importlib.util.find_spec(func_type) is None:
+        problem = f"a function with func_type {func_type!r} wants {func_type}, which is not installed"
+        raise SqlError(problem, f"run `pip install {func_type}` here and on every node, or take func_type 'arrow'")
     if inspect.isclass(f) or not (callable(f) or isinstance(f, UserDefinedFunction)):
         raise InvalidTypesError(f"{f!r} is no function", "give a function, or an instance of a ScalarFunction")
     called = str(name or getattr(f, "__name__", type(f).__name__))

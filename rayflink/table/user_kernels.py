@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.arrow_values import shape_of
 from rayflink.common.errors import shorten
 from rayflink.common.types import Row
 
-from .python_values import plain_of, shape_of
+from .python_values import plain_of
 from .typed import Arguments, RowError, Values
 from .types import DataType
 from .user_functions import FunctionContext, UserDefinedFunction
@@ -260,8 +261,8 @@ def _to_polars(column: pyarrow.Array) -> Any:
 
 
 def _python(column: pyarrow.Array) -> list[Any]:
-    """Values as functions get them: a Row for a row, a dict for a map."""
-    shape = shape_of(column.type)
+    """Values as functions get them: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
+    shape = shape_of(column.type, shortens_floats=False)
     values: list[Any] = column.to_pylist()
     return values if shape is None else [None if value is None else shape(value) for value in values]
 

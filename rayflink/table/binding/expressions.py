@@ -12,6 +12,7 @@ from ..functions.casts import castable
 from ..functions.value_lists import LONG, ValueList
 from ..parsing.chains import chain_of, joined_in_pairs
 from ..parsing.dialect import Interval, Typed
+from ..parsing.places import place_of as place_of
 from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
 from ..parsing.statements import Tree
 from ..typed import Call, Expr, Function, Literal, Place, known_names, named
@@ -38,20 +39,6 @@ _BINARY = {
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.DPipe: "||",
     exp.SimilarTo: "SIMILAR TO",
 }  # fmt: skip
-
-
-def place_of(tree: Tree) -> Place | None:
-    """Where a tree stands in the text; None where nothing in it says so."""
-    starts, stops = [], []
-    left = [tree]
-    while left:
-        node = left.pop()
-        left.extend(node.iter_expressions())
-        meta = node._meta
-        if meta and "start" in meta:
-            starts.append(meta["start"])
-            stops.append(meta["end"] + 1)
-    return Place(min(starts), max(stops)) if starts else None
 
 
 def call(name: str, args: Sequence[Expr], place: Place | None = None, options: tuple[Any, ...] = ()) -> Call:
@@ -230,7 +217,12 @@ class ExpressionBinder:
     def _between(self, tree: Tree) -> Expr:
         value, low, high = (self.bind(tree.args[name]) for name in ("this", "low", "high"))
         place = place_of(tree)
-        return call("AND", [call(">=", [value, low], place), call("<=", [value, high], place)], place)
+
+        def within(least: Expr, most: Expr) -> Expr:
+            return call("AND", [call(">=", [value, least], place), call("<=", [value, most], place)], place)
+
+        found = within(low, high)
+        return call("OR", [found, within(high, low)], place) if tree.args.get("symmetric") else found
 
     def _in(self, tree: Tree) -> Expr:
         if tree.args.get("query") is not None:
@@ -274,6 +266,9 @@ class ExpressionBinder:
         return call("ROW", [self.bind(one) for one in tree.expressions], place_of(tree))
 
     def _bracket(self, tree: Tree) -> Expr:
+        if len(tree.expressions) != 1:
+            problem = f"{len(tree.expressions)} values in the brackets behind {tree.this.sql()}"
+            raise SqlError(problem, "give one: a place in an array, or a key of a map", "", place_of(tree))
         [index] = tree.expressions
         return call("[]", [self.bind(tree.this), self.bind(index)], place_of(tree))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,6 +122,8 @@ class GroupedSelect:
         """Keys of other grouping sets, which are NULL in this one."""
         self._group_id = 0
         """The number of this one."""
+        self._is_window: Callable[[Tree], bool] = lambda asked: True
+        """Whether a window is the one of GROUP BY."""
 
     @classmethod
     def of(
@@ -156,6 +158,7 @@ class GroupedSelect:
             made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
         made._absent = [inner.bind(one) for one in grouped.absent]
         made._group_id = grouped.number
+        made._is_window = lambda asked: windows.group_window(asked, scope, relation) == windowing
         return made
 
     @classmethod
@@ -197,7 +200,7 @@ class GroupedSelect:
                     zero = cast(Literal(DataTypes.INT(False), 0), column.type.not_null())
                     return call("COALESCE", [column, zero], place_of(tree))
                 return json_aggregates.bracketed(name, column) if name in json_aggregates.BRACKETS else column
-        if isinstance(tree, exp.Anonymous) and (found := self._bound(str(tree.name).upper(), place_of(tree))):
+        if isinstance(tree, exp.Anonymous) and (found := self._bound(tree)):
             return found
         if isinstance(tree, exp.Anonymous) and str(tree.name).upper() in ("GROUPING", "GROUPING_ID"):
             return self._grouping_id(tree)
@@ -238,7 +241,9 @@ class GroupedSelect:
             for one in tree.walk()
         )
 
-    def _bound(self, name: str, place: Place | None) -> Expr | None:
+    def _bound(self, tree: Tree) -> Expr | None:
+        """A bound of the window, as of TUMBLE_START(ts, size)."""
+        name, place = str(tree.name).upper(), place_of(tree)
         kind, _, what = name.rpartition("_")
         part = windows.AUXILIARY.get(what)
         if kind not in ("TUMBLE", "HOP", "SESSION") or part is None:
@@ -246,6 +251,10 @@ class GroupedSelect:
         if part not in self._window:
             remedy = f"group by {kind}(ts, ...) with a time attribute of that kind"
             raise SqlError(f"{name} has no window", remedy, "", place)
+        is_written = bool(tree.expressions) or place is not None  # methods of Table know their window by its name
+        asked = exp.Anonymous(this=kind, expressions=[one.copy() for one in tree.expressions])
+        if is_written and not self._is_window(asked):
+            raise SqlError(f"{name} of another window than GROUP BY has", "write the same arguments", "", place)
         return replace(self.relation.column(self._window[part]), place=place)
 
 
@@ -286,6 +295,9 @@ class _Gathered:
             return AggregateCall(name, (self.column(asked.argument),), asked.type, at, distinct, asked.percentages)
         if name == "COUNT" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             arguments = []
+        elif not arguments:
+            remedy = "write COUNT(*), or give it a column" if name == "COUNT" else "give it a column"
+            raise SqlError(f"{name} of nothing", remedy, "", place_of(tree))
         ignores_nulls = bool(arguments) and isinstance(arguments[0], exp.IgnoreNulls)
         if arguments and isinstance(arguments[0], (exp.IgnoreNulls, exp.RespectNulls)):
             if name != "ARRAY_AGG":

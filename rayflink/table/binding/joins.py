@@ -77,10 +77,15 @@ def _kind(tree: Tree) -> JoinKind:
     if kind in ("SEMI", "ANTI"):
         remedy = f"write WHERE {'NOT ' if kind == 'ANTI' else ''}EXISTS (SELECT * FROM ... WHERE ...)"
         raise SqlError(f"{kind} JOIN is no SQL of Flink", remedy, "", place_of(tree))
-    if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL") or tree.args.get("match_condition"):
+    known = ("", "OUTER") if side else ("", "INNER", "CROSS")
+    if kind not in known or method not in ("", "NATURAL") or (method and kind == "CROSS"):
         words = " ".join(one for one in (method, side, kind) if one)
-        remedy = "write INNER, LEFT, RIGHT, FULL or CROSS JOIN"
+        remedy = "write INNER, LEFT, RIGHT, FULL or CROSS JOIN, of which all but the last may be NATURAL"
         raise SqlError(f"{words} JOIN is not known", remedy, "", place_of(tree))
+    conditions = [name.upper() for name in ("on", "using") if tree.args.get(name)]
+    if conditions and (method or kind == "CROSS"):
+        problem = f"{method or kind} JOIN with {conditions[0]}"
+        raise SqlError(problem, "leave one of them out", "", place_of(tree))
     return JoinKind[side] if side else JoinKind.INNER
 
 
@@ -162,6 +167,10 @@ def kept_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tree
         SqlError: the query means nothing here.
     """
     kind, place = JoinKind.SEMI, place_of(tree)
+    if not relation.schema:  # without FROM: a join needs a column
+        one = Attribute("$row", DataTypes.BOOLEAN(False))
+        row = Project((one,), relation, (_TRUE,))
+        return Project((), kept_by_query(queries, row, Scope.of("", (one,)), tree), ())
     inner = tree
     while isinstance(inner, (exp.Not, exp.Paren)):
         if isinstance(inner, exp.Not):
@@ -201,10 +210,10 @@ class _Asked:
 
 
 def _asked(queries: Queries, scope: Scope, tree: Tree) -> _Asked:
-    others = ("group", "having", "distinct", "order", "limit", "offset", "with_")
+    plain = ("expressions", "from_", "joins", "where")
     if (
         not isinstance(tree, exp.Select)
-        or any(tree.args.get(one) is not None for one in others)
+        or any(part is not None and name not in plain for name, part in tree.args.items())
         or any(map(aggregates_in, tree.expressions))
     ):
         whole = queries.bind(tree)

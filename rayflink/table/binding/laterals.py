@@ -46,9 +46,10 @@ def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -
     """
     if not is_one(join.this):
         return None
-    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-    if side not in ("", "LEFT") or kind not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
-        words = " ".join(word for word in (side, kind, "JOIN") if word)
+    method, side, kind = (str(join.args.get(name) or "").upper() for name in ("method", "side", "kind"))
+    known = ("", "CROSS", "INNER") if not side else ("", "OUTER")
+    if method or side not in ("", "LEFT") or kind not in known or join.args.get("using"):
+        words = " ".join(word for word in (method, side, kind, "JOIN") if word)
         raise SqlError(f"{words} with what is made of each row", _USAGE, "", place_of(join))
     condition = join.args.get("on")
     is_true = condition is None or (isinstance(condition, exp.Boolean) and bool(condition.this))

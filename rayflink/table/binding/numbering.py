@@ -14,6 +14,7 @@ from ..ranks import Rank
 from ..typed import Column, Expr, Place
 from ..types import DataType, DataTypes, Root
 from .expressions import place_of
+from .remedies import of_over
 
 _USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
 
@@ -57,7 +58,7 @@ def _ranked(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_who
     place = place_of(tree)
     name = str(tree.this.name).upper() if isinstance(tree.this, exp.Anonymous) else tree.this.sql()
     if name != "ROW_NUMBER":
-        raise SqlError(f"{name} with OVER is not supported", f"of these ROW_NUMBER() is: {_USAGE}", "", place)
+        raise SqlError(f"{name} with OVER is not supported", of_over(name, is_whole), "", place)
     if tree.this.expressions or tree.args.get("spec") is not None or tree.args.get("alias") is not None:
         what = "arguments" if tree.this.expressions else "a frame" if tree.args.get("spec") else "a named window"
         raise SqlError(f"ROW_NUMBER() with {what}", _USAGE, "", place)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ..emission import EmitOptions
 from ..errors import SqlError
 from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values, WindowAggregate
+from ..parsing.grammar import is_table
 from ..parsing.hints import HINTED
 from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
@@ -20,11 +21,16 @@ from . import joins, laterals, set_operations, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
+from .remedies import of_versions
 from .scope import Scope
 from .state_ttl import hinted_ttl, known_for
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
 """The relation of a table or view by the parts of its name, where that stands in the text, and options for this use."""
+
+
+_MOST_ROWS = 2**61
+"""No table has more, and two of it are still a number of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,12 @@ class QueryBinder:
     def _with(self, tree: Tree) -> QueryBinder:
         named = tree.args.get("with_")
         inner = self
+        known: set[str] = set()
         for one in named.expressions if named is not None else ():
+            if one.alias in known:
+                problem = f"a second query {one.alias!r} in WITH"
+                raise SqlError(problem, "give it another name", "", place_of(one.args["alias"]))
+            known.add(one.alias)
             relation = inner.bind(one.this)
             names = [column.name for column in one.args["alias"].columns]
             relation = renamed(relation, names, place_of(one)) if names else relation
@@ -107,12 +118,19 @@ class QueryBinder:
         Raises:
             SqlError: there is none of the name, or it means nothing.
         """
+        if tree.args.get("version") is not None:
+            problem = "FOR SYSTEM_TIME AS OF is not supported yet"
+            raise SqlError(problem, of_versions(self.is_batch), "", place_of(tree))
         if laterals.is_one(tree):
             return laterals.alone(self.expressions(Scope(())), tree)
         given = tree.args.get("alias")
-        if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
+        if isinstance(tree, exp.Subquery) and is_table(tree.this):
             relation, scope = self.table(tree.this)
-            return relation, scope if given is None else Scope.of(given.name, relation.schema)
+            if given is not None:
+                if given.columns:
+                    relation = renamed(relation, [column.name for column in given.columns], place_of(tree))
+                scope = Scope.of(given.name, relation.schema)
+            return self._joined(relation, scope, tree)
         relation, alias = self._unnamed_table(tree)
         if given is not None:
             alias = given.name or alias
@@ -135,11 +153,6 @@ class QueryBinder:
             called = windows.table_call(tree.this)
             relation, scope = self.table(called.table.this)
             return windows.window_table(called, relation, scope), called.kind.value.lower()
-        if tree.args.get("version") is not None:
-            remedy = "write an interval join: ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR"
-            raise SqlError("FOR SYSTEM_TIME AS OF is not supported yet", remedy, "", place_of(tree))
-        if tree.args.get("sample") is not None:
-            raise SqlError("TABLESAMPLE is not supported", "write WHERE RAND() < 0.1", "", place_of(tree))
         path, hinted = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
         if len(path) == 1 and path[0] in self.with_queries:
             if hinted:
@@ -150,16 +163,16 @@ class QueryBinder:
     # SELECT
 
     def _select(self, tree: Tree) -> Relation:
+        if not tree.expressions:
+            raise SqlError("SELECT of nothing", "write columns or *", "", place_of(tree))
         relation, scope = self.from_clause(tree)
+        hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
         if where := tree.args.get("where"):
             refused = aggregates_in(where.this)
             if refused:
                 remedy = "conditions on aggregates stand in HAVING"
                 raise SqlError("an aggregate in WHERE", remedy, "", place_of(refused[0]))
             relation = self._where(relation, scope, where)
-        for clause in ("windows", "laterals", "pivots"):
-            if tree.args.get(clause):
-                raise SqlError(f"{clause.upper()} is not supported", "write a query around it", "", place_of(tree))
         having = tree.args.get("having")
         selected = self._stars(tree.expressions, scope)
         unseen = self._unseen_keys(tree, selected)
@@ -267,7 +280,7 @@ class QueryBinder:
                 continue
             inner = one.this if isinstance(one, exp.Alias) else one
             exprs.append(bind(inner))
-            names.append(one.alias if isinstance(one, exp.Alias) else _name_of(inner, exprs[-1], at))
+            names.append(one.alias if isinstance(one, exp.Alias) else _name_of(inner, at))
         return project(relation, exprs, _distinct(names))
 
     def _unseen_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
@@ -289,10 +302,9 @@ class QueryBinder:
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
             return relation
-        if not self.is_batch:
-            what = "ORDER BY" if order is not None else "LIMIT" if limit is not None else "OFFSET"
+        if not self.is_batch and order is not None:
             remedy = "run the query in batch mode: EnvironmentSettings.in_batch_mode(), or leave it out"
-            raise SqlError(f"{what} over a stream that goes on", remedy, "", place_of(order or limit or offset))
+            raise SqlError("ORDER BY over a stream that goes on", remedy, "", place_of(order))
         keys: list[tuple[int, bool, bool]] = []
         width = len(relation.schema) - len(unseen)
         for number, one in enumerate(order.expressions if order is not None else ()):
@@ -330,9 +342,9 @@ class QueryBinder:
         return 1 if count is None else self._whole(count)
 
     def _whole(self, tree: Tree) -> int:
-        if not isinstance(tree, exp.Literal) or tree.is_string:
+        if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdecimal():
             raise SqlError("a whole number is wanted", "write for example LIMIT 10", "", place_of(tree))
-        return int(tree.this)
+        return min(int(tree.this), _MOST_ROWS)
 
     # VALUES, UNION
 
@@ -480,13 +492,11 @@ def _common_part(sides: list[Relation], at: int) -> TimePart | None:
     return found[0].part if len(parts) == len(windows) == 1 else None
 
 
-def _name_of(tree: Tree, expr: Expr, at: int) -> str:
+def _name_of(tree: Tree, at: int) -> str:
     """Of a selected expression without a name."""
-    if isinstance(tree, exp.Column):
-        return str(tree.name)
-    if isinstance(expr, Column):
-        return expr.name
-    return f"EXPR${at}"
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return str(tree.name) if isinstance(tree, exp.Column) else f"EXPR${at}"
 
 
 def _distinct(names: list[str]) -> list[str]:

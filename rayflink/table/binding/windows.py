@@ -62,20 +62,22 @@ def table_call(tree: Tree) -> TableCall:
     names = ("DATA", "TIMECOL", *_LENGTHS[kind], "OFFSET")
     given: dict[str, Any] = {}
     for at, argument in enumerate(tree.expressions):
-        if isinstance(argument, NamedArgument):
-            given[str(argument.this).upper()] = argument.expression
-        elif at < len(names):
-            given[names[at]] = argument
-        else:
+        is_named = isinstance(argument, NamedArgument)
+        if not is_named and at >= len(names):
             raise _wrong(kind, f"{len(tree.expressions)} arguments", place)
+        name = str(argument.this).upper() if is_named else names[at]
+        if name in given:
+            raise _wrong(kind, f"two arguments {name}", place)
+        given[name] = argument.expression if is_named else argument
     unknown = [name for name in given if name not in names]
     missing = [name for name in names[:-1] if name not in given]
     if unknown or missing:
         found = f"an argument {unknown[0]}" if unknown else f"no argument {missing[0]}"
         raise _wrong(kind, found, place)
     table, descriptor = given["DATA"], given["TIMECOL"]
-    if isinstance(table, exp.Column):  # DATA => t, without TABLE
-        table = TableArgument(this=exp.Table(this=table.this))
+    if isinstance(table, exp.Column) and len(table.parts) <= 3:  # DATA => t, without TABLE
+        named = dict(zip(("this", "db", "catalog"), reversed(table.parts), strict=False))
+        table = TableArgument(this=exp.Table(**named))
     if (
         not isinstance(table, TableArgument)
         or not isinstance(descriptor, Descriptor)

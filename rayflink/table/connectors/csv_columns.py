@@ -6,26 +6,70 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from rayflink.common.batches import ArrowBatch, Batch
+from rayflink.common.csv_marks import LONGEST_PLAIN, CsvMarks
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
     import pyarrow
 
+_TWO_UNITS = r"[\x{10000}-\x{10FFFF}]"
+"""Characters that are two of 16 bits."""
+
 
 @dataclass(frozen=True)
 class CsvColumns(BulkWriterFactory):
-    """Values between delimiters, in quotes where they need them; NULL is `null_literal`.
+    """Values between delimiters, strings in quotes where Flink has them.
 
     Args:
-        delimiter: one character.
-        null_literal: text of NULL.
+        marks: what the characters mean.
+        plain_decimals: decimals have all their digits, and no exponent.
     """
 
-    delimiter: str = ","
-    null_literal: str = ""
+    marks: CsvMarks = CsvMarks()
+    plain_decimals: bool = False
 
     def create(self, file: IO[bytes]) -> BulkWriter:
         return _CsvWriter(file, self)
+
+    def lines(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
+        """The line of each row, with its end.
+
+        Raises:
+            ValueError: CSV has no form of a column.
+        """
+        from pyarrow import compute
+
+        marks = self.marks
+        columns = [compute.fill_null(self._fields(column), marks.null) for column in data.columns]
+        line = compute.binary_join_element_wise(*columns, marks.delimiter)
+        if len(columns) == 1 and marks.empty:
+            line = compute.if_else(compute.equal(line, ""), marks.empty, line)
+        return compute.binary_join_element_wise(line, marks.line_end, "")
+
+    def _fields(self, column: pyarrow.Array) -> pyarrow.Array:
+        """The values of a column as they are written; its nulls stay."""
+        import pyarrow
+        from pyarrow import types
+
+        from ..functions.number_texts import float_texts
+        from .column_texts import decimal_texts, time_texts, timestamp_texts
+
+        kind = column.type
+        if types.is_nested(kind) or types.is_binary(kind):
+            remedy = "write the table in another format, or CAST the column to STRING"
+            raise ValueError(f"CSV has no form of {kind}; {remedy}")
+        if types.is_floating(kind):
+            return float_texts(column)
+        if types.is_decimal(kind):
+            return decimal_texts(column, self.plain_decimals)
+        if types.is_timestamp(kind):
+            return quoted(timestamp_texts(column), self.marks)
+        if types.is_time(kind):
+            return quoted(time_texts(column), self.marks)
+        if types.is_duration(kind):
+            return column.cast(pyarrow.int64()).cast(pyarrow.string())
+        strings = column.cast(pyarrow.string())
+        return quoted(strings, self.marks) if types.is_string(kind) or types.is_date(kind) else strings
 
 
 class _CsvWriter(BulkWriter):
@@ -37,31 +81,39 @@ class _CsvWriter(BulkWriter):
 
     def add_batch(self, batch: Batch) -> None:
         import pyarrow
-        from pyarrow import csv
+        from pyarrow import compute
 
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        shown = pyarrow.RecordBatch.from_arrays(
-            [_shown(column, self._form.null_literal) for column in batch.data.columns], batch.data.schema.names
-        )
-        options = csv.WriteOptions(include_header=False, delimiter=self._form.delimiter, quoting_style="needed")
-        csv.write_csv(shown, self._file, options)
+        lines = self._form.lines(batch.data)
+        whole = compute.binary_join(pyarrow.ListArray.from_arrays([0, len(lines)], lines), "")
+        self._file.write(whole.buffers()[2] or b"")
 
     def finish(self) -> None:
         """Every batch is in the file already."""
 
 
-def _shown(column: pyarrow.Array, null_literal: str) -> pyarrow.Array:
-    """A column that Arrow writes as Flink would."""
-    import pyarrow
-    from pyarrow import compute, types
+def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
+    """Texts as fields, as `CsvMarks.quoted` makes one; nulls stay.
 
-    kind = column.type
-    if types.is_nested(kind) or types.is_binary(kind):
-        raise ValueError(f"CSV has no form of {kind}; write the table in another format, or CAST the column to STRING")
-    if types.is_timestamp(kind) and kind.tz is not None:
-        column = compute.binary_join_element_wise(
-            column.cast(pyarrow.timestamp(kind.unit)).cast(pyarrow.string()), "Z", ""
-        )
-    if null_literal and column.null_count:
-        column = compute.fill_null(column.cast(pyarrow.string()), null_literal)
-    return column
+    >>> import pyarrow
+    >>> quoted(pyarrow.array(["tea", "two words", None]), CsvMarks()).to_pylist()
+    ['tea', '"two words"', None]
+    """
+    from pyarrow import compute
+
+    quote, escape = marks.quote, marks.escape
+    if quote is None:
+        return strings
+    sizes = compute.add(compute.utf8_length(strings), compute.count_substring_regex(strings, _TWO_UNITS))
+    special = compute.match_substring_regex(strings, marks.special.pattern.replace("\0", r"\x00"))
+    needs = compute.or_(special, compute.greater(sizes, LONGEST_PLAIN))
+    if not compute.any(needs).as_py():
+        return strings
+    inner = strings
+    if escape is not None and escape != quote:
+        inner = compute.replace_substring(inner, escape, escape * 2)
+    inner = compute.replace_substring(inner, quote, quote * 2)
+    return compute.if_else(needs, compute.binary_join_element_wise(quote, inner, quote, ""), strings)
+
+
+__all__ = ["CsvColumns", "quoted"]

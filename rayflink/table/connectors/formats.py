@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.csv_marks import CsvMarks
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.connectors.arrow_files import ArrowBulkWriters, ArrowFormat
 from rayflink.connectors.csv_dialect import CsvDialect
@@ -79,6 +80,7 @@ class Csv(Format):
         "escape-character": Option(_character),
         "ignore-parse-errors": Option(truth, False),
         "newlines-in-values": Option(truth, False),
+        "write-bigdecimal-in-scientific-notation": Option(truth, True),
     }
 
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
@@ -98,7 +100,11 @@ class Csv(Format):
 
     def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
         _refuse_nested(schema)
-        return CsvColumns(given["field-delimiter"], given["null-literal"] or "")
+        quote = None if given["disable-quote-character"] else given["quote-character"]
+        marks = CsvMarks(
+            given["field-delimiter"], quote, given["escape-character"], null=given["null-literal"] or "",
+        )  # fmt: skip
+        return CsvColumns(marks, not given["write-bigdecimal-in-scientific-notation"])
 
 
 def _refuse_nested(schema: Schema) -> None:

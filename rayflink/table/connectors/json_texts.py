@@ -13,9 +13,9 @@ from rayflink.common.batches import ArrowBatch, Batch
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
 from ..functions.number_texts import float_texts
-from ..functions.regexes import each_distinct
 from ..logical import Schema
 from ..types import DataType, Root
+from .column_texts import decimal_texts, time_texts, timestamp_texts
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class JsonColumns(BulkWriterFactory):
         schema: of the rows.
         iso: times with a T instead of a blank.
         ignore_null_fields: fields that are NULL are left out.
-        plain_decimals: small decimals are written without an exponent.
+        plain_decimals: decimals have all their digits, and no exponent.
     """
 
     schema: Schema
@@ -80,25 +80,17 @@ class JsonColumns(BulkWriterFactory):
         if kind.is_approximate:
             return pc.if_else(pc.is_finite(column), float_texts(column), _in_quotes(float_texts(column)))
         if root is Root.DECIMAL:
-            texts = column.cast(pyarrow.string())
-            return each_distinct(texts, _plain_decimal, pyarrow.string()) if self.plain_decimals else texts
+            return decimal_texts(column, self.plain_decimals)
         if kind.is_bytes:
             return _in_quotes(_base64(column))
         if root is Root.INTERVAL_DAY_TIME:
             return column.cast(pyarrow.int64()).cast(pyarrow.string())
         if kind.is_timestamp:
-            return _in_quotes(self._moments(column, kind))
+            return _in_quotes(timestamp_texts(column, self.iso))
         if root is Root.TIME:
-            return _in_quotes(_without_zeros(column.cast(pyarrow.string())))
+            return _in_quotes(time_texts(column))
         texts = column.cast(pyarrow.string())
         return _in_quotes(texts) if root is Root.DATE else texts
-
-    def _moments(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-        texts = column.cast(pyarrow.timestamp(kind.unit)).cast(pyarrow.string())
-        texts = _without_zeros(texts)
-        if self.iso:
-            texts = pc.replace_substring(texts, " ", "T")
-        return pc.binary_join_element_wise(texts, "Z", "") if kind.root is Root.TIMESTAMP_LTZ else texts
 
     def _lists(self, column: pyarrow.Array, elements: pyarrow.Array, marks: str) -> pyarrow.Array:
         """Elements as JSON, joined by the lists or maps they are in."""
@@ -154,17 +146,6 @@ _CONTROLS = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
 
 def _in_quotes(texts: pyarrow.Array) -> pyarrow.Array:
     return pc.binary_join_element_wise('"', texts, '"', "")
-
-
-def _without_zeros(texts: pyarrow.Array) -> pyarrow.Array:
-    """Times without the zeros at the end of the second's fraction, and without its point where nothing is left."""
-    return pc.replace_substring_regex(texts, r"\.?0*$", "") if pc.any(pc.match_substring(texts, ".")).as_py() else texts
-
-
-def _plain_decimal(text: str) -> str:
-    from decimal import Decimal
-
-    return text if text is None or "E" not in text else format(Decimal(text), "f")
 
 
 def _base64(column: pyarrow.Array) -> pyarrow.Array:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy
 
 from rayflink.common.errors import shorten
+from rayflink.common.json_texts import without_surrogates
 from rayflink.common.print_form import floating_text
 
 from ..types import DataType, Root
@@ -247,9 +248,9 @@ def _decimal(kind: DataType) -> Convert:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return value if type(value) is str else str(value)
+        return without_surrogates(value if type(value) is str else str(value))
     if isinstance(value, (dict, list)):
-        return _written(value)
+        return without_surrogates(_written(value))
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
 
 

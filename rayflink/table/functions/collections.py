@@ -103,7 +103,7 @@ def _array(arguments: Arguments, columns: Any) -> Any:
 
 def _infer_map(args: Sequence[Expr]) -> DataType | str:
     key, value = common_type([one.type for one in args[::2]]), common_type([one.type for one in args[1::2]])
-    if not args or len(args) % 2 or key is None or value is None:
+    if not args or len(args) % 2 or key is None or value is None or key.root is Root.NULL:
         return "keys of one kind, each with a value of one kind"
     return DataTypes.MAP(key, value).not_null()
 

@@ -26,6 +26,8 @@ from rayflink.table.typed import Arguments, Call, Expr, Session, Values
 from rayflink.table.types import DataType, Root
 
 comparison = Family("Comparison")
+_LISTED = (Root.BOOLEAN, Root.NULL, *NESTED)
+"""Types whose values no kernel compares as they are."""
 
 
 def _infer(args: Sequence[Expr]) -> DataType | str:
@@ -59,7 +61,7 @@ def _compared(name: str) -> Callable[[Arguments], Values]:
         a, b = arguments.values
         if left.root is Root.DECIMAL and right.is_exact or right.root is Root.DECIMAL and left.is_exact:
             return compared(kernel, exact_decimal(a, left), exact_decimal(b, right))
-        if a.type == b.type and left.root is right.root and left.root is not Root.BOOLEAN and left.root not in NESTED:
+        if a.type == b.type and left.root is right.root and left.root not in _LISTED:
             return kernel(a, b)
         (a, b), kind = alike([a, b], [left, right], arguments.session)
         if kind.root in NESTED:
@@ -244,6 +246,8 @@ def _extreme(best: str) -> Callable[[Arguments], Values]:
         kind = arguments.call.type
         pairs = zip(arguments.values, arguments.call.args, strict=True)
         values = [converted(value, arg.type, kind, arguments.session) for value, arg in pairs]
+        if kind.root is Root.NULL:
+            return values[0]
         if kind.root is Root.BOOLEAN:
             found = getattr(pc, best)(*[pc.cast(one, pyarrow.int8()) for one in values], skip_nulls=False)
             return pc.cast(found, pyarrow.bool_())

@@ -96,6 +96,8 @@ def extracted(unit: str, values: Values, kind: DataType, session: Session) -> Va
     """A part of times or intervals, a whole number."""
     if kind.is_interval:
         return _of_interval(unit, values, kind)
+    if kind.root is Root.NULL:
+        return pc.cast(values, pyarrow.int64())
     times = plain(values, kind, session)
     if unit == "EPOCH":
         return _epoch(times)

@@ -141,6 +141,8 @@ def _to_whole(up: bool) -> Callable[[Arguments], Values]:
     return computed
 
 
+_INFER_TIME = takes(TIME_POINT, gives=like_argument(0))
+_INFER_EITHER = either(takes(NUMBER, gives=_infer_whole), _INFER_TIME)
 for _name, _up, _told in (
     ("CEIL", True, "least whole number that is not less"),
     ("FLOOR", False, "greatest whole number that is not greater"),
@@ -148,8 +150,9 @@ for _name, _up, _told in (
     maths.add(
         f"{_name}(number) or {_name}(time TO unit)",
         f"The {_told}; of a time the {'end' if _up else 'start'} of its YEAR, MONTH, WEEK, DAY, HOUR and so on.",
-        either(takes(NUMBER, gives=_infer_whole), takes(TIME_POINT, gives=like_argument(0))),
+        _INFER_EITHER,
         _to_whole(_up),
+        by_options=lambda args, options: (_INFER_TIME if options else _INFER_EITHER)(args),
         aliases=("CEILING",) if _up else (),
         name=_name,
     )

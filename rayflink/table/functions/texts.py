@@ -22,7 +22,6 @@ from rayflink.table.functions.declaring import (
     by_columns,
     fixed,
     joined_present,
-    like_argument,
     strings,
     takes,
 )
@@ -93,12 +92,16 @@ def _title(text: str | None) -> str | None:
     return "".join(one.lower() if before.isalnum() else one.upper() for before, one in pairs)
 
 
-texts.add("UPPER(text)", "The text in capitals.", takes(TEXT, gives=like_argument(0)),
+def _cased_type(args: Sequence[Expr]) -> DataType:
+    return STRING if args[0].type.root is Root.NULL else args[0].type
+
+
+texts.add("UPPER(text)", "The text in capitals.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_upper, "to_uppercase"), aliases=("UCASE",))  # fmt: skip
-texts.add("LOWER(text)", "The text in small letters.", takes(TEXT, gives=like_argument(0)),
+texts.add("LOWER(text)", "The text in small letters.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_lower, "to_lowercase"), aliases=("LCASE",))  # fmt: skip
 texts.add("INITCAP(text)", "Each word with a capital and then small letters; words are of letters and digits.",
-          takes(TEXT, gives=like_argument(0)), _titled)  # fmt: skip
+          takes(TEXT, gives=_cased_type), _titled)  # fmt: skip
 texts.add("CHAR_LENGTH(text)", "How many characters the text has.", takes(TEXT, gives=INT), _plain(pc.utf8_length),
           aliases=("CHARACTER_LENGTH",))  # fmt: skip
 texts.add("REVERSE(text)", "The text from its end.", takes(TEXT, gives=STRING), _plain(pc.utf8_reverse))

@@ -132,7 +132,8 @@ def months_later(times: pyarrow.Array, months: pyarrow.Array) -> pyarrow.Array:
     steps = pc.fill_null(months, 0).to_numpy(zero_copy_only=False).astype("timedelta64[M]")
     first = days.astype("datetime64[M]")
     target = first + steps
-    last = (target + 1).astype("datetime64[D]") - target.astype("datetime64[D]") - numpy.timedelta64(1, "D")
+    following = (target + numpy.timedelta64(1, "M")).astype("datetime64[D]")
+    last = following - target.astype("datetime64[D]") - numpy.timedelta64(1, "D")
     moved = target.astype("datetime64[D]") + numpy.minimum(days - first.astype("datetime64[D]"), last)
     moved = moved.astype(whole.dtype) + (whole - days.astype(whole.dtype))
     nulls = pc.or_(pc.is_null(times), pc.is_null(months)).to_numpy(zero_copy_only=False)

@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import IsPredicatePrecedence, Parser
 
 from .chains import balanced
-from .hints import HINTED, STATE_TTL, options_in
+from .hints import HINTED, JOIN_HINTS, OPTIONS, STATE_TTL, hints_in
 from .type_names import TypeNames
 
 TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
@@ -22,6 +22,17 @@ TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 UNITS = ("MILLENNIUM", "CENTURY", "DECADE", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
          "MILLISECOND", "MICROSECOND", "NANOSECOND", "EPOCH", "DOW", "ISODOW", "DOY", "ISOYEAR")  # fmt: skip
 
+_WRAPPERS = [
+    " ".join((*kind, *array, "WRAPPER"))
+    for kind in (("WITHOUT",), ("WITH", "CONDITIONAL"), ("WITH", "UNCONDITIONAL"), ("WITH",))
+    for array in (("ARRAY",), ())
+]
+_INSTEAD = {
+    "JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"),
+    "JSON_VALUE": ("NULL", "ERROR"),
+    "JSON_QUERY": ("NULL", "EMPTY ARRAY", "EMPTY OBJECT", "ERROR"),
+}
+"""What comes where there is nothing at a path, or an error."""
 _PLAIN = (TokenType.NUMBER, TokenType.STRING)
 
 
@@ -55,6 +66,18 @@ class Interval(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True, "to": False}
 
 
+def _closed(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Parses the arguments of a function, behind which its parenthesis has to close."""
+
+    def parsed(parser: Any) -> Any:
+        found = parse(parser)
+        if parser._curr.token_type is not TokenType.R_PAREN:
+            parser.raise_error("Expecting )")
+        return found
+
+    return parsed
+
+
 class FlinkParser(TypeNames):
     """Parses queries and expressions."""
 
@@ -65,30 +88,33 @@ class FlinkParser(TypeNames):
     """`a > 2 IS TRUE` is `(a > 2) IS TRUE`."""
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNC_TOKENS: ClassVar[set[Any]] = {*Parser.FUNC_TOKENS, TokenType.SESSION}
+    COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
+        kind: parse for kind, parse in Parser.COLUMN_OPERATORS.items() if kind is not TokenType.DCOLON
+    }
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": lambda self: self._parse_case()}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "CAST": lambda self: self._cast("CAST"),
-        "TRY_CAST": lambda self: self._cast("TRY_CAST"),
-        "EXTRACT": lambda self: self._extract(),
-        "CEIL": lambda self: self._rounded("CEIL"),
-        "CEILING": lambda self: self._rounded("CEIL"),
-        "FLOOR": lambda self: self._rounded("FLOOR"),
-        "TRIM": lambda self: self._trim(),
-        "SUBSTRING": lambda self: self._substring(),
-        "POSITION": lambda self: self._position(),
-        "OVERLAY": lambda self: self._overlay(),
-        "TIMESTAMPADD": lambda self: self._with_unit("TIMESTAMPADD"),
-        "TIMESTAMPDIFF": lambda self: self._with_unit("TIMESTAMPDIFF"),
-        "JSON_ARRAY": lambda self: self._json_array(),
-        "JSON_ARRAYAGG": lambda self: self._call("JSON_ARRAYAGG", self._parse_disjunction(), self._on_null()),
-        "JSON_OBJECTAGG": lambda self: self._json_object("JSON_OBJECTAGG"),
-        "JSON_OBJECT": lambda self: self._json_object(),
-        "JSON_EXISTS": lambda self: self._json("JSON_EXISTS"),
-        "JSON_VALUE": lambda self: self._json("JSON_VALUE"),
-        "JSON_QUERY": lambda self: self._json("JSON_QUERY"),
-        "DESCRIPTOR": lambda self: self._descriptor(),
+        "CAST": _closed(lambda self: self._cast("CAST")),
+        "TRY_CAST": _closed(lambda self: self._cast("TRY_CAST")),
+        "EXTRACT": _closed(lambda self: self._extract()),
+        "CEIL": _closed(lambda self: self._rounded("CEIL")),
+        "CEILING": _closed(lambda self: self._rounded("CEIL")),
+        "FLOOR": _closed(lambda self: self._rounded("FLOOR")),
+        "TRIM": _closed(lambda self: self._trim()),
+        "SUBSTRING": _closed(lambda self: self._substring()),
+        "POSITION": _closed(lambda self: self._position()),
+        "OVERLAY": _closed(lambda self: self._overlay()),
+        "TIMESTAMPADD": _closed(lambda self: self._with_unit("TIMESTAMPADD")),
+        "TIMESTAMPDIFF": _closed(lambda self: self._with_unit("TIMESTAMPDIFF")),
+        "JSON_ARRAY": _closed(lambda self: self._json_array()),
+        "JSON_ARRAYAGG": _closed(lambda self: self._call("JSON_ARRAYAGG", self._parse_disjunction(), self._on_null())),
+        "JSON_OBJECTAGG": _closed(lambda self: self._json_object("JSON_OBJECTAGG")),
+        "JSON_OBJECT": _closed(lambda self: self._json_object()),
+        "JSON_EXISTS": _closed(lambda self: self._json("JSON_EXISTS")),
+        "JSON_VALUE": _closed(lambda self: self._json("JSON_VALUE")),
+        "JSON_QUERY": _closed(lambda self: self._json("JSON_QUERY")),
+        "DESCRIPTOR": _closed(lambda self: self._descriptor()),
     }
 
     def _call(self, name: str, *args: Any) -> Any:
@@ -114,10 +140,7 @@ class FlinkParser(TypeNames):
         return self._call(name, value, unit)
 
     def _trim(self) -> Any:
-        side = "BOTH"
-        for one in ("BOTH", "LEADING", "TRAILING"):
-            if self._match_text_seq(one):
-                side = one
+        side = next((one for one in ("BOTH", "LEADING", "TRAILING") if self._words(one)), "BOTH")
         characters = None
         if self._match(TokenType.FROM):
             value = self._parse_bitwise()
@@ -143,14 +166,17 @@ class FlinkParser(TypeNames):
 
     def _overlay(self) -> Any:
         args = [self._parse_bitwise()]
-        for words in (("PLACING",), ("FROM",), ("FOR",)):
-            if self._match_text_seq(*words) or self._match(TokenType.COMMA):
+        for word in ("PLACING", "FROM", "FOR"):
+            if self._words(word) or self._match(TokenType.COMMA):
                 args.append(self._parse_bitwise())
+            elif word != "FOR":
+                self.raise_error(f"the word {word} is wanted: OVERLAY(text PLACING text FROM start [FOR length])")
         return self._call("OVERLAY", *args)
 
     def _with_unit(self, name: str) -> Any:
         unit = self._unit()
-        self._match(TokenType.COMMA)
+        if not self._match(TokenType.COMMA):
+            self.raise_error(f", is wanted behind the unit of {name}")
         return self._call(name, unit, *self._parse_csv(self._parse_disjunction))
 
     def _unit(self) -> Any:
@@ -166,14 +192,24 @@ class FlinkParser(TypeNames):
     def _json(self, name: str) -> Any:
         args = self._parse_csv(self._parse_disjunction)
         words: list[Any] = []
-        while self._curr.token_type not in (TokenType.R_PAREN, TokenType.SENTINEL):
-            if self._match_text_seq("RETURNING"):
-                words.append(Typed(this=self._without_null()))  # a NULL behind it is that of ON EMPTY or ON ERROR
-            elif self._match_text_seq("DEFAULT"):
+        ends = {"ON EMPTY", "ON ERROR"} if name != "JSON_EXISTS" else {"ON ERROR"}
+        if name != "JSON_EXISTS" and self._words("RETURNING"):
+            words.append(Typed(this=self._without_null()))  # a NULL behind it is that of ON EMPTY or ON ERROR
+        if wrapper := next((one for one in _WRAPPERS if name == "JSON_QUERY" and self._words(*one.split())), None):
+            words += [exp.Var(this=word) for word in wrapper.split()]
+        while ends and self._curr.token_type is not TokenType.R_PAREN:
+            if name == "JSON_VALUE" and self._words("DEFAULT"):
                 words += [exp.Var(this="DEFAULT"), self._parse_bitwise()]
             else:
-                words.append(exp.Var(this=self._curr.text.upper()))
-                self._advance()
+                found = next((one for one in _INSTEAD[name] if self._words(*one.split())), "")
+                words += [exp.Var(this=word) for word in found.split()]
+            end = next((one for one in ends if self._words(*one.split())), None)
+            if end is None:
+                wanted = f"{', '.join(_INSTEAD[name])}{', DEFAULT value' * (name == 'JSON_VALUE')}"
+                self.raise_error(f"one of {wanted} and {' or '.join(sorted(ends))} are wanted")
+                break
+            words += [exp.Var(this=word) for word in end.split()]
+            ends.remove(end)
         return self._call(name, *args, *words)
 
     def _json_array(self) -> Any:
@@ -213,7 +249,7 @@ class FlinkParser(TypeNames):
     # literals of time, and collections
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
-        start = self._index
+        start, first = self._index, self._curr
         if not self._match(TokenType.INTERVAL):
             return None
         negative = self._match(TokenType.DASH)
@@ -225,7 +261,9 @@ class FlinkParser(TypeNames):
         self._precision()
         to = self._unit().name if self._match_text_seq("TO") else None
         self._precision()
-        return Interval(this=text, unit=unit, to=to)
+        found = Interval(this=text, unit=unit, to=to)
+        found.meta.update(start=first.start, end=self._prev.end)
+        return found
 
     def _precision(self) -> None:
         if self._match_pair(TokenType.L_PAREN, TokenType.NUMBER):
@@ -314,20 +352,31 @@ class FlinkParser(TypeNames):
         """With the options of a hint behind its name."""
         table = super()._parse_table_parts(*args, **options)
         stop = self._curr.start if self._curr else len(self.sql)
-        for at, found in options_in(self.sql, self._prev.end + 1, stop) if table is not None else ():
+        for hint in hints_in(self.sql, self._prev.end + 1, stop) if table is not None else ():
+            if hint.name != OPTIONS:
+                continue
             assert table is not None
-            table.meta[HINTED] = {**(table.meta.get(HINTED) or {}), **found}
-            self.hints_taken.add(at)
+            table.meta[HINTED] = {**(table.meta.get(HINTED) or {}), **hint.options(self.sql)}
+            self.hints_taken.add(hint.comment.start)
+        if self._curr.token_type is TokenType.STAR:
+            self.raise_error("a name or a clause is wanted behind a table")
         return table
 
     def _parse_hint(self) -> Any:
         """STATE_TTL behind SELECT."""
         if not self._match(TokenType.HINT):
             return None
-        hints = options_in(self.sql, self._prev.start, self._prev.end + 1, STATE_TTL)
-        found = [pair for _, one in hints for pair in one.items()]
+        found: list[tuple[str, str]] = []
+        for hint in hints_in(self.sql, self._prev.start, self._prev.end + 1):
+            if hint.name == STATE_TTL:
+                found += hint.options(self.sql).items()
+            elif hint.name not in JOIN_HINTS:
+                raise hint.misplaced(self.sql)
         texts = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in found]
         return exp.Hint(expressions=texts) if texts else None
+
+    def _parse_pipe_syntax_query(self, query: Any) -> Any:
+        self.raise_error("|> is no SQL of Flink: nest the queries, or write WITH")
 
     def _parse_table(self, *args: Any, **options: Any) -> Any:
         token = self._curr
@@ -364,6 +413,7 @@ class Flink(Dialect):
         STRING_ESCAPES: ClassVar[list[str]] = ["'"]
         HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
         COMMENTS: ClassVar[list[Any]] = ["--", ("/*", "*/")]
+        NESTED_COMMENTS: ClassVar[bool] = False
         COMMANDS: ClassVar[set[Any]] = set()
 
     Parser = FlinkParser

@@ -1,46 +1,90 @@
-"""Hints: comments that begin with a plus, of which OPTIONS behind a table counts, and STATE_TTL behind SELECT.
+"""Hints: comments that begin with a plus.
 
-Others say how a query could be run, and change no row; they are passed over.
+OPTIONS behind a table, and STATE_TTL behind SELECT, count. Those that say how a join could be run are known and change
+nothing. All others are refused, as in Flink.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from ..errors import SqlError
+from ..errors import SqlError, nearest
 from ..typed import Place
 
 HINTED = "options"
 """Where a table in a tree has them, among its meta data."""
-_HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 OPTIONS, STATE_TTL = "OPTIONS", "STATE_TTL"
-_KINDS = {
-    kind: re.compile(rf"\b{kind}\s*\((.*?)\)\s*(?:,|$)", re.DOTALL | re.IGNORECASE) for kind in (OPTIONS, STATE_TTL)
-}
+JOIN_HINTS = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "LOOKUP")
+"""Hints behind SELECT that change no row."""
+_COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _TEXT = r"'((?:[^']|'')*)'"
+_ONE = re.compile(rf"\s*(\w+)\s*(?:\(((?:[^()']|{_TEXT})*)\))?\s*(?:,|$)", re.DOTALL)
 _PAIR = re.compile(rf"\s*{_TEXT}\s*=\s*{_TEXT}\s*(?:,|$)", re.DOTALL)
+_USAGE = (
+    "write SELECT /*+ STATE_TTL('t' = '1 d') */ ..., FROM t /*+ OPTIONS('key' = 'value') */; behind SELECT these are "
+    f"known, too, and change no row: {', '.join(JOIN_HINTS)}"
+)
 
 
-def options_in(text: str, start: int, stop: int, kind: str = OPTIONS) -> Iterator[tuple[int, dict[str, str]]]:
-    """(where the hint begins, options) of each hint of a kind in a part of a text without other words.
+class Hint(NamedTuple):
+    """One hint of a comment.
+
+    Args:
+        name: in capitals.
+        arguments: the text within its parentheses.
+        comment: where the whole comment stands.
+    """
+
+    name: str
+    arguments: str
+    comment: Place
+
+    def options(self, text: str) -> dict[str, str]:
+        """The options that it gives.
+
+        Raises:
+            SqlError: it is written otherwise.
+        """
+        found, at = {}, 0
+        while at < len(self.arguments):
+            pair = _PAIR.match(self.arguments, at)
+            if pair is None:
+                raise SqlError(
+                    f"{self.name} cannot be read", f"write {self.name}('key' = 'value', ...)", text, self.comment
+                )
+            found[pair[1].replace("''", "'")] = pair[2].replace("''", "'")
+            at = pair.end()
+        return found
+
+    def misplaced(self, text: str) -> SqlError:
+        """The error of a hint that is not known where it stands."""
+        if self.name == OPTIONS:
+            return SqlError(
+                "OPTIONS of no table that is read", "write it behind the name of a table that is read", text,
+                self.comment,
+            )  # fmt: skip
+        known = (OPTIONS, STATE_TTL, *JOIN_HINTS)
+        if self.name in known:
+            return SqlError(f"the hint {self.name} is not known here", _USAGE, text, self.comment)
+        return SqlError(f"there is no hint {self.name}{nearest(self.name, known)}", _USAGE, text, self.comment)
+
+
+def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
+    """The hints of a part of a text without other words.
 
     Raises:
-        SqlError: it is written otherwise.
+        SqlError: a comment that begins with a plus has something else.
     """
-    for hint in _HINT.finditer(text, start, stop):
-        found = _KINDS[kind].search(hint[1].strip())
-        if found is None:
-            continue
-        options, at = {}, 0
-        while at < len(found[1]):
-            pair = _PAIR.match(found[1], at)
-            if pair is None:
-                place = Place(hint.start(), hint.end())
-                raise SqlError(f"{kind} cannot be read", f"write {kind}('key' = 'value', ...)", text, place)
-            options[pair[1].replace("''", "'")] = pair[2].replace("''", "'")
-            at = pair.end()
-        yield hint.start(), options
+    for comment in _COMMENT.finditer(text, start, stop):
+        place, body, at = Place(comment.start(), comment.end()), comment[1].strip(), 0
+        while at < len(body):
+            found = _ONE.match(body, at)
+            if found is None:
+                raise SqlError("a hint cannot be read", _USAGE, text, place)
+            yield Hint(found[1].upper(), found[2] or "", place)
+            at = found.end()
 
 
-__all__ = ["HINTED", "STATE_TTL", "options_in"]
+__all__ = ["HINTED", "JOIN_HINTS", "OPTIONS", "STATE_TTL", "Hint", "hints_in"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType
@@ -14,7 +16,8 @@ from ..typed import Place
 from ..types import DataType
 from . import statements as said
 from .dialect import Flink
-from .hints import options_in
+from .hints import OPTIONS, hints_in
+from .known_parts import KnownParts
 from .nesting import deeply
 from .table_parser import TableDefinitions
 
@@ -23,20 +26,31 @@ _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", 
 _NO_WORDS = (TokenType.COMMA, TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def parse_statements(text: str) -> list[tuple[said.Statement, str]]:
-    """The statements of a text, divided by semicolons, each with its own part of the text.
+@dataclass(frozen=True)
+class ScriptPart:
+    """One statement of a text with several.
 
-    Raises:
-        SqlError: one of them is none; says where.
+    Args:
+        text: of the statement, with the comments before it.
+        offset: place of its first character in the whole text.
+        start: place of its first word in the whole text.
+        tokens: of it; their places count from `offset`.
     """
-    found: list[tuple[said.Statement, str]] = []
-    for part, tokens in _divided(text):
-        found.append((deeply(partial(_statement, part, tokens), part), part))
-    return found
 
+    text: str
+    offset: int
+    start: int
+    tokens: tuple[Token, ...]
 
-def _statement(text: str, tokens: list[Token] | None) -> said.Statement:
-    return StatementParser(text, tokens).statement()
+    def statement(self) -> said.Statement:
+        """What it says.
+
+        Raises:
+            SqlError: that is no statement.
+        """
+        tokens = list(self.tokens) if self.offset == 0 else None
+        found: said.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
+        return found
 
 
 def parse_statement(text: str) -> said.Statement:
@@ -45,10 +59,13 @@ def parse_statement(text: str) -> said.Statement:
     Raises:
         SqlError: there is none, or another behind it.
     """
-    found = parse_statements(text)
+    found = script_parts(text)
     if len(found) != 1:
-        raise SqlError(f"{len(found)} statements are found, one is wanted", "give one statement a call", text)
-    return found[0][0]
+        remedy = "give one statement a call, or run all of them by execute_script()"
+        second = found[1].tokens[0] if found else None
+        place = None if second is None else Place(second.start, second.end + 1)
+        raise SqlError(f"{len(found)} statements are found, one is wanted", remedy, text, place)
+    return found[0].statement()
 
 
 def parse_expression(text: str) -> said.Tree:
@@ -60,7 +77,9 @@ def parse_expression(text: str) -> said.Tree:
 
     def parse() -> said.Tree:
         parser = StatementParser(text)
-        return parser.whole(parser._parse_expression)
+        found = parser.whole(parser._parse_expression)
+        parser.ensure_known(found, "selected")
+        return found
 
     return deeply(parse, text)
 
@@ -78,29 +97,79 @@ def parse_type(text: str) -> DataType:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return list(Flink().tokenize(text))
+        found = list(Flink().tokenize(text))
+        _ensure_apart(text, found)
+        return found
     except TokenError as error:
-        raise SqlError(f"the text cannot be read ({error})", "close the quote or the comment", text) from error
+        place = _unclosed(text)
+        problem = f"the text cannot be read ({error})" if place is None else "the text cannot be read from here on"
+        raise SqlError(problem, "close the quote or the comment", text, place) from error
 
 
-def _divided(text: str) -> Iterator[tuple[str, list[Token] | None]]:
-    """The statements' texts; those between BEGIN and END are one. With its tokens where there is but one."""
-    start, depth = 0, 0
-    tokens = _tokens(text)
-    for token in tokens:
-        if token.token_type in _NO_WORDS:
+def _ensure_apart(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse numbers with letters that stand at them, which would be read as names of their columns."""
+    for token, following in zip_longest(tokens, tokens[1:]):
+        stop = token.end + 1
+        if token.token_type is TokenType.NUMBER and following is not None and following.start == stop:
+            is_word = following.token_type is not TokenType.IDENTIFIER and following.text[:1].isidentifier()
+            stop = following.end + 1 if is_word else stop
+        is_number = token.token_type is TokenType.NUMBER and stop == token.end + 1
+        if is_number and not _NUMBER.fullmatch(token.text) or stop != token.end + 1 or _is_prefixed(token, text):
+            problem = f"{text[token.start : stop]} is no number"
+            raise SqlError(
+                problem, "write digits, as 1000, 1.5, 1e3, or X'1F' for bytes", text, Place(token.start, stop)
+            )
+
+
+def _is_prefixed(token: Token, text: str) -> bool:
+    return token.token_type in (TokenType.HEX_STRING, TokenType.BIT_STRING) and text[token.start] == "0"
+
+
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _unclosed(text: str) -> Place | None:
+    """The quote or comment that is not closed."""
+    return next((Place(*one.span()) for one in _QUOTED.finditer(text) if one[0] in ("'", "`", "/*")), None)
+
+
+_QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|/\*|['`]", re.DOTALL)
+"""Texts, quoted names and comments, and what begins one without an end."""
+
+
+def script_parts(text: str) -> list[ScriptPart]:
+    """The statements of a text, divided by semicolons; what stands between BEGIN and END is one.
+
+    Semicolons in strings, quoted names and comments divide nothing; a statement without a word is none.
+
+    Raises:
+        SqlError: a quote or comment is not closed.
+    """
+    found: list[ScriptPart] = []
+    offset, depth = 0, 0
+    tokens: list[Token] = []
+    for token in _tokens(text):
+        word = "" if token.token_type in _NO_WORDS else token.text.upper()
+        if token.token_type is TokenType.SEMICOLON and not depth:
+            if tokens:
+                found.append(ScriptPart(text[offset : token.start], offset, tokens[0].start, tuple(tokens)))
+            offset, tokens = token.end + 1, []
             continue
-        word = token.text.upper()
-        if word == "BEGIN":
+        if word == "BEGIN" and _begins_set(tokens):
+            depth = 1
+        elif depth and word == "CASE":
             depth += 1
-        elif word == "END" and depth:
+        elif depth and word == "END":
             depth -= 1
-        elif token.token_type is TokenType.SEMICOLON and not depth:
-            if text[start : token.start].strip():
-                yield text[start : token.start], None
-            start = token.end + 1
-    if tokens and tokens[-1].start >= start:
-        yield text[start:], tokens if start == 0 else None
+        tokens.append(token)
+    if tokens:
+        found.append(ScriptPart(text[offset:], offset, tokens[0].start, tuple(tokens)))
+    return found
+
+
+def _begins_set(before: Sequence[Token]) -> bool:
+    """Whether BEGIN behind these words begins a statement set."""
+    return not before or (len(before) > 1 and [one.text.upper() for one in before[-2:]] == ["STATEMENT", "SET"])
 
 
 class StatementParser(TableDefinitions):
@@ -125,7 +194,12 @@ class StatementParser(TableDefinitions):
         self._chunks = [self._tokens]
         self._index = -1
         self.hints_taken = set()
+        self._known_parts = KnownParts(text, self._tokens)
         self._advance()
+
+    def ensure_known(self, tree: said.Tree, role: str) -> None:
+        """Refuse a tree with a part that has no meaning in a role of the grammar."""
+        self._known_parts.check(tree, role)
 
     def statement(self) -> said.Statement:
         """What the text says.
@@ -137,15 +211,14 @@ class StatementParser(TableDefinitions):
         return found
 
     def _ensure_hints(self) -> None:
-        """No OPTIONS are passed over."""
+        """No hint is passed over."""
         if "/*+" not in self.sql:
             return
         ends = [0, *(one.end + 1 for one in self._tokens)]
         for start, stop in zip(ends, [*(one.start for one in self._tokens), len(self.sql)], strict=True):
-            for at, _ in options_in(self.sql, start, stop):
-                if at not in self.hints_taken:
-                    remedy = "write it behind the name of a table that is read"
-                    raise SqlError("OPTIONS of no table that is read", remedy, self.text, Place(at, stop))
+            for hint in hints_in(self.sql, start, stop):
+                if hint.name != OPTIONS or hint.comment.start not in self.hints_taken:
+                    raise hint.misplaced(self.text)
 
     def whole(self, parse: Any) -> Any:
         """What a part of the grammar makes of the whole text.
@@ -158,7 +231,12 @@ class StatementParser(TableDefinitions):
             if found is None:
                 self.refuse("something else is wanted here", "see the grammar in docs/sql.md")
             if self._curr:
-                self.refuse(f"{self._curr.text!r} is not expected here", "remove it, or see the grammar in docs/sql.md")
+                remedy = (
+                    "write CAST(a AS INT)"
+                    if self._curr.text == "::"
+                    else "remove it, or see the grammar in docs/sql.md"
+                )
+                self.refuse(f"{self._curr.text!r} is not expected here", remedy)
             self._ensure_hints()
             return found
         except ParseError as error:
@@ -182,8 +260,13 @@ class StatementParser(TableDefinitions):
             problem = problem.split(" but got")[0]
         elif "<class" in problem:
             problem = f"something is missing behind {self._prev.text!r}"
-        problem = f"{problem[:1].lower()}{problem[1:]}, found {found}"
         place = Place(token.start, token.end + 1)
+        if "; " in problem:
+            problem, _, remedy = problem.partition("; ")
+            return SqlError(problem, remedy, self.text, place)
+        if problem[1:2].islower():
+            problem = f"{problem[:1].lower()}{problem[1:]}"
+        problem = f"{problem}, found {found}"
         return SqlError(problem, "see the grammar in docs/sql.md", self.text, place)
 
     # statements
@@ -201,11 +284,12 @@ class StatementParser(TableDefinitions):
         return found
 
     def _query(self) -> said.Tree:
-        found = self._parse_select()
+        found = self._parse_select(nested=True)
         found = self._parse_set_operations(found) if found is not None else None
         found = self._parse_query_modifiers(found)
         if found is None:
             self.refuse("a query is wanted", "begin it with SELECT, VALUES or WITH")
+        self.ensure_known(found, "query")
         return found
 
     def _begun_insert(self) -> said.Insert:
@@ -229,6 +313,9 @@ class StatementParser(TableDefinitions):
             name = self._name()
             self._need("=")
             found[name] = self._parse_primary()
+            if found[name] is None:
+                self.refuse("a value is wanted", "write PARTITION (key = 'value')")
+            self.ensure_known(found[name], "value")
             if not self._words(","):
                 break
         self._need(")")
@@ -255,6 +342,8 @@ class StatementParser(TableDefinitions):
             self._need("INSERT")
             inserts.append(self._begun_insert())
             self._words(";")
+        if not inserts:
+            self.refuse("a statement set without a statement", "write INSERT INTO ... before END", self._prev)
         return said.StatementSetOf(tuple(inserts))
 
     def _begun_explain(self) -> said.Explain:
@@ -281,9 +370,11 @@ class StatementParser(TableDefinitions):
                      "FULL MODULES", "CURRENT DATABASE", "CURRENT CATALOG"):  # fmt: skip
             if self._words(*what.split()):
                 path: said.Path = ()
-                if self._words("FROM") or self._words("IN"):
-                    _, path = self._path()
-                return self._liked(said.Show(what, path))
+                place = None
+                if what in ("TABLES", "VIEWS", "DATABASES") and (self._words("FROM") or self._words("IN")):
+                    place, path = self._path()
+                show = said.Show(what, path, place=place)
+                return show if what.startswith("CURRENT") else self._liked(show)
         for what in ("CREATE TABLE", "CREATE VIEW"):
             if self._words(*what.split()):
                 place, path = self._path()
@@ -324,7 +415,7 @@ class StatementParser(TableDefinitions):
         if self._curr.token_type is TokenType.STRING:
             return self._string()
         start = self._curr
-        while self._curr and self._curr.text != "=":
+        while self._curr and self._curr.text != "=" and (self._curr is start or self._is_connected()):
             self._advance()
         return self.text[start.start : self._prev.end + 1]
 

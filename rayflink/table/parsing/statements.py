@@ -130,7 +130,6 @@ class CreateDatabase(Statement):
 
     path: Path
     comment: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
     if_not_exists: bool = False
 
 

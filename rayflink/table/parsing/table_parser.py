@@ -11,6 +11,10 @@ from . import statements as said
 from .dialect import FlinkParser
 
 _FEATURES = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+_CONSTRAINTS = ("UNIQUE", "CHECK", "FOREIGN")
+_NO_ALIASES = ("ANY", "FINAL", "GLOBAL", "OPTION", "PASTE", "PERCENT", "POSITIONAL", "PREWHERE", "ROWS", "SAMPLE",
+               "SETTINGS")  # fmt: skip
+"""Words of other systems' clauses, which would else be names of the table that they stand behind."""
 
 
 class TableDefinitions(FlinkParser):
@@ -22,11 +26,18 @@ class TableDefinitions(FlinkParser):
         """What stands next is not what is wanted."""
         raise NotImplementedError
 
-    def _parse_table_alias(self, *args: Any, **options: Any) -> Any:
+    def ensure_known(self, tree: said.Tree, role: str) -> None:
+        """Refuse a tree with a part that has no meaning in a role of the grammar."""
+        raise NotImplementedError
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
         if self._curr.text.upper() == "MATCH_RECOGNIZE" and self._next.token_type is TokenType.L_PAREN:
             remedy = "write a process function: t_env.to_data_stream(...), key_by, then process with state and timers"
             self.refuse("MATCH_RECOGNIZE is not supported yet", remedy)
-        return super()._parse_table_alias(*args, **options)
+        word, of_query = self._curr.text, alias_tokens is self.ID_VAR_TOKENS
+        if not of_query and self._curr.token_type is not TokenType.IDENTIFIER and word.upper() in _NO_ALIASES:
+            self.refuse(f"{word} is not supported", f"leave it out; if it is meant as a name, write AS {word}")
+        return super()._parse_table_alias(alias_tokens)
 
     # words and names
 
@@ -83,7 +94,8 @@ class TableDefinitions(FlinkParser):
     # CREATE
 
     def _begun_create(self) -> said.Statement:
-        self._words("OR", "REPLACE")
+        if self._words("OR", "REPLACE"):
+            self.refuse("CREATE OR REPLACE is not supported", "DROP ... IF EXISTS first, then CREATE", self._prev)
         temporary = self._words("TEMPORARY")
         if self._words("TABLE"):
             return self._create_table(temporary)
@@ -93,8 +105,9 @@ class TableDefinitions(FlinkParser):
             unless = self._words("IF", "NOT", "EXISTS")
             place, path = self._path()
             comment = self._comment()
-            options = self._options() if self._words("WITH") else {}
-            return said.CreateDatabase(path, comment, options, unless, place=place)
+            if self._words("WITH"):
+                self.refuse("a database has no options here", "leave WITH (...) out", self._prev)
+            return said.CreateDatabase(path, comment, unless, place=place)
         remedy = "create a TABLE, VIEW or DATABASE; functions are made by create_temporary_function"
         self.refuse(f"CREATE {self._curr.text} is not known", remedy)
 
@@ -124,9 +137,11 @@ class TableDefinitions(FlinkParser):
         watermark: said.WatermarkOf | None = None
         key: tuple[str, ...] = ()
         if self._words("("):
-            while not self._words(")"):
+            while True:
                 if self._is_watermark():
                     watermark = self._watermark(watermark)
+                elif self._curr.text.upper() in _CONSTRAINTS and self._next.text.upper() in ("(", "KEY"):
+                    self.refuse(f"{self._curr.text.upper()} is not supported", "leave it out; who writes keeps to it")
                 elif found := self._primary_key():
                     key = found
                 else:
@@ -179,6 +194,7 @@ class TableDefinitions(FlinkParser):
         found = self._parse_disjunction()
         if found is None:
             self.refuse("an expression is wanted", "write one of the columns, such as ts - INTERVAL '5' SECOND")
+        self.ensure_known(found, "value")
         found.meta["text"] = self.text[start.start : self._prev.end + 1]
         return found
 
@@ -237,8 +253,11 @@ class TableDefinitions(FlinkParser):
             if self._words(kind):
                 exists = self._words("IF", "EXISTS")
                 place, path = self._path()
-                cascade = self._words("CASCADE")
-                self._words("RESTRICT")
+                if kind == "DATABASE" and temporary:
+                    self.refuse("there are no temporary databases", "leave TEMPORARY out", self._prev)
+                cascade = kind == "DATABASE" and self._words("CASCADE")
+                if kind == "DATABASE" and not cascade:
+                    self._words("RESTRICT")
                 return said.Drop(kind, path, exists, temporary, cascade, place=place)
         self.refuse(f"DROP {self._curr.text} is not known", "drop a TABLE, VIEW, DATABASE or FUNCTION")
 

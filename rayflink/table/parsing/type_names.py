@@ -20,6 +20,7 @@ _PLAIN = {
     "BIGINT": DataTypes.BIGINT,
     "FLOAT": DataTypes.FLOAT,
     "DOUBLE": DataTypes.DOUBLE,
+    "DOUBLE PRECISION": DataTypes.DOUBLE,
     "STRING": DataTypes.STRING,
     "BYTES": DataTypes.BYTES,
     "DATE": DataTypes.DATE,
@@ -32,6 +33,7 @@ _SIZED: dict[str, Callable[[int], DataType]] = {
     "BINARY": DataTypes.BINARY,
     "VARBINARY": DataTypes.VARBINARY,
 }
+_VARYING = ("CHAR VARYING", "CHARACTER VARYING")
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
 _YEARS = ("YEAR", "MONTH")
 
@@ -68,13 +70,13 @@ class TypeNames(Parser):
         return True
 
     def _without_null(self) -> DataType:
-        name = self._curr.text.upper()
+        name = " ".join(self._curr.text.upper().split())
         if name in _PLAIN:
             self._advance()
             if name == "DOUBLE":
                 self._words("PRECISION")
             return _PLAIN[name]()
-        if name in (*_SIZED, *_DECIMAL, "TIMESTAMP_LTZ"):
+        if name in (*_SIZED, *_VARYING, *_DECIMAL, "TIMESTAMP_LTZ"):
             return self._sized(name)
         if name in ("TIME", "TIMESTAMP"):
             return self._timed(name)
@@ -82,13 +84,13 @@ class TypeNames(Parser):
             return self._interval()
         if name in ("ARRAY", "MAP", "MULTISET", "ROW"):
             return self._nested(name)
-        wanted = "a type is wanted, such as INT, STRING, DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, ROW<a INT>"
-        self.raise_error(f"{wanted}; found {self._curr.text!r}")
+        known = "INT, STRING, DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, ROW<a INT>"
+        self.raise_error(f"a type is wanted, found {self._curr.text!r}; write one such as {known}")
         raise AssertionError
 
     def _sized(self, name: str) -> DataType:
         self._advance()
-        if name == "CHARACTER" and self._words("VARYING"):
+        if name in _VARYING or (name in ("CHAR", "CHARACTER") and self._words("VARYING")):
             name = "VARCHAR"
         sizes = self._sizes()
         if name in _DECIMAL:

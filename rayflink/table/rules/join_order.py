@@ -82,9 +82,7 @@ class JoinOrder:
 
     def _dynamic(self, tables: int) -> Order:
         """All ways to divide each connected set into two connected ones."""
-        found: dict[int, tuple[float, Order]] = {
-            1 << at: (0.0, at) for at in range(len(self.rows)) if tables >> at & 1
-        }
+        found: dict[int, tuple[float, Order]] = {1 << at: (0.0, at) for at in range(len(self.rows)) if tables >> at & 1}
         part = 0
         while part != tables:
             part = (part - tables) & tables  # the next set in the order of numbers: behind all of its parts

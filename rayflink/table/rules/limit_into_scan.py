@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..logical import Project, Relation, Scan, Sort, Union
+from ..logical import Project, Relation, Scan, Sort, Union, WatermarkAssigner
 
 
 def limit_into_scan(plan: Relation) -> Relation:
-    """LIMIT without an order, through projections and into each side of a union."""
+    """LIMIT without an order, through projections and watermarks, and into each side of a union."""
     return plan.mapped(_pushed)
 
 
@@ -22,7 +22,7 @@ def _pushed(one: Relation) -> Relation:
 
 
 def _limited(one: Relation, rows: int) -> Relation:
-    if isinstance(one, (Project, Union)):
+    if isinstance(one, (Project, Union, WatermarkAssigner)):
         return one.with_inputs([_limited(below, rows) for below in one.inputs])
     if not isinstance(one, Scan):
         return one

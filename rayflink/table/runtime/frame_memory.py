@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rayflink.operators.base import OperatorContext
 from rayflink.state.key_columns import hash_columns
+from rayflink.state.private_folders import make_private
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class FrameMemory:
             OSError: it cannot be written.
         """
         folder = Path(self._folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         path = folder / self._name
         batches = (pa.RecordBatch.from_arrays(list(one), names=list(map(str, range(len(one))))) for one in pieces)
         first = next(batches)
@@ -102,7 +103,7 @@ class FrameMemory:
             OSError: it cannot be written.
         """
         folder = Path(self._folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         path = folder / self._name
         with path.open("w+b") as file:
             file.truncate(int(np.prod(shape)) * np.dtype(dtype).itemsize)

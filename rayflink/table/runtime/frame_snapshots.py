@@ -120,7 +120,7 @@ def _read(data: bytes, schemas: Sequence[pa.Schema], ctx: OperatorContext) -> It
             side = next((at for at, one in enumerate(schemas) if _is_of(written, one)), None)
             if side is None:
                 raise SnapshotMismatch(
-                    STATE, ctx.operator_id, told(written), " and ".join(map(told, schemas)),
+                    STATE, ctx.label, told(written), " and ".join(map(told, schemas)),
                     "other windows, aggregates or keys; keep the query, or start without this state",
                 )  # fmt: skip
             for batch in reader:

@@ -1,4 +1,4 @@
-"""ORDER BY and LIMIT over all rows of a bounded query."""
+"""ORDER BY over all rows of a bounded query, and LIMIT over those of any."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rayflink.common.batches import MAX_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorSnapshot
+from rayflink.state.descriptors import ListStateDescriptor
+from rayflink.state.operator_state import OperatorStateStore
 
 from .frame_memory import FrameMemory
 from .ordering import OrderKey
 from .sorted_rows import SortedRows
+
+COUNTS = "rows left out and given"
+"""Name of the state of a LIMIT."""
 
 
 class SortOperator(Operator):
@@ -54,8 +59,8 @@ class SortOperator(Operator):
             self._memory.release()
 
 
-class LimitOperator(Operator):
-    """Gives rows as they come, without the first ones, and no more than so many.
+class LocalLimitOperator(Operator):
+    """Gives rows as they come, without the first ones, and no more than a limit; what it counts is no state.
 
     Args:
         offset: rows to leave out first.
@@ -63,16 +68,38 @@ class LimitOperator(Operator):
     """
 
     def __init__(self, offset: int, limit: int | None) -> None:
-        self._left_out, self._left = offset, limit
+        self._offset, self._limit = offset, limit
+        self._skipped = self._given = 0
+
+    ends_early = True
+
+    @property
+    def is_satisfied(self) -> bool:
+        return self._limit is not None and self._given >= self._limit
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         rows = len(batch)
-        first = min(self._left_out, rows)
-        stop = rows if self._left is None else min(first + self._left, rows)
-        self._left_out -= first
-        if self._left is not None:
-            self._left -= stop - first
+        first = min(self._offset - self._skipped, rows)
+        stop = rows if self._limit is None else min(first + self._limit - self._given, rows)
+        self._skipped += first
+        self._given += stop - first
         return (batch.slice(first, stop),) if first < stop else ()
 
 
-__all__ = ["LimitOperator", "SortOperator"]
+class LimitOperator(LocalLimitOperator):
+    """The same for all rows of a stream, in one subtask: the rows that were given are counted in checkpoints."""
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._store = OperatorStateStore([snapshot.lists for snapshot in snapshots], self.ctx.operator_id)
+        self._counts = self._store.get_list_state(ListStateDescriptor(COUNTS))
+        for skipped, given in self._counts.get():
+            self._skipped, self._given = min(skipped, self._offset), given
+        if self._limit is not None:
+            self._given = min(self._given, self._limit)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        self._counts.update([(self._skipped, self._given)])
+        return OperatorSnapshot(lists=self._store.snapshot())
+
+
+__all__ = ["LimitOperator", "LocalLimitOperator", "SortOperator"]

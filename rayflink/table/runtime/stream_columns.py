@@ -35,12 +35,18 @@ class ColumnsOperator(Operator):
         types: of its columns.
         time: number of the column that gets the records' event time; None: none does.
         kinds: numbers of the kinds that rows may have.
+        is_single: each record is the value of the one column.
     """
 
     def __init__(
-        self, schema: pyarrow.Schema, types: Sequence[DataType], time: int | None, kinds: Sequence[int]
+        self,
+        schema: pyarrow.Schema,
+        types: Sequence[DataType],
+        time: int | None,
+        kinds: Sequence[int],
+        is_single: bool = False,
     ) -> None:
-        self._schema, self._time, self._kinds = schema, time, tuple(kinds)
+        self._schema, self._time, self._kinds, self._is_single = schema, time, tuple(kinds), is_single
         self._types = [one for at, one in enumerate(types) if at != time]
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -58,8 +64,9 @@ class ColumnsOperator(Operator):
             kinds = kinds_of(batch.data)
             data = without_kinds(batch.data).select(stored.names).cast(stored)
         else:
-            kinds = _kinds_of_rows(batch.values)
-            data = rows_to_arrow(plain_rows(batch.values, stored.names, self._types), stored)
+            values = [(value,) for value in batch.values] if self._is_single else batch.values
+            kinds = _kinds_of_rows(values)
+            data = rows_to_arrow(plain_rows(values, stored.names, self._types), stored)
         columns = list(data.columns)
         if self._time is not None:
             columns.insert(self._time, self._times(batch))

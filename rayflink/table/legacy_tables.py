@@ -1,0 +1,96 @@
+"""The calls of Flink 1.x by which tables of objects are named, read and written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from .catalog import Catalogs
+from .errors import SqlError
+from .named_tables import parts_of
+from .sinks import CsvTableSink
+from .sources import CsvTableSource
+
+if TYPE_CHECKING:
+    from rayflink.datastream import StreamExecutionEnvironment
+
+    from .table import Table
+    from .table_environment import StreamTableEnvironment, TableEnvironment
+
+
+class LegacyTables:
+    """What Flink 2 removed of a `TableEnvironment`: tables from source and sink objects, and jobs by `execute()`."""
+
+    _catalogs: Catalogs
+    _sinks: dict[tuple[str, str, str], CsvTableSink]
+
+    @staticmethod
+    def get_table_environment(stream_execution_environment: StreamExecutionEnvironment) -> StreamTableEnvironment:
+        """One on a stream program's environment; `StreamTableEnvironment.create` does it now."""
+        from .table_environment import StreamTableEnvironment
+
+        return StreamTableEnvironment.create(stream_execution_environment)
+
+    def scan(self, *table_path: str) -> Table:
+        """A table or view of the catalog; `from_path` with the parts of the name one by one.
+
+        Raises:
+            SqlError: there is none.
+        """
+        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in table_path)
+        return self._self().from_path(quoted)
+
+    def register_table_source(self, name: str, table_source: CsvTableSource) -> None:
+        """Name a source as a temporary table; `create_temporary_table` with a descriptor does it now.
+
+        Raises:
+            SqlError: there is a table of that name.
+        """
+        self._self().create_temporary_table(name, table_source.descriptor)
+
+    def from_table_source(self, table_source: CsvTableSource) -> Table:
+        """The table of a source, without a name."""
+        return self._self().from_descriptor(table_source.descriptor)
+
+    def register_table_sink(self, name: str, table_sink: CsvTableSink) -> None:
+        """Name a sink as a temporary table, which INSERT INTO and `insert_into` write.
+
+        Raises:
+            SqlError: there is a table of that name.
+        """
+        self._self().create_temporary_table(name, table_sink.descriptor)
+        self._sinks[self._catalogs.path(parts_of(name))] = table_sink
+
+    def insert_into(self, target_path: str, table: Table) -> None:
+        """Let the rows of a table be written to a table of the catalog, by the job that `execute` runs.
+
+        Raises:
+            SqlError: the table is not there, or does not take the rows.
+        """
+        sink = self._sinks.get(self._catalogs.path(parts_of(target_path)))
+        overwrites = sink is not None and sink.overwrites()
+        self._attach(target_path, table, overwrites)
+
+    def execute(self, job_name: str | None = None) -> Any:
+        """Run what `insert_into` and `write_to_sink` have asked for as one job, and wait for its end.
+
+        Raises:
+            PlanError: nothing was asked for.
+            JobFailed: the job failed.
+        """
+        return self._self()._env.execute(job_name)
+
+    def _write_to_sink(self, table: Table, sink: CsvTableSink) -> None:
+        if not isinstance(sink, CsvTableSink):
+            remedy = "give a CsvTableSink, or write it by insert_into(TableDescriptor)"
+            raise SqlError(f"{type(sink).__name__} is no sink of a table", remedy)
+        self._attach(sink.descriptor, table, sink.overwrites())
+
+    def _attach(self, target: Any, table: Table, overwrites: bool) -> None:
+        env = self._self()
+        env._runner.attach([env._sink_for(target, table._plan, overwrites)])
+
+    def _self(self) -> TableEnvironment:
+        return cast("TableEnvironment", self)
+
+
+__all__ = ["LegacyTables"]

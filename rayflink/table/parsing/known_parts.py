@@ -1,0 +1,115 @@
+"""Refuses each part of a parsed query that has no meaning here, so that none is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import Any, NoReturn
+
+from sqlglot import Token, exp
+
+from ..errors import SqlError
+from ..typed import Place
+from .foreign_clauses import CLASSES, foreign_part
+from .grammar import BOUND, GRAMMAR, NESTED, NOTHING, OFFSET, PLAIN, is_table
+from .places import place_of, place_of_all, place_of_words
+from .statements import Tree
+
+
+def inner_role(role: str, tree: Tree) -> str:
+    """The role of a node that stands in a part of another one.
+
+    Args:
+        role: of the part.
+    """
+    if role != NESTED:
+        return role
+    return "table" if is_table(tree) else "query"
+
+
+class KnownParts:
+    """Walks trees of one text.
+
+    Args:
+        text: of the statement.
+        tokens: of the text.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self._text, self._tokens = text, tokens
+
+    def check(self, tree: Tree, role: str) -> None:
+        """Every part of the tree is one that is known in its role.
+
+        Raises:
+            SqlError: one is not; says where it stands.
+        """
+        left: list[tuple[Tree, str, Tree]] = [(tree, role, tree)]
+        while left:
+            node, role, above = left.pop()
+            known = GRAMMAR[role].get(type(node))
+            if known is None:
+                self._refuse_node(node, above)
+            for name, value in node.args.items():
+                if value is None or (type(value) is list and not value):
+                    continue
+                inner = known.get(name)
+                if inner is None or (inner is NOTHING and value):
+                    self._refuse_part(node, name, value)
+                if inner is PLAIN and type(value) in (str, bool):
+                    continue
+                for one in value if type(value) is list else (value,):
+                    if isinstance(one, exp.Expr):
+                        if inner == PLAIN:
+                            self._refuse_node(one, node)
+                        left.append((one, inner_role(inner, one), node))
+                    elif inner not in (PLAIN, NOTHING, BOUND, OFFSET):
+                        self._refuse_part(node, name, value)
+
+    def _refuse_part(self, node: Tree, name: str, value: Any) -> NoReturn:
+        """Refuse a part of a node.
+
+        Raises:
+            SqlError: always.
+        """
+        ways, remedy = foreign_part(type(node), name)
+        trees = [one for one in (value if type(value) is list else (value,)) if isinstance(one, exp.Expr)]
+        words, place = self._written(ways, place_of_all(trees), place_of(node))
+        raise SqlError(f"{words} is not supported", remedy, self._text, place)
+
+    def _refuse_node(self, node: Tree, above: Tree) -> NoReturn:
+        """Refuse what stands where it has no meaning.
+
+        Raises:
+            SqlError: always.
+        """
+        place = place_of(node) or place_of(above)
+        found = CLASSES.get(type(node))
+        if found is not None:
+            words, place = self._written(found.words, place, None)
+            raise SqlError(f"{words} is not supported here", found.remedy, self._text, place)
+        what = type(node).__name__ if place is None else shorten(self._text[place.start : place.stop], 60)
+        raise SqlError(f"{what} is not supported here", "see docs/sql.md for what is", self._text, place)
+
+    def _written(self, ways: str, content: Place | None, whole: Place | None) -> tuple[str, Place | None]:
+        """The words of a clause, and the stretch from them to the end of what stands in it.
+
+        Args:
+            ways: in which it may be written.
+            content: what stands in it.
+            whole: the node of which it is a part.
+        """
+        before = None if content is None else content.stop
+        for after in dict.fromkeys((0 if content is not None or whole is None else whole.start, 0)):
+            found = [(place, words) for words in ways.split("|")
+                     if (place := place_of_words(words, self._tokens, after, before)) is not None]  # fmt: skip
+            if found and content is not None:
+                place, words = max(found, key=lambda one: one[0].start)
+                return words, Place(min(place.start, content.start), content.stop)
+            if found:
+                place, words = min(found, key=lambda one: one[0].start)
+                return words, place
+        return ways.split("|")[0], content or whole
+
+
+__all__ = ["KnownParts", "inner_role"]
