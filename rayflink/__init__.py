@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 
-if not (3, 10) <= sys.version_info < (3, 13):
+if not (3, 10) <= sys.version_info < (3, 15):
     raise ImportError(
-        f"rayflink runs on Python 3.10, 3.11 and 3.12, found {sys.version.split()[0]}; "
+        f"rayflink runs on Python 3.10 to 3.14, found {sys.version.split()[0]}; "
         "make an environment with one of them, for example: python3.12 -m venv .venv"
     )
 
 from typing import TYPE_CHECKING
 
 from rayflink.common.exports import lazy_exports
-
-__version__ = "0.1.0"
+from rayflink.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rayflink.common import Configuration as Configuration

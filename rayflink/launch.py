@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rayflink.actors.local_runs import LocalRows, show_logs_as_set, sleep, tell_unasked, without_restarts
 from rayflink.actors.outcomes import checked
 from rayflink.actors.rates import Rates, averaged
 from rayflink.common import options
@@ -25,17 +24,21 @@ from rayflink.common.errors import (
 )
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
+from rayflink.common.job_report import has_begun
 from rayflink.common.job_status import JobStatus
 from rayflink.common.live_table import is_terminal, progress_shown
-from rayflink.common.python_files import check_python_file, put_on_path
+from rayflink.common.log_levels import LogLevels
+from rayflink.common.python_files import beside_program, check_python_file, put_on_path
+from rayflink.common.signals import heeding_signals
 from rayflink.common.stop_mode import StopMode
 from rayflink.common.unheeded import warn_of_unheeded
 from rayflink.connectors.cached import BlockStore, FileBlocks
-from rayflink.connectors.collected import DrawnOnce, RowBlock, rows_go_to
+from rayflink.connectors.collected import DrawnOnce, rows_go_to
 from rayflink.connectors.frames import FrameFolder, FrameSource, FrameStore
 from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
+from rayflink.state.local_storage import folder_of
 
 if TYPE_CHECKING:
     from rayflink.actors.commands import JobResult
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
 
 TURN_S = 0.05
 """How long a local job goes on when somebody asks how it stands."""
+STILL_RUNS_S = 3.0
+"""Time after Ctrl-C at which a program prints which function keeps its job from ending."""
 LEFT_TIMEOUT_S = 10.0
 """How long the end of the program waits for a thread that still lets a local job run."""
 
@@ -130,9 +135,10 @@ class LocalJobClient(SubmittedJob):
 
         woken = threading.Event()
         files = dict(graph.user_artifacts)
-        self._cluster = InProcessCluster(graph, SystemClock(), partial(_sleep, woken), files, wake=woken.set)
-        self._unasked = weakref.finalize(self, _tell_unasked, graph.name)
-        self._rows, self._once = _LocalRows(), DrawnOnce(graph.id)
+        graph = without_restarts(graph)
+        self._cluster = InProcessCluster(graph, SystemClock(), partial(sleep, woken), files, wake=woken.set)
+        self._unasked = weakref.finalize(self, tell_unasked, graph.name)
+        self._rows, self._once = LocalRows(), DrawnOnce(graph.id)
         self._turning = threading.RLock()
         """Held by the thread that lets the job run."""
         self._left = weakref.finalize(self, _end_left, self._cluster, self._rows, self._turning, os.getpid())
@@ -153,13 +159,13 @@ class LocalJobClient(SubmittedJob):
                 last = time.monotonic()
                 on_progress(self.status())
 
-        with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+        with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows):
             return self._cluster.run(tell)
 
     def draw(self) -> list[Any] | None:
         self._unasked.detach()
         while True:
-            with self._turning, _signals(lambda name: self._cluster.cancel(name)), rows_go_to(self._rows):
+            with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows):
                 while not self._rows and self._cluster.result is None:
                     if not self._cluster.turn():
                         self._cluster.pause()
@@ -172,6 +178,22 @@ class LocalJobClient(SubmittedJob):
             except JobExecutionError:
                 self._left()
                 raise
+
+    def _interrupted(self, by: str) -> None:
+        """A signal ends the job, as soon as the function that runs returns; one that does not is named."""
+        self._cluster.cancel(by)
+        timer = threading.Timer(STILL_RUNS_S, self._tell_what_runs, [threading.get_ident()])
+        timer.daemon = True
+        timer.start()
+
+    def _tell_what_runs(self, thread: int) -> None:
+        from rayflink.actors.stalls import running_code
+
+        operator, at = running_code(sys._current_frames().get(thread))
+        if operator and self._cluster.result is None:
+            where = f" ({at})" if at else ""
+            message = f"the job ends when {operator!r} returns{where}; another Ctrl-C interrupts that"
+            print(message, file=sys.stderr, flush=True)
 
     def abandon(self) -> None:
         self._left()
@@ -186,8 +208,12 @@ class LocalJobClient(SubmittedJob):
         if self._turning.acquire(timeout=max(timeout_s, 0)):  # else another thread lets it run
             try:
                 with rows_go_to(self._rows):
-                    while self._cluster.result is None and time.monotonic() < until and self._cluster.turn():
-                        pass
+                    while self._cluster.result is None and time.monotonic() < until:
+                        if self._cluster.turn():
+                            continue
+                        if timeout_s <= TURN_S:
+                            break  # whoever only looks does not wait for it
+                        self._cluster.pause()
             finally:
                 self._turning.release()
         if self._cluster.result is not None:
@@ -220,14 +246,19 @@ class LocalJobClient(SubmittedJob):
         self._unasked.detach()
         cluster.request(request)
         until = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._turning, rows_go_to(self._rows):
-            while request.request_id not in cluster.answers:
-                if cluster.result is not None:
-                    return request.job_has_ended()
-                if until is not None and time.monotonic() >= until:
-                    return None
-                if not cluster.turn():
-                    cluster.pause()
+        while request.request_id not in cluster.answers:
+            if cluster.result is not None:
+                return request.job_has_ended()
+            if until is not None and time.monotonic() >= until:
+                return None
+            if not self._turning.acquire(timeout=TURN_S):
+                continue  # another thread lets it run
+            try:
+                with rows_go_to(self._rows):
+                    if request.request_id not in cluster.answers and not cluster.turn():
+                        cluster.pause()
+            finally:
+                self._turning.release()
         return cluster.answers[request.request_id]
 
     def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
@@ -238,23 +269,6 @@ class LocalJobClient(SubmittedJob):
 
     def _describe(self) -> dict[str, Any]:
         return self._cluster.job.describe()
-
-
-class _LocalRows(list[RowBlock]):
-    """Rows that have been collected in this process and not been drawn."""
-
-    def put(self, block: RowBlock) -> None:
-        """Keep rows."""
-        self.append(block)
-
-    def flush(self) -> None:
-        """They are here."""
-
-    def taken(self) -> list[RowBlock]:
-        """All of them, once."""
-        blocks = list(self)
-        self.clear()
-        return blocks
 
 
 class _JobOnRay(SubmittedJob):
@@ -309,6 +323,7 @@ class RayJobClient(_JobOnRay):
         from rayflink.actors.ray_cluster import RayJob, RayOptions
 
         attached = configuration.get(options.ATTACHED, True)
+        self._waits = bool(configuration.get(options.WAIT_UNTIL_RUNNING))
         self._ends_with_driver = attached and configuration.get(options.SHUTDOWN_ON_ATTACHED_EXIT)
         how = RayOptions(
             configuration.get(options.RAY_NAMESPACE),
@@ -316,13 +331,15 @@ class RayJobClient(_JobOnRay):
             placement=configuration.get(options.PLACEMENT_STRATEGY).value,
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
             python_files=_python_files(configuration),
+            beside=beside_program() if configuration.get(options.MODULES_BESIDE) else (),
+            may_lack=attached or configuration.get(options.ALLOW_WAITING),
         )
         self._job = RayJob(graph, how, dict(graph.user_artifacts), stores)
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         stopped_by: list[str] = []
         told = time.monotonic()
-        with _signals(stopped_by.append):
+        with heeding_signals(stopped_by.append):
             while True:
                 result = self._job.poll(0.2)
                 if result is not None:
@@ -335,7 +352,7 @@ class RayJobClient(_JobOnRay):
 
     def draw(self) -> list[Any] | None:
         stopped_by: list[str] = []
-        with _signals(stopped_by.append):
+        with heeding_signals(stopped_by.append):
             while (rows := self._job.rows(0.2)) is not None:
                 if rows:
                     return rows
@@ -349,13 +366,26 @@ class RayJobClient(_JobOnRay):
             self._job.cancel("the end of its Ray")
             reason = "cannot go on without this program, which started its Ray"
             raise JobExecutionError(self._job_id, reason, "start a cluster with `ray start --head`, or set RAY_ADDRESS")
-        self._job.release()
         print(f"Job has been submitted with JobID {self._job_id}", flush=True)
+        if lack := self._job.lack():
+            print(f"rayflink: job {self._job.graph.name!r} {lack}", file=sys.stderr)
+        if self._waits:
+            self._wait_until_running()
+        self._job.release()
         return DetachedJobExecutionResult(self._job_id)
 
     def abandon(self) -> None:
         cancel = threading.Thread(target=self._job.cancel, args=("the end of its iterator",), daemon=True)
         cancel.start()  # a collection of garbage must not wait for calls
+
+    def _wait_until_running(self) -> None:
+        stopped_by: list[str] = []
+        with heeding_signals(stopped_by.append):
+            while not has_begun(self.status()):
+                if self._ask_result(0.2) is not CompletableFuture.PENDING:
+                    return
+                if stopped_by:
+                    self._driver_ends(stopped_by.pop())
 
     def _driver_ends(self, by: str) -> None:
         if not self._ends_with_driver and not self._job.owns_cluster:
@@ -410,6 +440,18 @@ def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
+def published_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]] | None:
+    """The status of every job that runs, at most some seconds old, without joining the cluster as one of its jobs.
+
+    Returns: None where that is not possible, and `list_jobs` must be asked.
+    Raises:
+        ConfigError: the cluster refuses this process.
+    """
+    from rayflink.actors.ray_job_board import published_jobs
+
+    return published_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+
+
 def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
     """The last status of every job of which the nodes of the cluster have files, whether it runs or has ended.
 
@@ -457,11 +499,13 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     target = configuration.get(options.TARGET)
     client: SubmittedJob
     if target is not None and target.name == "LOCAL":
+        show_logs_as_set(configuration.to_dict())
         for result, partitions in kept:
-            folder = (configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0]
+            folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
             result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)
         client = LocalJobClient(graph)
     else:
+        LogLevels.of(configuration.to_dict())  # what is wrong there is said here
         client = _on_ray(graph, configuration, kept)
     for result, _ in kept:
         result.written_by(client)
@@ -481,7 +525,7 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
     ray, target = sys.modules.get("ray"), configuration.get(options.TARGET)
     is_local = target is not None and target.name == "LOCAL" and not on_ray
     if is_local and not (ray is not None and ray.is_initialized()):
-        folder = (configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0]
+        folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
         return FrameFolder(tempfile.mkdtemp(prefix="rayflink-frame-", dir=folder))
     from rayflink.actors.ray_connection import connect
     from rayflink.actors.ray_frames import RayFrames
@@ -526,14 +570,7 @@ def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[
     return RayJobClient(graph, configuration, stores)
 
 
-def _tell_unasked(job: str) -> None:
-    of_client = "get_job_execution_result().result() of the client, or execute() instead of execute_async()"
-    remedy = f"call execute_sql(...).wait() of an INSERT, or {of_client}"
-    why = "a local job runs while somebody waits for it"
-    print(f"job {job!r} did not run to its end: {why}; {remedy}", file=sys.stderr)
-
-
-def _end_left(cluster: InProcessCluster, rows: _LocalRows, turning: threading.RLock, process: int) -> None:
+def _end_left(cluster: InProcessCluster, rows: LocalRows, turning: threading.RLock, process: int) -> None:
     """Cancel a job that has begun and that nobody will let run on, so that its functions close and its files go.
 
     Args:
@@ -558,31 +595,3 @@ def _end_left(cluster: InProcessCluster, rows: _LocalRows, turning: threading.RL
         for attempt in list(cluster.tasks):  # an error on the way left them
             cluster.kill(attempt, "its job was left")
         turning.release()
-
-
-def _sleep(woken: threading.Event, milliseconds: float) -> None:
-    if milliseconds > 0:
-        woken.wait(milliseconds / 1000)
-    woken.clear()
-
-
-@contextmanager
-def _signals(on_signal: Callable[[str], Any]) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into a call of `on_signal`; a second one acts as usual."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in found.items() if handler is not None}  # None: not set by Python
-
-    def handle(number: int, frame: Any) -> None:
-        signal.signal(number, before[signal.Signals(number)])
-        on_signal(signal.Signals(number).name)
-
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

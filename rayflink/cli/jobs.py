@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.job_report import short
 from rayflink.common.job_status import JobStatus
+from rayflink.common.stalled import stalled_tasks
 
 from .given_options import configuration_of
 from .script import FAILED, OK, TERMINATED, USAGE
@@ -27,12 +28,24 @@ NO_SHARED_CLUSTER = (
 ENDED_JOBS = "`rayflink list -a` has those that ended"
 FOLLOW_EVERY_S = 0.5
 """How often `logs --follow` looks for lines."""
+TELL_EVERY_S = 5.0
+"""How often `cancel` and `stop` say what they wait for."""
 LOST = "LOST"
 """What is shown of a job whose coordinator was killed, so that nobody knows how it ended."""
 
 
 def running_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The status of each job that has not ended."""
+    """The status of each job that has not ended, at most some seconds old."""
+    from rayflink import launch
+
+    jobs = launch.published_jobs(configuration_of(chosen))
+    if jobs is None:
+        return joined_jobs(chosen)
+    return [job for job in jobs if not JobStatus(job["state"]).is_terminal]
+
+
+def joined_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """The same, as the coordinators themselves say it; this process joins the cluster for that."""
     return [job for job in _coordinated_jobs(chosen) if not JobStatus(job["state"]).is_terminal]
 
 
@@ -59,10 +72,10 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     wanted = str(chosen.job)
     jobs = running_jobs(chosen)
     found = _meant(jobs, wanted)
-    if not found and ended:
-        jobs = all_jobs(chosen)
+    if not found:  # it may have ended, or be published no more
+        jobs = all_jobs(chosen) if ended else joined_jobs(chosen)
         found = _meant(jobs, wanted)
-        if len({job["name"] for job in found}) == 1 and found[0]["name"] == wanted:
+        if ended and len({job["name"] for job in found}) == 1 and found[0]["name"] == wanted:
             found = found[:1]  # of the runs of one job the latest is meant
     if len(found) == 1:
         return found[0]
@@ -88,7 +101,7 @@ def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
     job = launch.attach(found["jid"], configuration)
     ask(job)
     try:
-        state = str(job.wait().status.value)
+        state = str(job.wait(_HeldUp()).status.value)
     except TaskLost:  # the job's driver had its end first, and needed the coordinator no longer
         states = [record["state"] for record in launch.recorded_jobs(configuration) if record["jid"] == found["jid"]]
         if not states or not JobStatus(states[0]).is_terminal:
@@ -98,9 +111,24 @@ def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
     return OK
 
 
+class _HeldUp:
+    """Says now and then which functions do not return while their job is to end."""
+
+    def __init__(self) -> None:
+        self._told_at = time.monotonic()
+
+    def __call__(self, status: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= TELL_EVERY_S:
+            self._told_at = now
+            for line in [status["note"]] if status.get("note") else stalled_tasks(status["vertices"]):
+                print(f"rayflink: {line}", file=sys.stderr)
+
+
 def show_log(chosen: argparse.Namespace) -> int:
     """`rayflink logs`: print what the tasks and the coordinator of a job wrote; returns the exit code."""
     from rayflink import launch
+    from rayflink.actors.task_log import of_level
 
     found = one_job(chosen, ended=True)
     if found is None:
@@ -116,7 +144,10 @@ def show_log(chosen: argparse.Namespace) -> int:
     with _ended_by_sigterm():
         while True:
             goes_on = chosen.follow and any(job["jid"] == found["jid"] for job in running_jobs(chosen))
-            for line in _chosen(log.read(), chosen.vertex, chosen.subtask):
+            lines = log.read()
+            if chosen.level is not None:
+                lines = of_level(lines, chosen.level)
+            for line in _chosen(lines, chosen.vertex, chosen.subtask):
                 print(_shown(line, parallelism))
             sys.stdout.flush()
             if not goes_on:

@@ -11,12 +11,14 @@ from typing import Any
 
 import rayflink
 from rayflink.common.errors import ConfigError, RayflinkError
+from rayflink.common.option_values import LOG_LEVELS
 
 from . import programs, savepoints, states
 from .given_options import options_file, show_options
-from .jobs import ENDED_JOBS, NO_SHARED_CLUSTER, all_jobs, end_job, one_job, running_jobs, show_log
+from .jobs import ENDED_JOBS, NO_SHARED_CLUSTER, all_jobs, end_job, running_jobs, show_log
 from .rescaling import rescale, wanted_parallelism
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
+from .status import seconds, status
 
 _ENDED = "What is known of a job that has ended, `list -a`, `status` and `logs` show while its nodes are there."
 
@@ -85,6 +87,10 @@ def _add_programs(commands: Any) -> None:
     run.add_argument("--local", action="store_true", help="run in this process instead of on Ray")
     text = "submit the jobs to the running cluster and do not wait for them"
     run.add_argument("-d", "--detached", action="store_true", help=text)
+    text = "with -d: wait until all tasks run, and fail (exit code 1) where the job ends before"
+    run.add_argument("--wait", action="store_true", help=text)
+    text = "with -d: submit also a job for which the cluster is too small, and let it wait for nodes"
+    run.add_argument("--allow-waiting", action="store_true", help=text)
     text = "checkpoint or savepoint from which the jobs of the program start"
     run.add_argument("-s", "--from-savepoint", "--fromSavepoint", metavar="PATH", help=text)
     text = "start also where state in it belongs to no operator of the job; that state is left behind"
@@ -113,7 +119,7 @@ def _add_jobs(commands: Any) -> None:
     listing.set_defaults(command=_list)
     _add_options(listing)
     for name, text, command in (
-        ("status", "show a job: states, records, watermarks, failures", _status),
+        ("status", "show a job: states, records, rates, watermarks, failures", status),
         ("cancel", "cancel a job and wait until it has ended", _cancel),
         ("rescale", "run operators of a job with other numbers of subtasks, from now on", rescale),
         ("stop", "stop a job with a savepoint, and wait until it has ended", savepoints.stop),
@@ -131,6 +137,8 @@ def _add_jobs(commands: Any) -> None:
     logs = commands.choices["logs"]
     logs.add_argument("--vertex", metavar="NAME", help="only of the vertices whose name has this part")
     logs.add_argument("--subtask", type=int, metavar="N", help="only of subtask N, from 0")
+    text = "only what loggers wrote with this level or a higher one"
+    logs.add_argument("--level", choices=LOG_LEVELS, type=str.upper, help=text)
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
     stop = commands.choices["stop"]
     stop.add_argument(
@@ -145,7 +153,11 @@ def _add_jobs(commands: Any) -> None:
     told.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=_at_least_one, help=text)
     told.add_argument("--json", action="store_true", help="print them as JSON")
     shown = commands.choices["status"]
-    shown.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")
+    form = shown.add_mutually_exclusive_group()
+    form.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")
+    form.add_argument("--json", action="store_true", help="print JSON, with --watch an object a line")
+    text = "show it again every SECONDS (default 2), until it has ended"
+    shown.add_argument("--watch", metavar="SECONDS", nargs="?", type=seconds, const=2.0, help=text)
 
 
 def _add_states(commands: Any) -> None:
@@ -178,6 +190,8 @@ def _add_states(commands: Any) -> None:
         one.set_defaults(command=command)
         for place in ("before", "after") if name == "diff" else ("path",):
             one.add_argument(place, metavar="PATH", help="folder of a savepoint or checkpoint")
+        text = "import and call the classes and functions that the snapshot names, not only plain types"
+        one.add_argument("--trust", action="store_true", help=text)
         count = None if name == "export" else "?"
         one.add_argument("operator", metavar="OPERATOR", nargs=count, help="its uid, name or id")
         one.add_argument("state", metavar="STATE", nargs=count, help="name of the state")
@@ -194,7 +208,8 @@ def _add_states(commands: Any) -> None:
 
 
 def _add_script(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("script", metavar="JOB.py [ARG]", nargs="*", help="the program, and arguments for it")
+    text = "the program and its arguments; or a script of SQL, FILE.sql"
+    parser.add_argument("script", metavar="JOB.py [ARG]", nargs="*", help=text)
     parser.add_argument("-m", "--module", metavar="MODULE", help="run a module, as `python -m` does")
     parser.add_argument("-p", "--parallelism", type=_at_least_one, metavar="N", help="subtasks of each operator")
     _add_options(parser)
@@ -215,42 +230,13 @@ def _at_least_one(text: str) -> int:
 
 
 def _list(chosen: argparse.Namespace) -> int:
-    from .render import moment, table
+    from .render import job_table
 
     jobs = all_jobs(chosen) if chosen.all else running_jobs(chosen)
-    rows = [
-        (job["jid"], job["name"], job["state"], moment(min(job["timestamps"].values(), default=None))) for job in jobs
-    ]
-    print(table(("id", "name", "state", "since"), rows) if rows else "no jobs")
-    if not rows:
+    print(job_table(jobs) if jobs else "no jobs")
+    if not jobs:
         ended = "" if chosen.all else f"{ENDED_JOBS}; "
         print(f"rayflink: {ended}{NO_SHARED_CLUSTER}", file=sys.stderr)
-    return OK
-
-
-def _status(chosen: argparse.Namespace) -> int:
-    from rayflink.actors.recovery_times import recovery_told
-    from rayflink.common.held_back import held_back
-
-    from .render import exceptions_table, metric_lines, user_metrics_table, vertex_table
-
-    found = one_job(chosen, ended=True)
-    if found is None:
-        return FAILED
-    if chosen.metrics:
-        print(metric_lines(found))
-        return OK
-    print(f"{found['name']}  {found['jid']}  {found['state']}\n\n{vertex_table(found['vertices'])}")
-    slowest = held_back(found)
-    if slowest is not None:
-        print(f"\n{slowest}")
-    counted = user_metrics_table(found["vertices"])
-    if counted:
-        print(f"\n{counted}")
-    if found.get("recovery"):
-        print(f"\nlast recovery: {recovery_told(found['recovery'])}")
-    if found["exceptions"]:
-        print(f"\n{exceptions_table(found['exceptions'])}")
     return OK
 
 

@@ -16,6 +16,10 @@ from .script import FAILED, OK, USAGE, module_file, run_script
 
 def run(chosen: argparse.Namespace) -> int:
     """Run a program, or the job that is stored; returns the exit code."""
+    for flag in ("--wait",) * chosen.wait + ("--allow-waiting",) * chosen.allow_waiting:
+        if not chosen.detached:
+            print(f"rayflink: {flag} goes with -d; without it `run` waits for the end of the jobs", file=sys.stderr)
+            return USAGE
     if chosen.restore is not None:
         from .restoring import run_stored
 
@@ -74,14 +78,15 @@ def _take_program(chosen: argparse.Namespace) -> bool:
     elif named:
         chosen.program = named.pop(0)
     else:
-        print("rayflink: no program is given; give the path of a Python file, or a module by -m", file=sys.stderr)
+        remedy = "give the path of a Python or SQL file, or a module by -m"
+        print(f"rayflink: no program is given; {remedy}", file=sys.stderr)
         return False
     chosen.script_arguments = [*named, *chosen.script_arguments]
     if chosen.is_module:
         return module_file(chosen.program) is not None
     if os.path.isfile(chosen.program):
         return True
-    remedy = "give the path of a Python file"
+    remedy = "give the path of a Python or SQL file"
     print(f"rayflink: there is no program {chosen.program!r} in {os.getcwd()}; {remedy}", file=sys.stderr)
     return False
 
@@ -95,6 +100,10 @@ def _script_options(chosen: argparse.Namespace) -> dict[str, str]:
         configuration.set(options.TARGET, "local")
     if chosen.detached:
         configuration.set(options.ATTACHED, False)
+    if getattr(chosen, "wait", False):
+        configuration.set(options.WAIT_UNTIL_RUNNING, True)
+    if getattr(chosen, "allow_waiting", False):
+        configuration.set(options.ALLOW_WAITING, True)
     if getattr(chosen, "from_savepoint", None) is not None:  # `explain` has none
         configuration.set(options.RESTORE_PATH, from_root(chosen.from_savepoint))
     if getattr(chosen, "allow_non_restored_state", False):

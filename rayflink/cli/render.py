@@ -1,19 +1,46 @@
-"""Text for people: tables of a job's vertices, metrics and failures."""
+"""Text for people: tables of a job's vertices, and its metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from textwrap import wrap
 from typing import Any
 
-from rayflink.common.job_report import VERTEX_COLUMNS, late_records, moment, records_in, vertex_row, watermark
+from rayflink.common.job_report import (
+    VERTEX_COLUMNS,
+    late_records,
+    moment,
+    records_in,
+    state_text,
+    vertex_row,
+    watermark,
+)
 from rayflink.common.live_table import Progress
-from rayflink.common.metric_report import USER_METRIC_COLUMNS, identified, user_metrics
+from rayflink.common.metric_report import identified
 from rayflink.common.text_table import table
 
 Status = Mapping[str, Any]
-FAILURE_WIDTH = 100
-"""Characters of a line of a failure."""
+
+
+def job_table(jobs: Iterable[Status]) -> str:
+    """The jobs of a cluster: id, name, state, since when they are in it, and when they began, in UTC.
+
+    Below the table stands what those wait for that have no slots.
+    """
+    rows, waiting = [], []
+    for job in jobs:
+        stamps = job["timestamps"].values()
+        times = moment(max(stamps, default=None)), moment(min(stamps, default=None))
+        rows.append((job["jid"], job["name"], state_text(job), *times))
+        if job.get("waiting"):
+            waiting.append(f"\n{job['name']} ({job['jid'][:8]}): {job['waiting']}")
+    return table(("id", "name", "state", "since (UTC)", "began (UTC)"), rows) + "".join(waiting)
+
+
+def status_head(status: Status) -> str:
+    """Name, id, state of a job, and since when it is in it; below, what it waits for where it has no slots."""
+    since = moment(max(status["timestamps"].values(), default=None))
+    head = f"{status['name']}  {status['jid']}  {state_text(status)}  since {since} UTC"
+    return f"{head}\n{status['waiting']}" if status.get("waiting") else head
 
 
 def vertex_table(vertices: Iterable[Status]) -> str:
@@ -24,22 +51,6 @@ def vertex_table(vertices: Iterable[Status]) -> str:
     return table(VERTEX_COLUMNS, [vertex_row(vertex) for vertex in vertices])
 
 
-def exceptions_table(exceptions: Iterable[Status]) -> str:
-    """The failures of a job, oldest first and told whole, in lines of about `FAILURE_WIDTH` characters."""
-    rows = []
-    for entry in exceptions:
-        lines = wrap(entry["exception"], FAILURE_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
-        rows.append((moment(entry["timestamp"]), entry["task"], lines[0]))
-        rows += [("", "", line) for line in lines[1:]]
-    return table(("time", "task", "failure"), rows)
-
-
-def user_metrics_table(vertices: Iterable[Status]) -> str:
-    """The metrics of user functions and connectors, over the subtasks of each operator; "" where there are none."""
-    rows = user_metrics(vertices)
-    return table(USER_METRIC_COLUMNS, rows) if rows else ""
-
-
 def metric_lines(status: Status) -> str:
     """Every metric of a job by its identifier, one a line."""
     job = {f"{status['scope']}.{name}": value for name, value in status.get("metrics", {}).items()}
@@ -47,6 +58,6 @@ def metric_lines(status: Status) -> str:
 
 
 __all__ = [
-    "Progress", "exceptions_table", "late_records", "metric_lines", "moment", "records_in", "table",
-    "user_metrics_table", "vertex_table", "watermark",
+    "Progress", "job_table", "late_records", "metric_lines", "moment", "records_in", "status_head",
+    "table", "vertex_table", "watermark",
 ]  # fmt: skip

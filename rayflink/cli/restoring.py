@@ -14,7 +14,7 @@ from rayflink.actors.user_code import unpack
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError
-from rayflink.common.python_files import put_on_path, unpacked
+from rayflink.common.python_files import IMPORT_REMEDY, check_python_file, put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state import ledger
 from rayflink.state.storages import from_root
@@ -45,6 +45,7 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         print(f"rayflink: {problem}; `rayflink rescale` and a run of the program with -s do otherwise", file=sys.stderr)
         return USAGE
     graph = stored_graph(words[0], chosen.checkpoint_dir, around)
+    given.remove_config(options.PYTHON_FILES.key)  # the stored job has them, beside its own
     graph = replace(graph, configuration={**graph.configuration, **given.to_dict()})
     configuration = Configuration.from_dict(graph.configuration)
     _must_not_run(graph, configuration)
@@ -71,7 +72,8 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
 
     Raises:
         ConfigError: nobody says where it is stored.
-        JobExecutionError: it is not stored there, or by another Python, or in a folder that does not bear its id.
+        JobExecutionError: it is not stored there, or by another Python, or in a folder that does not bear its id, or a
+            module that it imports is not here.
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
     """
     how = storage_options(configuration.to_dict())
@@ -86,16 +88,34 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
     storage = stored.open()
     directory, _, name = stored.url.rpartition("/")
     submission = kept(storage, name)
-    modules = unpacked(submission.modules) if submission.modules else ""
-    if modules:
-        put_on_path([modules])
-    graph: JobGraph = unpack(submission.program)
-    found = {options.PYTHON_FILES.key: modules} if modules else {}
+    files = [file.strip() for file in (configuration.get(options.PYTHON_FILES) or "").split(",") if file.strip()]
+    files = [check_python_file(file) for file in files]
+    if submission.modules:
+        files.append(unpacked(submission.modules))
+    put_on_path(files)
+    graph = _unpacked(submission.program, name)
+    found = {options.PYTHON_FILES.key: ",".join(files)} if files else {}
     if storage.list(ledger.FOLDER):  # also where the folder was moved since
         if name != graph.id:
             raise JobExecutionError(graph.id, f"is stored in {stored.url}", "give that folder the job's id as its name")
         found[options.CHECKPOINT_DIRECTORY.key] = directory
     return replace(graph, configuration={**graph.configuration, **found})
+
+
+def _unpacked(program: bytes, job_id: str) -> JobGraph:
+    """The job of a stored program.
+
+    Raises:
+        JobExecutionError: a module of it is not here.
+    """
+    try:
+        graph: JobGraph = unpack(program)
+    except ModuleNotFoundError as error:
+        reason = f"was stored without a module that its program imports: {error}"
+        file = f"{(error.name or 'module').partition('.')[0]}.py"
+        remedy = f"{IMPORT_REMEDY}: rayflink run --restore latest -D python.files={file} {job_id}"
+        raise JobExecutionError(job_id, reason, remedy) from error
+    return graph
 
 
 def _must_not_run(graph: JobGraph, configuration: Configuration) -> None:

@@ -1,4 +1,4 @@
-"""Runs a user's script as `python script.py args` would, and reports its failure without a frame of ours."""
+"""Runs a user's script as `python script.py args` would, or one of SQL; reports its failure without a frame of ours."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
     """Run a program to its end in this process, as `__main__`; failures are printed to standard error.
 
     Args:
-        program: path of the script, or dotted name of the module.
-        arguments: what it finds in `sys.argv[1:]`.
+        program: path of the script, of Python or, where its name ends in .sql, of SQL; or dotted name of the module.
+        arguments: what it finds in `sys.argv[1:]`; a script of SQL takes none.
         options: option key -> value, of the command line.
         is_module: whether `program` is the name of a module, as in `python -m`.
 
@@ -34,10 +34,16 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
     path = module_file(program) if is_module else program
     if path is None:
         return USAGE
+    if arguments and not is_module and is_sql(program):
+        remedy = "write its options as SET 'key' = 'value' or -D key=value"
+        print(f"rayflink: a script of SQL takes no arguments, found {' '.join(arguments)}; {remedy}", file=sys.stderr)
+        return USAGE
     try:
         with _as_main(path, arguments, options, os.getcwd() if is_module else os.path.dirname(os.path.abspath(path))):
             if is_module:
                 runpy.run_module(program, run_name="__main__", alter_sys=True)
+            elif is_sql(program):
+                return _run_sql(program)
             else:
                 runpy.run_path(path, run_name="__main__")
     except SystemExit as exit:
@@ -47,10 +53,31 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
         return INTERRUPTED
     except RayflinkError as error:
         print_error(error, path)
-        return INTERRUPTED if isinstance(error, (JobCancelled, DriverEnded)) else FAILED
+        ended = (error, error.__cause__)  # that of a statement is the cause of the script's
+        return INTERRUPTED if any(isinstance(one, (JobCancelled, DriverEnded)) for one in ended) else FAILED
     except Exception as error:
         _print_users_traceback(error, path, sys.stderr)
         return FAILED
+    return OK
+
+
+def is_sql(program: str) -> bool:
+    """Whether the name of a program says that it is of SQL."""
+    return program.lower().endswith(".sql")
+
+
+def _run_sql(path: str) -> int:
+    """Run the statements of a file; returns the exit code."""
+    from rayflink.table import EnvironmentSettings, TableEnvironment
+
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror or error if isinstance(error, OSError) else f"it is not UTF-8 ({error})"
+        print(f"rayflink: cannot read {path}: {problem}; give a file of SQL as UTF-8", file=sys.stderr)
+        return USAGE
+    TableEnvironment.create(EnvironmentSettings.new_instance().build()).execute_script(text, origin=path)
     return OK
 
 
@@ -134,4 +161,4 @@ def _is_script(tb: TracebackType, path: str) -> bool:
     return os.path.abspath(tb.tb_frame.f_code.co_filename) == os.path.abspath(path)
 
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "USAGE", "module_file", "print_error", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "USAGE", "is_sql", "module_file", "print_error", "run_script"]

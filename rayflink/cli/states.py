@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.errors import shorten
 from rayflink.common.job_report import moment
 from rayflink.common.text_table import table
+from rayflink.state.plain_classes import only_plain_classes
 
 from .savepoints import storage_options
 from .script import OK, USAGE
@@ -23,10 +25,34 @@ if TYPE_CHECKING:
     from rayflink.state_processor import SavedState, Savepoint, StateChanges
 
 FORMATS = ("parquet", "csv", "json")
+_NAMED = 5
+"""Classes that are named at most."""
 _WIDTH = 60
 """Characters of a value in a table."""
 
 
+def _carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Let a command read any snapshot: without --trust what it names is neither imported nor called."""
+
+    @wraps(command)
+    def run(chosen: argparse.Namespace) -> int:
+        if chosen.trust:
+            return command(chosen)
+        with only_plain_classes() as refused:
+            try:
+                return command(chosen)
+            finally:
+                if refused:
+                    named = sorted(refused)
+                    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+                    problem = f"not imported, as they are no plain types: {', '.join(named[:_NAMED])}{more}"
+                    remedy = "their objects are shown by their parts; --trust imports and calls what the snapshot names"
+                    print(f"rayflink: {problem}; {remedy}", file=sys.stderr)
+
+    return run
+
+
+@_carefully
 def show(chosen: argparse.Namespace) -> int:
     """Operators and states, or the rows of one state; returns the exit code."""
     savepoint = _load(chosen, chosen.path)
@@ -43,6 +69,7 @@ def show(chosen: argparse.Namespace) -> int:
     return OK
 
 
+@_carefully
 def diff(chosen: argparse.Namespace) -> int:
     """What differs between two savepoints, or the rows of one state that do; returns the exit code."""
     from rayflink.state_processor import differences
@@ -74,6 +101,7 @@ def diff(chosen: argparse.Namespace) -> int:
     return OK
 
 
+@_carefully
 def export(chosen: argparse.Namespace) -> int:
     """Write the rows of a state to a file; returns the exit code."""
     target = Path(chosen.file)

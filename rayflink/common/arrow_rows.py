@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arrow_losses import refuse_losses
+from .arrow_values import plain_guess, plain_of, values_of
 from .row_kinds import KINDS, kinds_of, without_kinds
 from .time import Instant
 from .types import Row
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
-    """Each row of `data` as a `Row` with the schema's names; nested structs become dicts, lists become lists.
+    """Each row of `data` as a `Row` with the schema's names.
+
+    At any depth a struct is a `Row` with the names of its fields, a map a dict, a list a list, a float of 32 bits the
+    shortest number that is the same in 32 bits, and a moment in nanoseconds with a time zone an `Instant`.
 
     A column of kinds, see `row_kinds`, gives the rows their kinds.
 
@@ -39,14 +43,13 @@ def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
 
 
 def python_values(name: str, column: pyarrow.Array) -> list[Any]:
-    """The values of a column.
+    """The values of a column, see `arrow_to_rows`.
 
     Raises:
         ValueError: Python has no such value; names the column.
     """
     try:
-        values: list[Any] = column.to_pylist()
-        return values
+        return values_of(column)
     except (OverflowError, ValueError) as error:
         remedy = "Python's dates and moments are of the years 1 to 9999, also in UTC; read it by map_batches(), or cast"
         raise ValueError(
@@ -89,7 +92,10 @@ def rows_to_arrow(
     if len(names) != len(columns):
         raise ValueError(f"records have {len(columns)} fields, but {len(names)} columns are wanted: {names}")
     types = [None] * len(names) if schema is None else schema.types
-    if schema is not None:
+    if schema is None:
+        columns = [_guessed(column) for column in columns]
+    else:
+        columns = [_plain(column, kind) for column, kind in zip(columns, types, strict=True)]
         columns = [_without_instants(column, kind) for column, kind in zip(columns, types, strict=True)]
         for name, column, kind in zip(names, columns, types, strict=True):
             refuse_losses(column, kind, name)
@@ -100,6 +106,18 @@ def rows_to_arrow(
         if array.null_count and not field.nullable:
             raise ValueError(f"{field.name}: found None, wanted {field.type} that is not null")
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _plain(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
+    """The values as pyarrow takes them for a type: dicts for nested rows, pairs for maps."""
+    plain = plain_of(kind)
+    return column if plain is None else [None if value is None else plain(value) for value in column]
+
+
+def _guessed(column: list[Any]) -> list[Any]:
+    """The values as pyarrow infers a type from them: dicts for nested rows."""
+    nests = any(issubclass(kind, (Row, dict, list, tuple)) for kind in set(map(type, column)))
+    return [plain_guess(value) for value in column] if nests else column
 
 
 def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:

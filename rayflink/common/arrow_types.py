@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, InstantTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
@@ -12,7 +12,7 @@ from .type_base import TypeInformation
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["to_arrow_schema", "to_arrow_type"]
+__all__ = ["ArrowTyped", "to_arrow_schema", "to_arrow_type", "type_info_of"]
 
 _BASIC = {
     BasicType.STRING: "string",
@@ -28,8 +28,35 @@ _BASIC = {
 }
 
 
+@runtime_checkable
+class ArrowTyped(Protocol):
+    """A type that knows its Arrow form, such as those of `DataTypes`."""
+
+    def to_arrow(self) -> pyarrow.DataType:
+        """The Arrow type of its values."""
+
+
+def type_info_of(kind: TypeInformation | ArrowTyped) -> TypeInformation:
+    """The type of the values of a column: of those of `DataTypes` the one that Flink's streams have for it.
+
+    Raises:
+        InvalidTypesError: there is none.
+    """
+    import pyarrow
+
+    if not isinstance(kind, ArrowTyped):
+        return kind
+    arrow = kind.to_arrow()
+    if pyarrow.types.is_decimal(arrow):
+        return BasicTypeInfo(BasicType.BIG_DEC)
+    for basic, name in _BASIC.items():
+        if arrow == getattr(pyarrow, name)():
+            return BasicTypeInfo(basic)
+    raise InvalidTypesError(f"no type of a stream stands for {kind}", "use a number, text or truth value")
+
+
 def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
-    """The columns of a row type: a RowTypeInfo, or a pyarrow Schema as it is.
+    """The columns of a row type: a RowTypeInfo, a ROW of `DataTypes`, or a pyarrow Schema as it is.
 
     >>> from rayflink.common.typeinfo import Types
     >>> to_arrow_schema(Types.ROW_NAMED(["word", "n"], [Types.STRING(), Types.INT()]))
@@ -43,8 +70,10 @@ def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
 
     if isinstance(row_type, pyarrow.Schema):
         return row_type
+    if isinstance(row_type, ArrowTyped) and pyarrow.types.is_struct(row_type.to_arrow()):
+        return pyarrow.schema(list(row_type.to_arrow()))
     if not isinstance(row_type, RowTypeInfo):
-        remedy = "use Types.ROW_NAMED([...names], [...types]) or pyarrow.schema([...])"
+        remedy = "use Types.ROW_NAMED([...names], [...types]), DataTypes.ROW([...]) or pyarrow.schema([...])"
         raise InvalidTypesError(f"a row type is wanted, found {shorten(row_type, 80)}", remedy)
     known = row_type.arrow_schema()
     if known is not None:
@@ -53,14 +82,18 @@ def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
     return pyarrow.schema([pyarrow.field(name, to_arrow_type(kind)) for name, kind in pairs])
 
 
-def to_arrow_type(kind: TypeInformation) -> pyarrow.DataType:
-    """Arrow's type for the values of a type.
+def to_arrow_type(kind: TypeInformation | ArrowTyped) -> pyarrow.DataType:
+    """Arrow's type for the values of a type; BIG_DEC has 38 digits, 18 of them behind the point, as Flink's DECIMAL.
 
     Raises:
         InvalidTypesError: there is none.
     """
     import pyarrow
 
+    if isinstance(kind, ArrowTyped):
+        return kind.to_arrow()
+    if isinstance(kind, BasicTypeInfo) and kind._basic_type is BasicType.BIG_DEC:
+        return pyarrow.decimal128(38, 18)
     if isinstance(kind, BasicTypeInfo) and kind._basic_type in _BASIC:
         return getattr(pyarrow, _BASIC[kind._basic_type])()
     if isinstance(kind, DateTypeInfo):

@@ -6,7 +6,7 @@ A plain pair of callables does as well: one of a record and its context for each
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from rayflink.state.descriptors import MapStateDescriptor, StateDescriptor
@@ -14,11 +14,11 @@ from rayflink.state.operator_state import BroadcastState, ReadOnlyBroadcastState
 
 from .callables import UserFunctionPair, as_pair
 from .functions import Function, TimeDomain, TimerService
+from .output_tag import OutputTag
+from .type_variables import ContextKey, Input1, Input2, KeyInput, Output, StateInput
 
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class BaseBroadcastProcessFunction(Function):
@@ -43,7 +43,7 @@ class BaseBroadcastProcessFunction(Function):
         """Of the broadcast side: state may be written."""
 
         @abstractmethod
-        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastState[K, V]:
             """The broadcast state of a descriptor that was given to `broadcast`.
 
             Raises:
@@ -54,7 +54,7 @@ class BaseBroadcastProcessFunction(Function):
         """Of the other side: state may only be read."""
 
         @abstractmethod
-        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> ReadOnlyBroadcastState[K, V]:
             """The broadcast state of a descriptor that was given to `broadcast`, for reading.
 
             Raises:
@@ -62,7 +62,7 @@ class BaseBroadcastProcessFunction(Function):
             """
 
 
-class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
+class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[Input1, Input2, Output]):
     """Applies broadcast records to a stream without keys."""
 
     class Context(BaseBroadcastProcessFunction.Context):
@@ -72,31 +72,37 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
         """Of the side that is not broadcast."""
 
     @abstractmethod
-    def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Any:
+    def process_element(
+        self, value: Input1, ctx: BroadcastProcessFunction.ReadOnlyContext
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the stream that is not broadcast; `yield tag, record` for a side output."""
 
     @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Any:
+    def process_broadcast_element(
+        self, value: Input2, ctx: BroadcastProcessFunction.Context
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the broadcast stream, from each subtask; it must write the same state in all."""
 
 
-class KeyedStateFunction(ABC):
+class KeyedStateFunction(ABC, Generic[KeyInput, StateInput]):
     """What `apply_to_keyed_state` calls for each key; a callable of key and state does as well."""
 
     @abstractmethod
-    def process(self, key: Any, state: Any) -> None:
+    def process(self, key: KeyInput, state: StateInput) -> None:
         """Read or change the state of one key."""
 
 
-class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KeyInput, Input1, Input2, Output]):
     """Applies broadcast records to a keyed stream, with keyed state and timers."""
 
-    class Context(BaseBroadcastProcessFunction.Context):
+    class Context(BaseBroadcastProcessFunction.Context, Generic[ContextKey]):
         """Of the broadcast side, which has no current key."""
 
         @abstractmethod
         def apply_to_keyed_state(
-            self, state_descriptor: StateDescriptor, function: KeyedStateFunction | Callable[[Any, Any], Any]
+            self,
+            state_descriptor: StateDescriptor,
+            function: KeyedStateFunction[ContextKey, Any] | Callable[[ContextKey, Any], Any],
         ) -> None:
             """Call a function with each key of this subtask that has the state, and with the state of that key.
 
@@ -107,7 +113,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
                 function: takes the key, and the handle that the runtime context gives for the descriptor.
             """
 
-    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext):
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, Generic[ContextKey]):
         """Of the keyed side."""
 
         @abstractmethod
@@ -115,10 +121,10 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
             """Reads clocks and sets timers of the current key."""
 
         @abstractmethod
-        def get_current_key(self) -> Any:
+        def get_current_key(self) -> ContextKey:
             """Key of the record or of the firing timer."""
 
-    class OnTimerContext(ReadOnlyContext):
+    class OnTimerContext(ReadOnlyContext[ContextKey]):
         """Of a firing timer."""
 
         @abstractmethod
@@ -126,14 +132,20 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
             """Which clock fired."""
 
     @abstractmethod
-    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Any:
+    def process_element(
+        self, value: Input1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the keyed stream; `yield tag, record` for a side output."""
 
     @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Any:
+    def process_broadcast_element(
+        self, value: Input2, ctx: KeyedBroadcastProcessFunction.Context[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the broadcast stream, from each subtask; it must write the same state in all."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:
+    def on_timer(
+        self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 

@@ -65,6 +65,19 @@ class KeyBy:
         return as_key_selector(self.selector).call(record)
 
 
+@dataclass(frozen=True)
+class SplitBy:
+    """What `split` was given, so that a failure of it names that line.
+
+    Args:
+        call: record -> names of outputs.
+        call_site: the line of the program, or "".
+    """
+
+    call: Callable[[Any], Any]
+    call_site: str = ""
+
+
 class UserAsync(NamedTuple):
     """A user's async function: `call` gives an awaitable, `timeout` what counts as result when that takes too long."""
 
@@ -170,10 +183,23 @@ def as_reduce(function: Any) -> UserFunction:
     return _single(function, "reduce", "a ReduceFunction", "reduce", 2)
 
 
+def as_fold(function: Any) -> UserFunction:
+    """`(accumulator, value) -> accumulator`, from a FoldFunction or a callable."""
+    return _single(function, "fold", "a FoldFunction", "fold", 2)
+
+
 def as_key_selector(function: Any) -> UserFunction:
     """`value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
     given = KeyBy.of(function)
     return _single(given.selector, "get_key", "a KeySelector", given.step)
+
+
+def as_output_selector(function: Any) -> Callable[[Any], Any]:
+    """`value -> names of outputs`, from an OutputSelector or a callable."""
+    if inspect.isclass(function) and hasattr(function, "select"):
+        problem = f"split: an OutputSelector is wanted, but the class {function.__name__} itself was passed"
+        raise InvalidFunction(problem, f"pass an instance: {function.__name__}(...)", call_site())
+    return _method_of(function, "select", "an OutputSelector", "split", 1)
 
 
 def as_partitioner(function: Any) -> UserFunction:

@@ -152,10 +152,13 @@ class Configuration:
 
     @staticmethod
     def parse_list_value(value: str, standard_yaml: bool = True) -> list[str]:
-        """The items of a list option: ``a;b`` or ``[a, b]``.
+        """The items of a list option: ``a;b``, or a list of YAML on one line or several.
+
+        >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("- a\\n- b")
+        (['a', 'b'], ['a', 'b'])
 
         Args:
-            standard_yaml: accepted for the sake of PyFlink 1.x; both forms are read.
+            standard_yaml: accepted for the sake of PyFlink 1.x; all forms are read.
         """
         return LIST.read(value) if value else []
 
@@ -178,8 +181,8 @@ class Configuration:
         return self
 
     def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
-        """Put all entries, as text, into a dict."""
-        target_dict.update(self.to_dict())
+        """Put all entries into a dict, each value as it was set; `to_dict` gives them as text."""
+        target_dict.update(self._values)
 
     def to_dict(self) -> dict[str, str]:
         """All entries as text, in the order they were set."""
@@ -242,7 +245,9 @@ class Configuration:
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
-        return str({key: shown_value(key, value) for key, value in self.to_dict().items()})
+        """All entries in the order they were set, as Flink writes them: ``{k1=v1, k2=1}``; secrets are hidden."""
+        entries = (f"{key}={shown_value(key, value)}" for key, value in self.to_dict().items())
+        return f"{{{', '.join(entries)}}}"
 
     def __repr__(self) -> str:
         return f"Configuration({self})"

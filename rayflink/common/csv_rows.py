@@ -2,83 +2,62 @@
 
 from __future__ import annotations
 
+import base64
 import csv
-import io
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
+from .csv_marks import CsvMarks
 from .errors import InvalidTypesError, shorten
-from .number_texts import decimal_number, real_number, whole_number
+from .number_texts import decimal_number, real_number, stripped_decimal, whole_number
+from .print_form import number_text
 from .serialization import DeserializationSchema, SerializationSchema
+from .time_texts import java_timestamp_text, parsed_time, parsed_timestamp, sql_timestamp_text, time_text
 from .type_base import TypeInformation
 from .types import Row, _create_row
 
 __all__ = ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"]
 
 
-@dataclass(frozen=True)
-class CsvMarks:
-    """What the characters of a line mean.
+def field_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
+    """Write a value as a field of a line: strings in quotes where they need them; numbers, truth values and None never.
 
     Args:
-        delimiter: one character between fields.
-        quote: one character around fields; None: none.
-        escape: one character that takes the meaning off the next; None: none.
-        elements: text between the elements of a list.
-        null: text of None.
-        line_end: text after a line that is written.
-        comments: lines that begin with `#` are no records.
+        strips_zeros: decimals without the zeros at their end, as Flink writes those of tables.
     """
-
-    delimiter: str = ","
-    quote: str | None = '"'
-    escape: str | None = None
-    elements: str = ";"
-    null: str = ""
-    line_end: str = "\n"
-    comments: bool = False
-
-    def fields_of(self, line: str) -> list[str]:
-        """The texts of one line."""
-        if self.quote is None:
-            made = csv.reader([line], delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
-        else:
-            made = csv.reader(
-                [line], delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape, strict=True
-            )
-        return next(made, [])
-
-    def line_of(self, fields: Iterable[str]) -> str:
-        """One line, with its end."""
-        if self.quote is None:
-            return self.delimiter.join(fields) + self.line_end
-        text = io.StringIO()
-        csv.writer(
-            text, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape, lineterminator="\r\n",
-            doublequote=self.escape is None,
-        ).writerow(fields)  # fmt: skip
-        return text.getvalue().removesuffix("\r\n") + self.line_end
+    if value is None:
+        return marks.null
+    text = text_of(value, kind, marks, strips_zeros)
+    return text if isinstance(value, bool | int | float | Decimal) else marks.quoted(text)
 
 
-def text_of(value: Any, marks: CsvMarks) -> str:
-    """A value as the text of a field: truth values in small letters, lists joined, dates as ISO has them."""
+def text_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
+    """A value as text, as Flink writes it: numbers as Java has them, lists joined, bytes as base64."""
     if value is None:
         return marks.null
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Row | tuple | list):
-        return marks.elements.join(text_of(item, marks) for item in value)
+    if isinstance(value, float):
+        return number_text(value, kind)
+    if isinstance(value, Decimal):
+        return stripped_decimal(value) if strips_zeros and value.is_finite() else str(value)
     if isinstance(value, bytes):
-        import base64
-
         return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Row | tuple | list):
+        kinds = kind.get_field_types() if isinstance(kind, RowTypeInfo | TupleTypeInfo) else None
+        kinds = [getattr(kind, "_element_type", kind)] * len(value) if kinds is None else kinds
+        return marks.elements.join(
+            text_of(item, of, marks, strips_zeros) for item, of in zip(value, kinds, strict=True)
+        )
     if isinstance(value, datetime):
-        return value.isoformat(" ")
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+        return java_timestamp_text(value) if value.tzinfo is None else sql_timestamp_text(value)
+    if isinstance(value, time):
+        return time_text(value)
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
@@ -90,8 +69,6 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
     if text == marks.null:
         return None
     if isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:
-        import base64
-
         return base64.b64decode(text, validate=True)
     if isinstance(kind, _ElementsTypeInfo):
         items = text.split(marks.elements) if marks.elements else [text]
@@ -103,9 +80,9 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
     if isinstance(kind, DateTypeInfo):
         return date.fromisoformat(text)
     if isinstance(kind, TimeTypeInfo):
-        return time.fromisoformat(text)
+        return parsed_time(text)
     if isinstance(kind, TimestampTypeInfo):
-        return datetime.fromisoformat(text.removesuffix("Z"))
+        return parsed_timestamp(text)
     if isinstance(kind, BasicTypeInfo):
         return kind.convert(_basic(text, kind._basic_type))
     raise InvalidTypesError(f"a field of CSV cannot be {kind}", "use a basic type, a list or a row of those")
@@ -246,7 +223,8 @@ class CsvRowSerializationSchema(SerializationSchema):
             TypeMismatch: it is not of the type.
         """
         row = self._type_info.convert(element, "record to write as CSV")
-        return self._marks.line_of(text_of(value, self._marks) for value in row).encode("utf-8")
+        fields = zip(row, self._type_info.get_field_types(), strict=True)
+        return self._marks.line_of(field_of(value, kind, self._marks) for value, kind in fields).encode("utf-8")
 
     class Builder:
         """Collects what the characters mean.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from rayflink.state.errors import RayflinkError
 
+from .bounded_text import TookTooLong, bounded_repr, bounded_str
+
 __all__ = [
     "ConfigError",
     "ControlPlaneTimeout",
@@ -29,22 +31,29 @@ __all__ = [
 
 
 def shorten(value: object, limit: int = 200) -> str:
-    """`repr(value)` in at most `limit` characters (at least 20); a repr that raises becomes the name of the type."""
+    """`repr(value)` in at most `limit` characters (at least 20); a repr that raises becomes the name of the type.
+
+    So does one that takes longer than a second.
+    """
     try:
-        text = repr(value)
+        text, note = bounded_repr(value, limit)
+    except TookTooLong as late:
+        return f"<{type(value).__name__} whose repr {late}>"[:limit]
     except Exception as error:  # a user's __repr__ may raise anything, and must not hide the error being reported
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"[:limit]
-    if len(text) <= limit:
-        return text
-    note = f"... ({len(text)} characters)"
-    return text[: limit - len(note)] + note
+    return text[: limit - len(note)] + note if note else text
 
 
 def described(error: BaseException) -> str:
-    """Name of its type and its text; where `__str__` itself raises, that is said instead."""
+    """Name of its type and its text, cut after 10,000 characters.
+
+    Where `__str__` itself raises or takes longer than a second, that is said instead.
+    """
     kind = type(error).__name__
     try:
-        return f"{kind}: {error}"
+        return f"{kind}: {bounded_str(error)}"
+    except TookTooLong as late:
+        return f"{kind}: <its str() {late}>"
     except Exception as second:  # a user's __str__ may raise anything, and must not hide the error being reported
         return f"{kind}: <its str() raises {type(second).__name__}>"
 
@@ -169,12 +178,35 @@ class JobFailed(JobExecutionError):
 
 
 class JobCancelled(JobExecutionError):
-    """A job was cancelled before it finished."""
+    """A job was cancelled before it finished.
 
-    def __init__(self, job_id: str, by: str) -> None:
-        super().__init__(job_id, f"was cancelled by {by}", "submit it again to run it from the start")
-        self.args = (job_id, by)
-        self.by = by
+    Args:
+        job_id: 32 hex digits.
+        by: who wanted it to end, or the name of a signal.
+        newest: path of its newest checkpoint or savepoint that stays; "" where there is none.
+        deleted: how many of its checkpoints were deleted; 0 where it had none, or they stay.
+        directory: where those were; "": in memory.
+    """
+
+    def __init__(self, job_id: str, by: str, newest: str = "", deleted: int = 0, directory: str = "") -> None:
+        super().__init__(job_id, f"was cancelled by {by}", _after_cancellation(newest, deleted, directory))
+        self.args = (job_id, by, newest, deleted, directory)
+        self.by, self.newest, self.deleted, self.directory = by, newest, deleted, directory
+
+
+def _after_cancellation(newest: str, deleted: int, directory: str) -> str:
+    """What became of the checkpoints of a cancelled job, and how one goes on."""
+    anew = "from its start, and what its sinks have written already is written again"
+    if newest:
+        return f"it can go on from {newest} (-s, execution.state-recovery.path); without that it begins {anew}"
+    if not deleted:
+        return f"it had no checkpoint to go on from: started again, it begins {anew}"
+    where = f"in {directory} " if directory else "in memory "
+    keep = "execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION"
+    if not directory:
+        keep = f"execution.checkpointing.dir and {keep}"
+    kept_by = f"set {keep} to keep them, or end a job on a cluster by `rayflink stop`, which takes a savepoint"
+    return f"its checkpoints {where}were deleted with it: started again, it begins {anew}; {kept_by}"
 
 
 class DriverEnded(JobExecutionError):
@@ -185,7 +217,8 @@ class DriverEnded(JobExecutionError):
     """
 
     def __init__(self, job_id: str, by: str) -> None:
-        remedy = "set execution.shutdown-on-attached-exit to end it with its driver; `rayflink cancel` ends it now"
+        end = f"`rayflink cancel {job_id}` ends it now, `rayflink stop {job_id}` with a savepoint"
+        remedy = f"{end}; set execution.shutdown-on-attached-exit to end it with its driver"
         super().__init__(job_id, f"goes on without its driver, which was ended by {by}", remedy)
         self.args = (job_id, by)
         self.by = by

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from .callables import (
     KeyBy,
@@ -34,12 +34,18 @@ from .callables import (
 )
 from .output_tag import OutputTag
 from .runtime_context import DistributedCache, KeyedStateStore, RuntimeContext
-
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
-W = TypeVar("W")
-W2 = TypeVar("W2")
+from .type_variables import (
+    ContextKey,
+    ContextWindow,
+    Input,
+    Input1,
+    Input2,
+    Key,
+    KeyInput,
+    Output,
+    Whole,
+    WindowInput,
+)
 
 
 class TimeDomain(Enum):
@@ -106,121 +112,149 @@ class RichFunction(Function):
         return self._runtime_context
 
 
-class MapFunction(Function):
-    """One record in, one record out."""
+class MapFunction(Function, Generic[Input, Output]):
+    """One record in, one record out: `MapFunction[Click, str]` where a type checker shall know of which types."""
 
     @abstractmethod
-    def map(self, value: Any) -> Any:
+    def map(self, value: Input) -> Output:
         """The record that takes the place of `value`."""
 
 
-class FlatMapFunction(Function):
+class FlatMapFunction(Function, Generic[Input, Output]):
     """One record in, any number out."""
 
     @abstractmethod
-    def flat_map(self, value: Any) -> Any:
+    def flat_map(self, value: Input) -> Iterable[Output] | None:
         """The records that take the place of `value`: an iterable or None."""
 
 
-class FilterFunction(Function):
+class FilterFunction(Function, Generic[Input]):
     """Keeps or drops each record."""
 
     @abstractmethod
-    def filter(self, value: Any) -> bool:
+    def filter(self, value: Input) -> bool:
         """True to keep `value`."""
 
 
-class ReduceFunction(Function):
-    """Combines two records to one of the same type; must be associative."""
+class ReduceFunction(Function, Generic[Whole]):
+    """Combines two records to one of the same type; must be associative.
+
+    Of `KeyedStream.reduce`, `open` may ask the runtime context for state; `reduce` then sees that of the records' key.
+    `reduce` is called from a key's second record on. Of a window it has no keyed state, as in Flink: asking for some
+    raises RuntimeError.
+    """
 
     @abstractmethod
-    def reduce(self, value1: Any, value2: Any) -> Any:
+    def reduce(self, value1: Whole, value2: Whole) -> Whole:
         """The combination of both."""
 
 
-class AggregateFunction(Function):
-    """Gathers records in an accumulator and makes a result of it."""
+class FoldFunction(Function, Generic[Input, Whole]):
+    """Combines records, one by one, with a value that may be of another type; of Flink 1.x.
+
+    Of `KeyedStream.fold`, `open` may ask the runtime context for state; of a window it has none, as in Flink.
+    """
 
     @abstractmethod
-    def create_accumulator(self) -> Any:
+    def fold(self, accumulator: Whole, value: Input) -> Whole:
+        """The accumulator with `value` in it; may be the same object."""
+
+
+class AggregateFunction(Function, Generic[Input, Whole, Output]):
+    """Gathers records in an accumulator and makes a result of it.
+
+    What it must remember belongs in the accumulator. It has no keyed state, as in Flink: asking the runtime context of
+    `open` for some raises RuntimeError. A `ProcessWindowFunction` passed beside it has state.
+    """
+
+    @abstractmethod
+    def create_accumulator(self) -> Whole:
         """A new, empty accumulator."""
 
     @abstractmethod
-    def add(self, value: Any, accumulator: Any) -> Any:
+    def add(self, value: Input, accumulator: Whole) -> Whole:
         """The accumulator with `value` in it; may be the same object."""
 
     @abstractmethod
-    def get_result(self, accumulator: Any) -> Any:
+    def get_result(self, accumulator: Whole) -> Output:
         """The result of what was added."""
 
     @abstractmethod
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+    def merge(self, acc_a: Whole, acc_b: Whole) -> Whole:
         """One accumulator with the content of both; needed where windows merge."""
 
 
-class KeySelector(Function):
+class KeySelector(Function, Generic[Input, Key]):
     """Gets a record's key; must be deterministic, for the key is computed anew wherever it is needed."""
 
     @abstractmethod
-    def get_key(self, value: Any) -> Any:
+    def get_key(self, value: Input) -> Key:
         """The key of `value`."""
 
 
-class NullByteKeySelector(KeySelector):
+class NullByteKeySelector(KeySelector[Any, int]):
     """Gives all records the one key 0, so that a stream without keys can use keyed operators."""
 
     def get_key(self, value: Any) -> int:
         return 0
 
 
-class Partitioner(Function):
+class Partitioner(Function, Generic[KeyInput]):
     """Chooses the channel of a record."""
 
     @abstractmethod
-    def partition(self, key: Any, num_partitions: int) -> int:
+    def partition(self, key: KeyInput, num_partitions: int) -> int:
         """Index in [0, num_partitions)."""
 
 
-class CoMapFunction(Function):
+class OutputSelector(ABC, Generic[Input]):
+    """Names the outputs of each record of a stream that is split."""
+
+    @abstractmethod
+    def select(self, value: Input) -> Iterable[str]:
+        """Names of the outputs of `value`; none for a record that only those see who select nothing."""
+
+
+class CoMapFunction(Function, Generic[Input1, Input2, Output]):
     """A map over two connected streams that share the function's state."""
 
     @abstractmethod
-    def map1(self, value: Any) -> Any:
+    def map1(self, value: Input1) -> Output | None:
         """The record that takes the place of `value` of the first stream; None for no record."""
 
     @abstractmethod
-    def map2(self, value: Any) -> Any:
+    def map2(self, value: Input2) -> Output | None:
         """The record that takes the place of `value` of the second stream; None for no record."""
 
 
-class CoFlatMapFunction(Function):
+class CoFlatMapFunction(Function, Generic[Input1, Input2, Output]):
     """A flat_map over two connected streams that share the function's state."""
 
     @abstractmethod
-    def flat_map1(self, value: Any) -> Any:
+    def flat_map1(self, value: Input1) -> Iterable[Output] | None:
         """Records for `value` of the first stream."""
 
     @abstractmethod
-    def flat_map2(self, value: Any) -> Any:
+    def flat_map2(self, value: Input2) -> Iterable[Output] | None:
         """Records for `value` of the second stream."""
 
 
-class SourceFunction(Function):
+class SourceFunction(Function, Generic[Output]):
     """A source in one loop: `run` yields records until it is done or cancelled; it runs with parallelism 1."""
 
     @abstractmethod
-    def run(self) -> Iterable[Any]:
+    def run(self) -> Iterable[Output]:
         """The records; drawn from only while there is room for them."""
 
     def cancel(self) -> None:
         """Called when no more records are wanted."""
 
 
-class SinkFunction(Function):
+class SinkFunction(Function, Generic[Input]):
     """Takes the records at the end of a stream."""
 
     @abstractmethod
-    def invoke(self, value: Any) -> None:
+    def invoke(self, value: Input) -> None:
         """Take one record."""
 
 
@@ -234,101 +268,117 @@ class _TimedContext(ABC):
         """Epoch milliseconds of the current record or of the firing timer; None where no timestamps were assigned."""
 
 
-class _KeyedContext(_TimedContext):
+class _KeyedContext(_TimedContext, Generic[ContextKey]):
     @abstractmethod
-    def get_current_key(self) -> Any:
+    def get_current_key(self) -> ContextKey:
         """Key of the current record or of the firing timer."""
 
 
-class _KeyedTimerContext(_KeyedContext):
+class _KeyedTimerContext(_KeyedContext[ContextKey]):
     @abstractmethod
     def time_domain(self) -> TimeDomain:
         """Which clock fired."""
 
 
-class ProcessFunction(Function):
+class ProcessFunction(Function, Generic[Input, Output]):
     """Sees each record together with its timestamp and the clocks, and may use side outputs."""
 
     class Context(_TimedContext):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+    def process_element(
+        self, value: Input, ctx: ProcessFunction.Context
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value`; `yield tag, record` for a side output."""
 
 
-class KeyedProcessFunction(Function):
+class KeyedProcessFunction(Function, Generic[KeyInput, Input, Output]):
     """A process function on a keyed stream, with keyed state and timers."""
 
-    class Context(_KeyedContext):
+    class Context(_KeyedContext[ContextKey]):
         """Valid only during the call it was given to."""
 
-    class OnTimerContext(_KeyedTimerContext):
+    class OnTimerContext(_KeyedTimerContext[ContextKey]):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+    def process_element(
+        self, value: Input, ctx: KeyedProcessFunction.Context[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value`; `yield tag, record` for a side output."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
+    def on_timer(
+        self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
-class CoProcessFunction(Function):
+class CoProcessFunction(Function, Generic[Input1, Input2, Output]):
     """A process function over two connected streams."""
 
     class Context(_TimedContext):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+    def process_element1(
+        self, value: Input1, ctx: CoProcessFunction.Context
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the first stream."""
 
     @abstractmethod
-    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+    def process_element2(
+        self, value: Input2, ctx: CoProcessFunction.Context
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the second stream."""
 
 
-class KeyedCoProcessFunction(Function):
+class KeyedCoProcessFunction(Function, Generic[KeyInput, Input1, Input2, Output]):
     """A process function over two connected keyed streams, with state and timers of the common key."""
 
-    class Context(_KeyedContext):
+    class Context(_KeyedContext[ContextKey]):
         """Valid only during the call it was given to."""
 
-    class OnTimerContext(_KeyedTimerContext):
+    class OnTimerContext(_KeyedTimerContext[ContextKey]):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+    def process_element1(
+        self, value: Input1, ctx: KeyedCoProcessFunction.Context[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the first stream."""
 
     @abstractmethod
-    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+    def process_element2(
+        self, value: Input2, ctx: KeyedCoProcessFunction.Context[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for `value` of the second stream."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:
+    def on_timer(
+        self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext[KeyInput]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
-class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
+class WindowFunction(Function, Generic[Input, Output, KeyInput, WindowInput]):
     """Evaluates the records of one key and window."""
 
     @abstractmethod
-    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, key: KeyInput, window: WindowInput, inputs: Iterable[Input]) -> Iterable[Output] | None:
         """Results of the window."""
 
 
-class AllWindowFunction(Function, Generic[IN, OUT, W]):
+class AllWindowFunction(Function, Generic[Input, Output, WindowInput]):
     """Evaluates the records of one window of a stream without keys."""
 
     @abstractmethod
-    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, window: WindowInput, inputs: Iterable[Input]) -> Iterable[Output] | None:
         """Results of the window."""
 
 
-class _WindowContext(ABC, Generic[W]):
+class _WindowContext(ABC, Generic[ContextWindow]):
     @abstractmethod
-    def window(self) -> W:
+    def window(self) -> ContextWindow:
         """The window that is evaluated."""
 
     @abstractmethod
@@ -348,39 +398,43 @@ class _WindowContext(ABC, Generic[W]):
         """Epoch milliseconds of event time."""
 
 
-class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
+class ProcessWindowFunction(Function, Generic[Input, Output, KeyInput, WindowInput]):
     """Evaluates the records of one key and window, with access to times and state."""
 
-    class Context(_WindowContext[W2]):
+    class Context(_WindowContext[ContextWindow]):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process(self, key: KEY, context: Any, elements: Iterable[IN]) -> Iterable[OUT]:
-        """Results of the window; `context` is a `ProcessWindowFunction.Context`."""
+    def process(
+        self, key: KeyInput, context: ProcessWindowFunction.Context[WindowInput], elements: Iterable[Input]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
+        """Results of the window; `yield tag, record` for a side output."""
 
-    def clear(self, context: Any) -> None:
+    def clear(self, context: ProcessWindowFunction.Context[WindowInput]) -> None:
         """The window is over: release its `window_state`."""
 
 
-class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+class ProcessAllWindowFunction(Function, Generic[Input, Output, WindowInput]):
     """Evaluates the records of one window of a stream without keys, with access to times and state."""
 
-    class Context(_WindowContext[W2]):
+    class Context(_WindowContext[ContextWindow]):
         """Valid only during the call it was given to."""
 
     @abstractmethod
-    def process(self, context: Any, elements: Iterable[IN]) -> Iterable[OUT]:
-        """Results of the window; `context` is a `ProcessAllWindowFunction.Context`."""
+    def process(
+        self, context: ProcessAllWindowFunction.Context[WindowInput], elements: Iterable[Input]
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
+        """Results of the window; `yield tag, record` for a side output."""
 
-    def clear(self, context: Any) -> None:
+    def clear(self, context: ProcessAllWindowFunction.Context[WindowInput]) -> None:
         """The window is over: release its `window_state`."""
 
 
-class AsyncRetryPredicate(ABC, Generic[OUT]):
+class AsyncRetryPredicate(ABC, Generic[Whole]):
     """Says which outcomes of an async call are tried again."""
 
     @abstractmethod
-    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+    def result_predicate(self) -> Callable[[list[Whole]], bool] | None:
         """True for results that are tried again; None: none."""
 
     @abstractmethod
@@ -388,7 +442,7 @@ class AsyncRetryPredicate(ABC, Generic[OUT]):
         """True for exceptions that are tried again; None: none."""
 
 
-class AsyncRetryStrategy(ABC, Generic[OUT]):
+class AsyncRetryStrategy(ABC, Generic[Whole]):
     """Says how often and after which pause an async call is tried again."""
 
     @abstractmethod
@@ -400,7 +454,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         """Milliseconds to wait before the next attempt."""
 
     @abstractmethod
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate[Whole]:
         """Which outcomes are tried again."""
 
     @staticmethod
@@ -414,9 +468,9 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
     def fixed_delay(
         max_attempts: int,
         backoff_time_millis: int,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[Whole]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
-    ) -> AsyncRetryStrategy[OUT]:
+    ) -> AsyncRetryStrategy[Whole]:
         """Up to `max_attempts` further attempts, with the same pause before each."""
         from .async_retries import FixedDelayRetryStrategy
 
@@ -428,9 +482,9 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         initial_delay: int,
         max_retry_delay: int,
         multiplier: float,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[Whole]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
-    ) -> AsyncRetryStrategy[OUT]:
+    ) -> AsyncRetryStrategy[Whole]:
         """Up to `max_attempts` further attempts, each pause `multiplier` times the one before."""
         from .async_retries import ExponentialBackoffDelayRetryStrategy
 
@@ -438,17 +492,17 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         return ExponentialBackoffDelayRetryStrategy(*how, result_predicate, exception_predicate)
 
 
-class AsyncFunction(Function, Generic[IN, OUT]):
+class AsyncFunction(Function, Generic[Input, Output]):
     """Calls an outside service for each record without waiting for one answer before the next call.
 
     `open`, `close`, `async_invoke` and `timeout` run in one event loop; `open` and `close` may be async as well.
     """
 
     @abstractmethod
-    async def async_invoke(self, value: IN) -> list[OUT]:
+    async def async_invoke(self, value: Input) -> list[Output]:
         """Records for `value`; an exception fails the task."""
 
-    def timeout(self, value: IN) -> list[OUT]:
+    def timeout(self, value: Input) -> list[Output]:
         """Records for a `value` whose call took too long; raises TimeoutError unless overridden."""
         return timed_out(value)
 
@@ -456,10 +510,10 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 __all__ = [
     "AggregateFunction", "AllWindowFunction", "AsyncFunction", "AsyncRetryPredicate", "AsyncRetryStrategy",
     "CoFlatMapFunction", "CoMapFunction", "CoProcessFunction", "DistributedCache", "FilterFunction", "FlatMapFunction",
-    "Function", "KeyBy", "KeySelector", "KeyedCoProcessFunction", "KeyedProcessFunction", "KeyedStateStore",
-    "MapFunction", "NullByteKeySelector", "OutputTag", "Partitioner", "ProcessAllWindowFunction",
-    "ProcessFunction", "ProcessWindowFunction", "ReduceFunction", "RichFunction", "RuntimeContext",
-    "SinkFunction", "SourceFunction", "TimeDomain", "TimerService", "UserFunction", "UserFunctionPair",
-    "WindowFunction", "as_co_flat_map", "as_co_map", "as_co_process", "as_filter", "as_flat_map",
+    "FoldFunction", "Function", "KeyBy", "KeySelector", "KeyedCoProcessFunction", "KeyedProcessFunction",
+    "KeyedStateStore", "MapFunction", "NullByteKeySelector", "OutputSelector", "OutputTag", "Partitioner",
+    "ProcessAllWindowFunction", "ProcessFunction", "ProcessWindowFunction", "ReduceFunction", "RichFunction",
+    "RuntimeContext", "SinkFunction", "SourceFunction", "TimeDomain", "TimerService", "UserFunction",
+    "UserFunctionPair", "WindowFunction", "as_co_flat_map", "as_co_map", "as_co_process", "as_filter", "as_flat_map",
     "as_key_selector", "as_map", "as_partitioner", "as_process", "as_reduce", "as_sink", "life_cycle_of",
 ]  # fmt: skip

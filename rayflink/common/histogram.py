@@ -6,11 +6,13 @@ import math
 from collections import deque
 from numbers import Real
 
+from .metric import Metric
+
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p95": 0.95, "p98": 0.98, "p99": 0.99, "p999": 0.999}
 """Name -> fraction, of the quantiles that are reported."""
 
 
-class Histogram:
+class Histogram(Metric):
     """Statistics of the last `size` values: bounded and reproducible, as nothing is sampled by chance.
 
     Args:

@@ -52,6 +52,27 @@ def moment(timestamp_ms: int | None) -> str:
         return str(timestamp_ms)
 
 
+def state_text(status: Status) -> str:
+    """Where a job stands: its state, and whether it waits for slots.
+
+    >>> state_text({"state": "CREATED", "waiting": "waiting for 2 slots of 1 CPU"}), state_text({"state": "RUNNING"})
+    ('CREATED, WAITING FOR SLOTS', 'RUNNING')
+    """
+    return f"{status['state']}, WAITING FOR SLOTS" if status.get("waiting") else str(status["state"])
+
+
+def has_begun(status: Status) -> bool:
+    """Whether all tasks of a job run that can: in batch mode later steps wait for the results of those before them.
+
+    >>> vertices = [{"states": {"RUNNING": 2}}, {"states": {"RUNNING": 1, "INITIALIZING": 1}}]
+    >>> has_begun({"state": "RUNNING", "vertices": vertices}), has_begun({"state": "RUNNING", "vertices": vertices[:1]})
+    (False, True)
+    """
+    states = {state for vertex in status["vertices"] for state in vertex["states"]}
+    runs = status["state"] in ("RUNNING", "FINISHED") and not status.get("waiting")
+    return runs and bool(states & {"RUNNING", "FINISHED"}) and states <= {"CREATED", "SCHEDULED", "RUNNING", "FINISHED"}
+
+
 def records_in(vertex: Status) -> int:
     """Records a vertex has received, or read where it is a source."""
     received = int(vertex["numRecordsIn"])
@@ -103,7 +124,7 @@ def html_table(status: Status) -> str:
     """
     from .held_back import held_back  # which shows moments as this module does
 
-    name, job_id, state = (html.escape(str(status[key])) for key in ("name", "jid", "state"))
+    name, job_id, state = (html.escape(text) for text in (status["name"], status["jid"], state_text(status)))
     lines = [f"<div><b>{name}</b> <code>{job_id}</code> {state}</div>", "<table>"]
     lines.append("".join(["<tr>", *(f"<th>{column}</th>" for column in (*VERTEX_COLUMNS, "state")), "</tr>"]))
     for vertex in status["vertices"]:
@@ -137,4 +158,5 @@ def _seconds(vertex: Status) -> float:
     return float(max(end - min(begun), 1)) / 1000
 
 
-__all__ = ["VERTEX_COLUMNS", "html_table", "late_records", "moment", "records_in", "short", "vertex_row", "watermark"]
+__all__ = ["VERTEX_COLUMNS", "has_begun", "html_table", "late_records", "moment", "records_in", "short",
+           "state_text", "vertex_row", "watermark"]  # fmt: skip

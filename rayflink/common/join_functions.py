@@ -4,43 +4,45 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from .callables import UserFunction, as_single, ensure_takes
 from .errors import InvalidFunction
 from .functions import Function
+from .output_tag import OutputTag
+from .type_variables import Input1, Input2, Output
 
 
-class JoinFunction(Function):
+class JoinFunction(Function, Generic[Input1, Input2, Output]):
     """One result for each pair of records of one key and window."""
 
     @abstractmethod
-    def join(self, first: Any, second: Any) -> Any:
+    def join(self, first: Input1, second: Input2) -> Output:
         """The result for a record of the first stream and one of the second."""
 
 
-class FlatJoinFunction(Function):
+class FlatJoinFunction(Function, Generic[Input1, Input2, Output]):
     """Any number of results for each pair of records of one key and window."""
 
     @abstractmethod
-    def join(self, first: Any, second: Any) -> Any:
+    def join(self, first: Input1, second: Input2) -> Iterable[Output] | None:
         """The results for a record of the first stream and one of the second: an iterable or None."""
 
 
-class CoGroupFunction(Function):
+class CoGroupFunction(Function, Generic[Input1, Input2, Output]):
     """Any number of results for all records of one key and window, those of two streams apart."""
 
     @abstractmethod
-    def co_group(self, first: list[Any], second: list[Any]) -> Any:
+    def co_group(self, first: list[Input1], second: list[Input2]) -> Iterable[Output] | None:
         """The results for the records of both streams, in order of arrival: an iterable or None.
 
         One of the lists may be empty, so that outer joins can be written.
         """
 
 
-class ProcessJoinFunction(Function):
+class ProcessJoinFunction(Function, Generic[Input1, Input2, Output]):
     """Any number of results for each pair of records that an interval join finds."""
 
     class Context(ABC):
@@ -59,7 +61,9 @@ class ProcessJoinFunction(Function):
             """Of the pair and its results: the greater of the two."""
 
     @abstractmethod
-    def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Any:
+    def process_element(
+        self, left: Input1, right: Input2, ctx: ProcessJoinFunction.Context
+    ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
         """The results for a pair: an iterable or None; `yield tag, record` for a side output."""
 
 

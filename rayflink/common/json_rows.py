@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timezone
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from .errors import InvalidTypesError, TypeMismatch, shorten
+from .json_texts import dumped, json_text, without_surrogates
 from .number_texts import decimal_number, real_number, whole_number, whole_or_real
 from .serialization import DeserializationSchema, SerializationSchema
-from .time import Instant
+from .time_texts import parsed_instant, parsed_time, parsed_timestamp
 from .type_base import TypeInformation
 from .types import Row, _create_row
 
@@ -138,7 +138,7 @@ class JsonRowSerializationSchema(SerializationSchema):
             TypeMismatch: it is not of the type.
         """
         row = self._type_info.convert(element, "record to write as JSON")
-        return _text_of(row, self._type_info).encode("utf-8")
+        return json_text(row, self._type_info).encode("utf-8")
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
@@ -237,9 +237,9 @@ def _simple_reader(kind: TypeInformation) -> _Reader:
             if isinstance(kind, DateTypeInfo):
                 return date.fromisoformat(found)
             if isinstance(kind, TimeTypeInfo):
-                return time.fromisoformat(found.removesuffix("Z"))
+                return parsed_time(found)
             if isinstance(kind, TimestampTypeInfo):
-                return datetime.fromisoformat(found.removesuffix("Z"))
+                return parsed_timestamp(found)
         return kind.convert(found, f"field {at}")
 
     return read
@@ -248,16 +248,14 @@ def _simple_reader(kind: TypeInformation) -> _Reader:
 def _basic(found: Any, basic: BasicType) -> Any:
     if basic in (BasicType.STRING, BasicType.CHAR):
         if isinstance(found, str):
-            return found
+            return without_surrogates(found)
         return json.dumps(found, default=float, ensure_ascii=False, separators=(",", ":"))  # as Jackson's asText
     if basic is BasicType.INSTANT and isinstance(found, str):
-        moment = datetime.fromisoformat(found.removesuffix("Z"))
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-        return Instant(math.floor(moment.timestamp()), moment.microsecond * 1000)
+        return parsed_instant(found)
     if basic is BasicType.BOOLEAN:
         return found
     if isinstance(found, bool):
-        raise ValueError(f"{_dumped(found)} is a truth value, {basic.value} is wanted")
+        raise ValueError(f"{dumped(found)} is a truth value, {basic.value} is wanted")
     if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal):
         return decimal_number(found) if isinstance(found, str) else Decimal(found)
     if basic in _NUMBERS and isinstance(found, Decimal | str):
@@ -271,51 +269,6 @@ def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:
     if not isinstance(found, wanted):
         raise ValueError(f"{at or 'the whole'} is {shorten(found, 80)}, {called} is wanted")
     return found
-
-
-def _text_of(value: Any, kind: TypeInformation) -> str:
-    """The JSON of a value of a type."""
-    if value is None:
-        return "null"
-    if isinstance(kind, RowTypeInfo):
-        fields = zip(kind.get_field_names(), kind.get_field_types(), value, strict=True)
-        return "{" + ",".join(f"{_dumped(name)}:{_text_of(item, field)}" for name, field, item in fields) + "}"
-    if isinstance(kind, TupleTypeInfo):
-        return "[" + ",".join(map(_text_of, value, kind.get_field_types())) + "]"
-    if isinstance(kind, MapTypeInfo):
-        of = kind._value_type_info
-        return "{" + ",".join(f"{_dumped(str(key))}:{_text_of(item, of)}" for key, item in value.items()) + "}"
-    if isinstance(value, bytes):
-        return _dumped(base64.b64encode(value).decode("ascii"))
-    if isinstance(kind, _ElementsTypeInfo):
-        return "[" + ",".join(_text_of(item, kind._element_type) for item in value) + "]"
-    return format(value, "f") if isinstance(value, Decimal) and value.is_finite() else _dumped(plain_value(value))
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def plain_value(value: Any) -> Any:
-    """A single value as `json` writes it: dates as ISO text, decimals as numbers, NaN as text; others as they are.
-
-    Raises:
-        TypeError: a decimal has more digits than a float.
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            return str(value)
-        number = int(value) if value == value.to_integral_value() else float(value)
-        if Decimal(repr(number)) != value:
-            raise TypeError(f"{value} has more digits than a float")
-        return number
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, Instant):
-        return value.to_datetime().isoformat()
-    return value
 
 
 def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:

@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 
 from .batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from .held_back import held_back
-from .job_report import moment, records_in, short, watermark
+from .job_report import moment, records_in, short, state_text, watermark
 from .metric_names import BACK_PRESSURED_TIME, BUSY_TIME
 from .text_table import table
 
@@ -57,7 +57,7 @@ class Progress:
         now = self._clock()
         elapsed, self._last_s = max(now - self._last_s, 1e-3), now
         rates = [self._rate(vertex, elapsed) for vertex in status["vertices"]]
-        head = f"{now - self._started:5.1f} s  {status['state']}"
+        head = f"{now - self._started:5.1f} s  {state_text(status)}"
         if self._foot is not None:
             self._foot.draw(self._table(head, status, rates))
             return

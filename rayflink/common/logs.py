@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-__all__ = ["IdentityFilter", "LineFormatter", "bind", "bound", "get_logger", "identity", "keep_logs", "spoken_by"]
+__all__ = ["IdentityFilter", "LineFormatter", "bind", "bound", "get_logger", "identity", "keep_logs", "show_logs",
+           "spoken_by"]  # fmt: skip
 
 _ours = logging.getLogger("rayflink")
 if _ours.level == logging.NOTSET:  # lines about tasks do not stand between a program's rows, unless it asks for them
@@ -89,11 +90,11 @@ class IdentityFilter(logging.Filter):
         return True
 
 
-class _Warnings(logging.Handler):
+class _Shown(logging.Handler):
     """Writes to standard error as it is then, where the program has set up no logging of its own."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
         _with_identity(self)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -112,9 +113,17 @@ def keep_logs(file: TextIO, warn: bool = True) -> None:
     _with_identity(kept)
     _ours.addHandler(kept)
     if warn:
-        shown = _Warnings()
+        shown = _Shown(logging.WARNING)
         logging.lastResort = shown
         _ours.addHandler(shown)
+
+
+def show_logs() -> None:
+    """Show what loggers say in this process on standard error, unless the program sets up logging itself.
+
+    The levels of the loggers decide what that is; `logging` itself would show warnings and errors alone.
+    """
+    logging.lastResort = _Shown(logging.NOTSET)
 
 
 def _with_identity(handler: logging.Handler) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .metric_names import OF_EVERY_OPERATOR, SPLIT
+from .stalled import STALLED
 
 Status = Mapping[str, Any]
 USER_METRIC_COLUMNS = ("operator", "metric", "sum", "min", "max")
 """What `user_metrics` gives."""
-_FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs"))
+_FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs", STALLED))
 """What of a task's report is no metric."""
 _OF_SOURCES = ("latency.", f"{SPLIT}.")
 """How the names of metrics begin that are kept for each source or split."""

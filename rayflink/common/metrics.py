@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 from .histogram import Histogram
 from .logs import get_logger
+from .metric import Metric
 
 __all__ = ["Counter", "Distribution", "Gauge", "Histogram", "Meter", "MeterView", "Metric", "MetricGroup"]
 
 log = get_logger(__name__)
 
 
-class Counter:
+class Counter(Metric):
     """A number that goes up and down."""
 
     __slots__ = ("count",)
@@ -38,7 +39,7 @@ class Counter:
         return self.count
 
 
-class Gauge:
+class Gauge(Metric):
     """A value read when it is reported."""
 
     __slots__ = ("_read",)
@@ -51,7 +52,7 @@ class Gauge:
         return self._read()
 
 
-class Meter:
+class Meter(Metric):
     """Events a second over the last `time_span_in_seconds`, as of the last `update`.
 
     Args:
@@ -114,7 +115,6 @@ class Distribution(Histogram):
     """PyFlink's name for a histogram."""
 
 
-Metric = Counter | Gauge | Meter | Histogram
 _M = TypeVar("_M", Counter, Gauge, Meter, MeterView, Distribution, Histogram)
 
 
@@ -257,7 +257,7 @@ class MetricGroup:
             elif isinstance(metric, Histogram):
                 statistics = self._read(name, metric.statistics) or {}
                 report.update({f"{name}.{part}": number for part, number in statistics.items()})
-            else:
+            elif isinstance(metric, Gauge):
                 value = self._read(name, metric.get_value)
                 if name not in self._failing:
                     report[name] = value

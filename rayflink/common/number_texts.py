@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"(?ai)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
+_WIDE = Context(prec=100_000)
 _MOST_DIGITS = 4300
 """Python's own limit for whole numbers in a text; a larger power of ten would fill the memory."""
 
@@ -56,6 +57,15 @@ def whole_or_real(number: Decimal) -> int | float:
     if number and number.adjusted() >= _MOST_DIGITS:
         raise ValueError(f"{number:.3e} is too large, at most {_MOST_DIGITS} digits are wanted")
     return int(number) if number == number.to_integral_value() else float(number)
+
+
+def stripped_decimal(number: Decimal) -> str:
+    """A decimal without the zeros at its end, as Flink's JSON and CSV formats of tables write it.
+
+    >>> [stripped_decimal(Decimal(text)) for text in ("1.10", "227.000", "100", "0.00")]
+    ['1.1', '227', '1E+2', '0']
+    """
+    return str(number.normalize(_WIDE)) if number else "0"
 
 
 def _checked(text: str, form: re.Pattern[str], called: str) -> str:

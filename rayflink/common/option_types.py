@@ -214,9 +214,26 @@ def _read_list(raw: Any) -> list[str]:
     if not isinstance(raw, str):
         raise ValueError(raw)
     text = raw.strip()
+    if text.startswith(("[", "- ")):
+        items = _items_of_yaml(text)
+        if items is not None:
+            return items
     if text.startswith("[") and text.endswith("]"):
         return [item.strip().strip("'\"") for item in text[1:-1].split(",") if item.strip()]
     return [item.strip().strip("'\"") for item in text.split(";") if item.strip()]
+
+
+def _items_of_yaml(text: str) -> list[str] | None:
+    """Read the items of a YAML list of strings, on one line or several; None where it is none."""
+    import yaml
+
+    try:
+        items = yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError:
+        return None
+    if isinstance(items, list) and all(isinstance(item, str) for item in items):
+        return [item for item in items if item]
+    return None
 
 
 def _write_list(items: list[str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
 
 class RuntimeMode(Enum):
     """How a program runs: as a stream, as a batch, or as its sources allow."""

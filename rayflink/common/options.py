@@ -25,45 +25,20 @@ from .option_types import (
     ValueType,
     enum_type,
 )
-from .option_values import (
-    AggPhaseStrategy as AggPhaseStrategy,
-)
-from .option_values import (
-    CheckpointingMode as CheckpointingMode,
-)
-from .option_values import (
-    ClosureCleanerLevel as ClosureCleanerLevel,
-)
-from .option_values import (
-    CompactionStyle as CompactionStyle,
-)
-from .option_values import (
-    ExternalizedCheckpointRetention as ExternalizedCheckpointRetention,
-)
-from .option_values import (
-    FailoverStrategy as FailoverStrategy,
-)
-from .option_values import (
-    NotNullEnforcer as NotNullEnforcer,
-)
-from .option_values import (
-    PlacementStrategy as PlacementStrategy,
-)
-from .option_values import (
-    RestartStrategyType as RestartStrategyType,
-)
-from .option_values import (
-    RuntimeMode as RuntimeMode,
-)
-from .option_values import (
-    StateBackendType as StateBackendType,
-)
-from .option_values import (
-    Target as Target,
-)
-from .option_values import (
-    TypeLengthEnforcer as TypeLengthEnforcer,
-)
+from .option_values import LOG_LEVELS
+from .option_values import AggPhaseStrategy as AggPhaseStrategy
+from .option_values import CheckpointingMode as CheckpointingMode
+from .option_values import ClosureCleanerLevel as ClosureCleanerLevel
+from .option_values import CompactionStyle as CompactionStyle
+from .option_values import ExternalizedCheckpointRetention as ExternalizedCheckpointRetention
+from .option_values import FailoverStrategy as FailoverStrategy
+from .option_values import NotNullEnforcer as NotNullEnforcer
+from .option_values import PlacementStrategy as PlacementStrategy
+from .option_values import RestartStrategyType as RestartStrategyType
+from .option_values import RuntimeMode as RuntimeMode
+from .option_values import StateBackendType as StateBackendType
+from .option_values import Target as Target
+from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
 from .time import Duration
 
 T = TypeVar("T")
@@ -74,6 +49,7 @@ _POSITIVE: _Test = (lambda value: value > 0, "a number above 0")
 _NOT_NEGATIVE: _Test = (lambda value: value >= 0, "a number of at least 0")
 _LONGER_THAN_ZERO: _Test = (lambda value: value.to_nanos() > 0, "a duration above 0")
 _NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
+_NAME: _Test = (bool, "a name")
 _PART: _Test = (lambda value: 0 < value < 1, "a number between 0 and 1")
 _FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
 _NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
@@ -112,7 +88,7 @@ MAX_PARALLELISM = _option(_P, "pipeline.max-parallelism", INT, -1,
                           "at least 128.",
                           test=(lambda value: value == -1 or 1 <= value <= 32768, "-1 or a number in [1, 32768]"))
 OBJECT_REUSE = _option(_P, "pipeline.object-reuse", BOOLEAN, False,
-                       "Hand values between chained functions without protecting them against later changes.")
+                       "Hand values to chained functions as they are. Unset: copies to all but one; false: to all.")
 OPERATOR_CHAINING = _option(_P, "pipeline.operator-chaining.enabled", BOOLEAN, True,
                             "Run operators joined by forward edges in one task.", ("pipeline.operator-chaining",))
 CHAIN_DIFFERENT_MAX_PARALLELISM = _option(
@@ -146,6 +122,9 @@ CLOSURE_CLEANER = _option(_P, "pipeline.closure-cleaner-level", enum_type(Closur
 PYTHON_FILES = _option(_P, "python.files", STRING, None,
                        "Modules the program takes along: .py files, folders, .zip and .egg files, with commas between. "
                        "On Ray they are copied to every node.")
+MODULES_BESIDE = _option(_P, "rayflink.python.modules-beside", BOOLEAN, True,
+                         "On Ray, the modules and packages in the program's folder that it imports are copied to every "
+                         "node, too.")
 PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
                         refused="remove it and use the Python connectors of rayflink")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",
@@ -210,6 +189,25 @@ MAX_BUFFERS_PER_CHANNEL = _option(_T, "taskmanager.network.memory.max-buffers-pe
                                   "Most buffers one outgoing channel may hold; at least 1.", test=_POSITIVE)
 MAX_OVERDRAFT_BUFFERS = _option(_T, "taskmanager.network.memory.max-overdraft-buffers-per-gate", INT, 5,
                                 "More buffers to end an element in front of an unaligned barrier.", test=_NOT_NEGATIVE)
+BUFFER_DEBLOAT_ENABLED = _option(
+    _T, "taskmanager.network.memory.buffer-debloat.enabled", BOOLEAN, True,
+    "Let no more records be in flight to a task than it works off in the target time, by its measured rate; always at "
+    "least one a channel. Flink's default is false. Batch jobs are not bounded by it.")
+BUFFER_DEBLOAT_TARGET = _option(
+    _T, "taskmanager.network.memory.buffer-debloat.target", DURATION, _ms(1000),
+    "Time in which a task should work off what is in flight to it.", test=_LONGER_THAN_ZERO)
+BUFFER_DEBLOAT_PERIOD = _option(
+    _T, "taskmanager.network.memory.buffer-debloat.period", DURATION, _ms(200),
+    "Least time between two sizes of what may be in flight; at the start of a task it grows faster.",
+    test=_LONGER_THAN_ZERO)
+BUFFER_DEBLOAT_THRESHOLD = _option(
+    _T, "taskmanager.network.memory.buffer-debloat.threshold-percentages", INT, 25,
+    "Least change of it, in percent, that is announced to producers; in [0, 100].",
+    test=(lambda value: 0 <= value <= 100, "a number in [0, 100]"))
+BUFFER_DEBLOAT_SAMPLES = _option(
+    _T, "taskmanager.network.memory.buffer-debloat.samples", INT, 20,
+    "Measurements over which the rate is averaged; at least 1.",
+    test=_POSITIVE, unheeded="averages the rate over the target time")
 REQUEST_BACKOFF_INITIAL = _option(_T, "taskmanager.network.request-backoff.initial", INT, 100,
                                   "Milliseconds until a partition its producer does not know yet is asked for again; "
                                   "the wait doubles each time; 0 never asks again.", test=_NOT_NEGATIVE)
@@ -249,8 +247,8 @@ _F = "Failure and restart"
 FAILOVER_STRATEGY = _option(_F, "jobmanager.execution.failover-strategy", enum_type(FailoverStrategy),
                             FailoverStrategy.REGION, "What restarts when a task fails.")
 RESTART_STRATEGY = _option(_F, "restart-strategy.type", enum_type(RestartStrategyType), None,
-                           "none, off and disable never restart; absent: exponential-delay with checkpoints on.",
-                           ("restart-strategy",))
+                           "none, off and disable never restart; absent: exponential-delay with checkpoints on, "
+                           "and none with `execution.target: local`.", ("restart-strategy",))
 FIXED_DELAY_ATTEMPTS = _option(_F, "restart-strategy.fixed-delay.attempts", INT, 1,
                                "Restarts before the job fails; at least 0.", test=_NOT_NEGATIVE)
 FIXED_DELAY_DELAY = _option(_F, "restart-strategy.fixed-delay.delay", DURATION, _ms(1000), "Time before a restart.",
@@ -274,6 +272,9 @@ BACKOFF_JITTER = _option(_F, "restart-strategy.exponential-delay.jitter-factor",
                          "Share of a wait that is random, in [0, 1].", test=_FRACTION)
 BACKOFF_ATTEMPTS = _option(_F, "restart-strategy.exponential-delay.attempts-before-reset-backoff", INT, _MAX_INT,
                            "Restarts without reset before the job fails; at least 0.", test=_NOT_NEGATIVE)
+SAME_FAILURE_ATTEMPTS = _option(_F, "rayflink.restart-strategy.same-failure.attempts", INT, 3, "Failures of the same "
+                                "place with no complete checkpoint between that end the job, whatever the strategy; "
+                                "lost processes and connections do not count; 0: no limit.", test=_NOT_NEGATIVE)
 
 _K = "Checkpoints and state"
 CHECKPOINT_INTERVAL = _option(_K, "execution.checkpointing.interval", DURATION, None,
@@ -446,10 +447,16 @@ TERMINAL_PROGRESS = _option(_M, "rayflink.terminal.progress", BOOLEAN, True,
                             "While a program waits for its job and standard error is a terminal, show a table there: "
                             "per vertex its rate, how far its watermark is behind, and how busy and back-pressured it "
                             "is. It is erased at the end.")
+LOG_LEVEL = _option(_M, "rayflink.log.level", STRING, None, "Least level of the lines that a job on Ray keeps in its "
+                    "log, INFO where it is not set; in the program's own process the level of its root logger, where "
+                    "it is set.",
+                    test=(lambda value: value.upper() in LOG_LEVELS, f"one of {', '.join(LOG_LEVELS)}"))
+LOGGER_LEVELS = _option(_M, "rayflink.log.loggers", MAP, None, "The same for single loggers: `my_job:DEBUG`.")
 
 _R = "Rayflink"
-BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 8192,
-                         "Records after which a batch is sent; at least 1.", test=_POSITIVE)
+BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 1 << 20,
+                         "Most records of one network buffer; at least 1. Buffers to a slow consumer hold fewer, see "
+                         "taskmanager.network.memory.buffer-debloat.enabled.", test=_POSITIVE)
 BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
                           "Size of one network buffer of rows, the unit of credit; a larger record goes alone. Flink's "
                           "32 kb would make 32 times as many calls between actors.",
@@ -468,6 +475,10 @@ GAP_TIMEOUT = _option(_R, "rayflink.exchange.gap-timeout", DURATION, _ms(30_000)
 RAY_NAMESPACE = _option(_R, "rayflink.ray.namespace", STRING, "rayflink",
                         "Ray namespace in which the actors of all jobs are named.",
                         test=(lambda value: bool(value.strip()), "a name that is not empty"))
+WAIT_UNTIL_RUNNING = _option(_R, "rayflink.detached.wait-until-running", BOOLEAN, False,
+                             "With `execution.attached: false`, wait until all tasks run; an end before is an error.")
+ALLOW_WAITING = _option(_R, "rayflink.detached.allow-waiting", BOOLEAN, False,
+                        "With `execution.attached: false`, let a job wait for nodes where the cluster is too small.")
 PLACEMENT_STRATEGY = _option(_R, "rayflink.ray.placement-strategy", enum_type(PlacementStrategy),
                              PlacementStrategy.PACK,
                              "How Ray lays the slots of a job on nodes; STRICT_SPREAD gives each a node of its own.")
@@ -481,6 +492,12 @@ KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536
 
 _S = "SQL"
 _BATCHES = "works the rows of a batch as they come, and holds none back"
+BUILT_IN_CATALOG = _option(_S, "table.builtin-catalog-name", STRING, "default_catalog",
+                           "Name of the catalog that is there at the beginning; read when the environment is created.",
+                           test=_NAME)
+BUILT_IN_DATABASE = _option(_S, "table.builtin-database-name", STRING, "default_database",
+                            "Name of that catalog's first database; read when the environment is created.",
+                            test=_NAME)
 LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: that of the machine.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),

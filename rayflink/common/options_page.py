@@ -37,7 +37,8 @@ io.tmp.dirs: [/mnt/disk1, /mnt/disk2]
 `rayflink config NAME` one, and `rayflink config --set` those that are set from outside, with the place where each is.
 
 Durations are written `10 ms`, `1 min` or `PT10S`, a bare number is milliseconds; memory sizes `512 bytes`, `32 kb`;
-lists `a;b`; maps `k1:v1,k2:v2`. A value that is none of its type is an error, which names the place where it is set and
+lists `a;b`, or lists of YAML on one line or several; maps `k1:v1,k2:v2`. A value that is none of its type is an
+error, which names the place where it is set and
 the value that may be meant. A key that no option bears is an error on the command line and elsewhere a warning, with
 its place and the nearest key. An option marked **Not heeded yet** is accepted, so that files of Flink can be kept;
 where it asks for what this version does not do, submitting the job gives a warning. This page is printed by

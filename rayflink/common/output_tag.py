@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
+
+from .type_variables import Whole
 
 
-class OutputTag:
+class OutputTag(Generic[Whole]):
     """Names a side output: `yield tag, value` in a process function sends `value` there instead of to the main output.
 
-    Two tags are equal when their ids are.
+    Two tags are equal when their ids are. For type checkers `OutputTag[Click]` is one of records of the class Click.
 
     Args:
         tag_id: not empty; unique among the side outputs of one operator.

@@ -8,14 +8,13 @@ Source: apache/flink DataStream._align_output_type in Python; Java's Tuple, Row 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from .basic_types import BasicType, BasicTypeInfo, PickledBytesTypeInfo, TimestampTypeInfo
+from .basic_types import BasicType, BasicTypeInfo, PickledBytesTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from .composite_types import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
-from .time import Instant
+from .time_texts import instant_text, java_timestamp_text, time_text
 from .type_base import TypeInformation
 from .types import Row
 
@@ -86,7 +85,9 @@ def java_text(type_info: TypeInformation, value: Any) -> str:
     if isinstance(type_info, BasicTypeInfo):
         return _basic_text(type_info._parameters()[0], value)
     if isinstance(type_info, TimestampTypeInfo):
-        return _timestamp(value)
+        return java_timestamp_text(value)
+    if isinstance(type_info, TimeTypeInfo):
+        return time_text(value.replace(microsecond=0))  # java.sql.Time shows whole seconds
     return str(value)
 
 
@@ -98,12 +99,36 @@ def _basic_text(kind: BasicType, value: Any) -> str:
     if kind is BasicType.BOOLEAN:
         return "true" if value else "false"
     if kind is BasicType.FLOAT:
-        return floating_text(np.float32(value))
+        return single_text(value)
     if kind is BasicType.DOUBLE:
-        return floating_text(np.float64(value))
+        return double_text(value)
     if kind is BasicType.INSTANT:
-        return _instant(value)
+        return instant_text(value)
     return str(value)
+
+
+def number_text(value: float, type_info: TypeInformation) -> str:
+    """A floating point number as Java writes one of the type: a float where that is FLOAT, else a double."""
+    is_single = isinstance(type_info, BasicTypeInfo) and type_info._basic_type is BasicType.FLOAT
+    return single_text(value) if is_single else double_text(value)
+
+
+def single_text(value: float) -> str:
+    """A number of 32 bits as Java writes a float, with the fewest digits that stand for it.
+
+    >>> single_text(1.100000023841858)
+    '1.1'
+    """
+    return floating_text(np.float32(value))
+
+
+def double_text(value: float) -> str:
+    """A number of 64 bits as Java writes a double.
+
+    >>> double_text(1e10), double_text(1.5)
+    ('1.0E10', '1.5')
+    """
+    return repr(float(value)) if 1e-3 <= abs(value) < 1e7 else floating_text(np.float64(value))
 
 
 def floating_text(number: np.floating[Any]) -> str:
@@ -119,19 +144,4 @@ def floating_text(number: np.floating[Any]) -> str:
     return f"{mantissa}E{int(power)}"
 
 
-def _timestamp(value: datetime) -> str:
-    fraction = f"{value.microsecond:06}".rstrip("0") or "0"
-    return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
-
-
-def _instant(value: Instant) -> str:
-    whole = Instant(value.seconds, 0).to_datetime().strftime("%Y-%m-%dT%H:%M:%S")
-    if not value.nanos:
-        return f"{whole}Z"
-    digits = f"{value.nanos:09}"
-    while digits.endswith("000"):
-        digits = digits[:-3]
-    return f"{whole}.{digits}Z"
-
-
-__all__ = ["PrintForm", "java_text"]
+__all__ = ["PrintForm", "double_text", "floating_text", "java_text", "number_text", "single_text"]

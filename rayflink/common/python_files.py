@@ -13,6 +13,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .errors import ConfigError
+from .logs import get_logger
+from .program_modules import LARGEST_DATA_BYTES, Program, copy_modules, modules_beside
+
+log = get_logger(__name__)
+IMPORT_REMEDY = "install it on every node, or name its file or folder in the option python.files"
+"""For a module that is not there where tasks run."""
 
 
 def check_python_file(path: str) -> str:
@@ -34,6 +40,23 @@ def put_on_path(files: Iterable[str]) -> None:
     for path in reversed([place for file in files for place in _places(file)]):
         if path not in sys.path:
             sys.path.insert(0, path)
+
+
+def beside_program() -> tuple[str, ...]:
+    """A folder with the modules that lie beside the program of this process and that it imports; () for none.
+
+    It goes with this process. What is too large for it is named in a warning.
+    """
+    modules = modules_beside(Program.of(sys.modules["__main__"]), dict(sys.modules))
+    if not modules:
+        return ()
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if too_large := copy_modules(modules, folder):
+        limit = f"files of packages without code are taken along up to {LARGEST_DATA_BYTES >> 20} MiB"
+        remedy = "put them where every node finds them, or name the package in python.files"
+        log.warning("nodes do not get %s: %s; %s", ", ".join(too_large), limit, remedy)
+    return (folder,)
 
 
 def stage(files: Sequence[str], folder: str) -> None:
@@ -91,4 +114,4 @@ def _is_package(file: str) -> bool:
     return os.path.isfile(os.path.join(file, "__init__.py"))
 
 
-__all__ = ["check_python_file", "packed", "put_on_path", "stage", "unpacked"]
+__all__ = ["IMPORT_REMEDY", "beside_program", "check_python_file", "packed", "put_on_path", "stage", "unpacked"]

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from . import options
+
+if TYPE_CHECKING:
+    from rayflink.state.descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        ValueStateDescriptor,
+    )
+    from rayflink.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
 
 
 class KeyedStateStore(ABC):
     """Gives access to the state of the current key."""
 
     @abstractmethod
-    def get_state(self, state_descriptor: Any) -> Any:
+    def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """The `ValueState` of a `ValueStateDescriptor`."""
 
     @abstractmethod
-    def get_list_state(self, state_descriptor: Any) -> Any:
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """The `ListState` of a `ListStateDescriptor`."""
 
     @abstractmethod
-    def get_map_state(self, state_descriptor: Any) -> Any:
+    def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
         """The `MapState` of a `MapStateDescriptor`."""
 
     @abstractmethod
-    def get_reducing_state(self, state_descriptor: Any) -> Any:
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
         """The `ReducingState` of a `ReducingStateDescriptor`."""
 
     @abstractmethod
-    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor[IN, OUT]) -> AggregatingState[IN, OUT]:
         """The `AggregatingState` of an `AggregatingStateDescriptor`."""
 
 
@@ -50,27 +66,29 @@ class TaskFacts(Protocol):
 
 
 class DistributedCache:
-    """Files that were registered at the environment and copied to every task's machine before it started.
+    """Files that were registered at the environment; the process of a task has copies, made while the task starts.
 
     Args:
-        files: registered name -> local path.
+        files: registered name -> path of the copy, which is waited for.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._files = files
 
     def get_file(self, name: str) -> str:
-        """Local path of the file (or directory) registered as `name`.
+        """Local path of the copy of the file (or directory) registered as `name`; waits until it is there.
+
+        It is the process's own, shared by its tasks, and goes with the job: do not write to it.
 
         Raises:
             KeyError: no file is registered under that name.
+            RayflinkError: the file could not be copied; names it and the task.
         """
-        try:
-            return self._files[name]
-        except KeyError:
+        if name not in self._files:
             known = ", ".join(sorted(self._files)) or "none"
             message = f"no cached file {name!r} (registered: {known}); call env.register_cached_file(path, {name!r})"
-            raise KeyError(message) from None
+            raise KeyError(message)
+        return self._files[name]
 
 
 class RuntimeContext(KeyedStateStore):
@@ -78,12 +96,23 @@ class RuntimeContext(KeyedStateStore):
 
     Args:
         facts: the operator's context.
-        keyed_state: state store of the current key, or None on a stream that is not keyed.
+        keyed_state: state store of the current key, or None where the function has none.
+        no_state: why it has none, and the remedy.
     """
 
-    def __init__(self, facts: TaskFacts, keyed_state: KeyedStateStore | None = None) -> None:
+    def __init__(
+        self,
+        facts: TaskFacts,
+        keyed_state: KeyedStateStore | None = None,
+        no_state: str = "its stream is not keyed; call key_by(...) before it",
+    ) -> None:
         self._facts = facts
         self._keyed_state = keyed_state
+        self._no_state = no_state
+
+    def without_keyed_state(self, reason: str) -> RuntimeContext:
+        """The same context for a function that may not use keyed state, for this reason."""
+        return RuntimeContext(self._facts, None, reason)
 
     def get_task_name(self) -> str:
         """Name of the task, without the subtask."""
@@ -144,43 +173,43 @@ class RuntimeContext(KeyedStateStore):
         """The accumulator registered as `name`, or None."""
         return self._facts.accumulators.get(name)
 
-    def get_state(self, state_descriptor: Any) -> Any:
+    def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """One value a key, by a ValueStateDescriptor.
 
         Raises:
-            RuntimeError: the stream of the operator is not keyed.
+            RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
         """
         return self._store(state_descriptor).get_state(state_descriptor)
 
-    def get_list_state(self, state_descriptor: Any) -> Any:
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """A list of values a key, by a ListStateDescriptor.
 
         Raises:
-            RuntimeError: the stream of the operator is not keyed.
+            RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
         """
         return self._store(state_descriptor).get_list_state(state_descriptor)
 
-    def get_map_state(self, state_descriptor: Any) -> Any:
+    def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
         """A dict a key, by a MapStateDescriptor.
 
         Raises:
-            RuntimeError: the stream of the operator is not keyed.
+            RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
         """
         return self._store(state_descriptor).get_map_state(state_descriptor)
 
-    def get_reducing_state(self, state_descriptor: Any) -> Any:
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
         """One value a key, reduced from all that were added, by a ReducingStateDescriptor.
 
         Raises:
-            RuntimeError: the stream of the operator is not keyed.
+            RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
         """
         return self._store(state_descriptor).get_reducing_state(state_descriptor)
 
-    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor[IN, OUT]) -> AggregatingState[IN, OUT]:
         """One aggregate a key of all that were added, by an AggregatingStateDescriptor.
 
         Raises:
-            RuntimeError: the stream of the operator is not keyed.
+            RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
         """
         return self._store(state_descriptor).get_aggregating_state(state_descriptor)
 
@@ -188,7 +217,6 @@ class RuntimeContext(KeyedStateStore):
         if self._keyed_state is None:
             name = getattr(descriptor, "name", descriptor)
             raise RuntimeError(
-                f"operator {self._facts.operator_name!r} asked for keyed state {name!r}, but its stream is not keyed; "
-                "call key_by(...) before it"
+                f"operator {self._facts.operator_name!r} asked for keyed state {name!r}, but {self._no_state}"
             )
         return self._keyed_state

@@ -102,10 +102,10 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
 
 class RowFieldExtractorSchema(SerializationSchema):
-    """One field of a Row (or tuple, or list), which must be bytes.
+    """One field of a Row (or tuple, or list), which must be bytes; None, of the field or the row, becomes no bytes.
 
-    >>> RowFieldExtractorSchema(1).serialize(Row(b"key", b"value"))
-    b'value'
+    >>> RowFieldExtractorSchema(1).serialize(Row(b"key", b"value")), RowFieldExtractorSchema(0).serialize(Row(None))
+    (b'value', b'')
 
     Args:
         field_index: of the field, at least 0.
@@ -120,10 +120,14 @@ class RowFieldExtractorSchema(SerializationSchema):
         self._field_index = field_index
 
     def serialize(self, element: Any) -> bytes:
+        if element is None:
+            return b""
         if not isinstance(element, Row | tuple | list) or self._field_index >= len(element):
             wanted = f"a Row with a field {self._field_index} is wanted"
             raise TypeError(f"{wanted}, found {shorten(element, 80)}; use a smaller index or a map() before")
         value = element[self._field_index]
+        if value is None:
+            return b""
         if not isinstance(value, bytes | bytearray | memoryview):
             found = f"{type(value).__name__} {shorten(value, 80)}"
             raise TypeError(f"field {self._field_index} must be bytes, found {found}; encode it in a map() before")
@@ -224,6 +228,10 @@ class BulkWriter(ABC):
 class BulkWriterFactory(ABC):
     """Makes a `BulkWriter` for each file of a sink; a value that can be pickled."""
 
+    def for_type(self, type_info: TypeInformation | None) -> BulkWriterFactory:
+        """The factory for records of a declared type; None: none was declared."""
+        return self
+
     @abstractmethod
     def create(self, file: IO[bytes]) -> BulkWriter:
         """The writer of a new, empty file."""
@@ -233,7 +241,7 @@ class RowDataBulkWriterFactory(BulkWriterFactory):
     """A `BulkWriterFactory` for records of one row type.
 
     Args:
-        row_type: a RowTypeInfo or a pyarrow Schema.
+        row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
     """
 
     def __init__(self, row_type: Any) -> None:

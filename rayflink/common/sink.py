@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from .batches import Batch
 from .commits import CommitRequest
 from .errors import shorten
 from .type_base import TypeInformation
+from .type_variables import Input
 
 _T = TypeVar("_T")
 
@@ -149,8 +150,8 @@ class Committer(ABC):
         """Release everything; called exactly once."""
 
 
-class Sink(ABC):
-    """A sink: a value that can be pickled and makes writers."""
+class Sink(ABC, Generic[Input]):
+    """A sink, as `Sink[str]` of strings: a value that can be pickled and makes writers."""
 
     name = "Sink"
     """The operator's name where the user gave none."""
@@ -170,7 +171,7 @@ class Sink(ABC):
         """Whether records are seen when a checkpoint is complete, or at the end of a job that takes none."""
         return type(self).create_committer is not Sink.create_committer
 
-    def for_type(self, type_info: TypeInformation | None) -> Sink:
+    def for_type(self, type_info: TypeInformation | None) -> Sink[Input]:
         """The sink for a stream of this declared type; None: none was declared."""
         return self
 
@@ -183,7 +184,7 @@ class Sink(ABC):
         return None
 
 
-class TwoPhaseCommittingSink(Sink):
+class TwoPhaseCommittingSink(Sink[Input]):
     """A sink that writes in two phases: what its writers prepare, its committers make visible after the checkpoint.
 
     >>> from rayflink.common.batches import rows_of

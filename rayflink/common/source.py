@@ -10,9 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
 from .batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
+from .type_base import TypeInformation
+from .type_variables import Output
 
 
 class Boundedness(Enum):
@@ -153,8 +155,8 @@ class SplitEnumerator(ABC):
         """Release files and connections; called exactly once."""
 
 
-class Source(ABC):
-    """A source of records: a value that can be pickled and makes enumerator and readers."""
+class Source(ABC, Generic[Output]):
+    """A source of records, `Source[str]` of strings: a value that can be pickled and makes enumerator and readers."""
 
     @property
     @abstractmethod
@@ -164,6 +166,17 @@ class Source(ABC):
     @property
     def max_parallelism(self) -> int | None:
         """The highest parallelism at which it can run; None: any."""
+        return None
+
+    def check(self) -> None:
+        """Look whether it can be read; called where its enumerator will run, before a job that starts afresh has slots.
+
+        Raises: what keeps it from being read.
+        """
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        """The type of the records, which the stream then has where the program declares none; None: it is unknown."""
         return None
 
     @abstractmethod

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+"""Characters that would move the cursor, or tell a terminal to do other things."""
+
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Columns under their names; numbers stand to the right, with separators of thousands.
@@ -41,7 +44,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if _is_number(value) else str(value)
+    return f"{value:,}" if _is_number(value) else str(value).translate(_CONTROLS)
 
 
 __all__ = ["table"]

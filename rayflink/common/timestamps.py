@@ -8,6 +8,7 @@ from datetime import date, datetime, timezone
 from typing import Any
 
 from .batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch
+from .time import Instant
 
 WANTED = "a timestamp is an int of epoch milliseconds"
 
@@ -80,11 +81,13 @@ class IngestionTime(BatchTimestamps):
 
 
 def epoch_ms_of(value: Any) -> Any:
-    """Epoch milliseconds of a datetime or date, one without a time zone being in UTC; anything else as it is."""
+    """Epoch milliseconds of a datetime, date or Instant, one without a time zone in UTC; anything else as it is."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
         since = aware - datetime(1970, 1, 1, tzinfo=timezone.utc)
         return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+    if isinstance(value, Instant):
+        return value.to_epoch_milli()
     if isinstance(value, date):
         return (value - date(1970, 1, 1)).days * 86_400_000
     return value

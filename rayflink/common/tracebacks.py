@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import traceback
-from types import TracebackType
+from types import FrameType, TracebackType
 
+from .bounded_text import TookTooLong, cut, within_deadline
 from .errors import described
 
 _PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = (sys.stdlib_module_names | {"pyarrow"}) - {"__main__"}
 _LONGEST_LINE = 2_000
 _MOST_LINES = 400
+_LONGEST_TEXT = 20_000
 
 
 def users_traceback(error: BaseException, tb: TracebackType | None = None) -> str:
@@ -25,11 +27,45 @@ def users_traceback(error: BaseException, tb: TracebackType | None = None) -> st
         tb: where the error's own traceback begins; None: at its first frame.
     """
     tb = error.__traceback__ if tb is None else tb
-    told = traceback.TracebackException(type(error), error, tb)
+    told = _summary(error, tb)
     _strip(told, error, tb)
     if not _is_users(tb) and told.__cause__ is None and told.__context__ is None:
         return _bounded(described(error))
     return _bounded("".join(told.format()))
+
+
+def full_traceback(error: BaseException) -> str:
+    """The error and what it was raised from, with all frames; long lines and strings are cut."""
+    return _bounded("".join(_summary(error, error.__traceback__).format()))
+
+
+def _summary(error: BaseException, tb: TracebackType | None) -> traceback.TracebackException:
+    """What there is to tell; where the text of the error, or of one it was raised from, is slow, that is not."""
+    try:
+        summary: traceback.TracebackException = within_deadline(
+            lambda: traceback.TracebackException(type(error), error, tb)
+        )
+    except (TookTooLong, RuntimeError):  # threads may be used up, too
+        text = described(error).partition(": ")[2]
+        return traceback.TracebackException(type(error), Exception(text), tb)
+    link: traceback.TracebackException | None = summary
+    while link is not None:
+        _shorten_texts(link)
+        link = link.__cause__ or link.__context__
+    return summary
+
+
+def _shorten_texts(link: traceback.TracebackException) -> None:
+    """Cut what an error says, so that no copies of something huge are made of it."""
+    text = getattr(link, "_str", None)
+    if isinstance(text, str) and len(text) > _LONGEST_TEXT:
+        link._str = cut(text, _LONGEST_TEXT)  # type: ignore[attr-defined]
+    notes = getattr(link, "__notes__", None)
+    if isinstance(notes, list):
+        shortened = [cut(note, _LONGEST_TEXT) if isinstance(note, str) else note for note in notes]
+        link.__notes__ = shortened  # type: ignore[attr-defined]  # of Python 3.11 and later
+    for one in getattr(link, "exceptions", None) or ():
+        _shorten_texts(one)
 
 
 def _strip(told: traceback.TracebackException, error: BaseException, tb: TracebackType | None) -> None:
@@ -46,6 +82,14 @@ def _strip(told: traceback.TracebackException, error: BaseException, tb: Traceba
             link.__cause__ = link.__context__ = None
             return
         link = behind
+
+
+def is_of_program(frame: FrameType) -> bool:
+    """Whether it is a frame of the program, and of no package that is installed."""
+    module, path = frame.f_globals.get("__name__"), frame.f_code.co_filename
+    if _is_own(module) or str(module).partition(".")[0] in _LIBRARIES:
+        return False
+    return "site-packages" not in path and "dist-packages" not in path and not path.startswith("<frozen")
 
 
 def _is_users(tb: TracebackType | None) -> bool:
@@ -73,4 +117,4 @@ def _is_own(module: object) -> bool:
     return str(module) == _PACKAGE or str(module).startswith(f"{_PACKAGE}.")
 
 
-__all__ = ["users_traceback"]
+__all__ = ["full_traceback", "is_of_program", "users_traceback"]

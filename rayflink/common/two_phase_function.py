@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Generic
 
 from rayflink.state.descriptors import ListStateDescriptor
 
 from .checkpointed_function import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
 from .functions import SinkFunction
+from .type_variables import Input, Whole
 
 _OPEN = -1
 
 
-class TwoPhaseCommitSinkFunction(SinkFunction, CheckpointedFunction):
+class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Generic[Input, Whole]):
     """A sink function whose records go into transactions, one for each checkpoint; `add_sink` takes it.
 
     A transaction is any value that can be pickled: a file's name, an id in another system. One that was pre-committed
@@ -54,30 +55,30 @@ class TwoPhaseCommitSinkFunction(SinkFunction, CheckpointedFunction):
     _is_finished = False
 
     @abstractmethod
-    def begin_transaction(self) -> Any:
+    def begin_transaction(self) -> Whole:
         """A new transaction."""
 
     @abstractmethod
-    def invoke(self, transaction: Any, value: Any) -> None:  # type: ignore[override]
+    def invoke(self, transaction: Whole, value: Input) -> None:  # type: ignore[override]
         """Write one record in the transaction."""
 
     @abstractmethod
-    def pre_commit(self, transaction: Any) -> None:
+    def pre_commit(self, transaction: Whole) -> None:
         """Write out all of the transaction, so that `commit` cannot fail for what is in it; no record follows."""
 
     @abstractmethod
-    def commit(self, transaction: Any) -> None:
+    def commit(self, transaction: Whole) -> None:
         """Make the transaction visible; when it raises the task fails, and the next attempt commits it."""
 
     @abstractmethod
-    def abort(self, transaction: Any) -> None:
+    def abort(self, transaction: Whole) -> None:
         """Give the transaction up."""
 
-    def recover_and_commit(self, transaction: Any) -> None:
+    def recover_and_commit(self, transaction: Whole) -> None:
         """Commit a transaction of an earlier attempt, which may be committed already."""
         self.commit(transaction)
 
-    def recover_and_abort(self, transaction: Any) -> None:
+    def recover_and_abort(self, transaction: Whole) -> None:
         """Give up the transaction in which an earlier attempt was writing."""
         self.abort(transaction)
 

@@ -155,10 +155,15 @@ class Row:
         return _create_row, (self._names, tuple(self._values), self._row_kind)
 
     def __repr__(self) -> str:
+        begin, fields, end = self._repr_parts()
+        return f"{begin}{', '.join(f'{name}{value!r}' for name, value in fields)}{end}"
+
+    def _repr_parts(self) -> tuple[str, list[tuple[str, Any]], str]:
+        """What stands before the fields in its repr, each field with what stands before it, and the end."""
         if self._names is None:
-            return f"<Row({', '.join(map(repr, self._values))})>"
+            return "<Row(", [("", value) for value in self._values], ")>"
         named = zip(self._names, self._values, strict=False)
-        return f"Row({', '.join(f'{name}={value!r}' for name, value in named)})"
+        return "Row(", [(f"{name}=", value) for name, value in named], ")"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Row) or self.__class__ is not other.__class__:

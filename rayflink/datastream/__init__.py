@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         CoProcessFunction as CoProcessFunction,
         FilterFunction as FilterFunction,
         FlatMapFunction as FlatMapFunction,
+        FoldFunction as FoldFunction,
         Function as Function,
         KeySelector as KeySelector,
         KeyedCoProcessFunction as KeyedCoProcessFunction,
         KeyedProcessFunction as KeyedProcessFunction,
         MapFunction as MapFunction,
         NullByteKeySelector as NullByteKeySelector,
+        OutputSelector as OutputSelector,
         Partitioner as Partitioner,
         ProcessAllWindowFunction as ProcessAllWindowFunction,
         ProcessFunction as ProcessFunction,
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
         RocksDBStateBackend as RocksDBStateBackend,
         StateBackend as StateBackend,
     )
+    from rayflink.datastream.split_stream import SplitStream as SplitStream
     from rayflink.datastream.streams import DataStream as DataStream, DataStreamSink as DataStreamSink
     from rayflink.datastream.time_characteristic import TimeCharacteristic as TimeCharacteristic
     from rayflink.datastream.windowed import AllWindowedStream as AllWindowedStream, WindowedStream as WindowedStream
@@ -123,8 +126,9 @@ else:
             "rayflink.common.functions": (
                 "AggregateFunction AllWindowFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy "
                 "CoFlatMapFunction CoMapFunction CoProcessFunction "
-                "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
-                "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
+                "FilterFunction FlatMapFunction FoldFunction Function KeySelector KeyedCoProcessFunction "
+                "KeyedProcessFunction "
+                "MapFunction NullByteKeySelector OutputSelector Partitioner ProcessAllWindowFunction ProcessFunction "
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
                 "TimeDomain TimerService WindowFunction"
             ),
@@ -152,6 +156,7 @@ else:
                 "EmbeddedRocksDBStateBackend FsStateBackend HashMapStateBackend MemoryStateBackend PredefinedOptions "
                 "RocksDBStateBackend StateBackend"
             ),
+            "rayflink.datastream.split_stream": "SplitStream",
             "rayflink.datastream.streams": "DataStream DataStreamSink",
             "rayflink.datastream.time_characteristic": "TimeCharacteristic",
             "rayflink.datastream.windowed": "AllWindowedStream WindowedStream",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from rayflink.common.async_retries import NO_RETRY_STRATEGY
 from rayflink.common.functions import AsyncRetryStrategy
-from rayflink.common.time import Time, to_millis
+from rayflink.common.time import Length, to_millis
 from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
 from rayflink.operators.async_wait import AsyncWaitOperator
@@ -14,7 +14,12 @@ from rayflink.operators.factory import Factory
 
 from .streams import DataStream, ensure_stream
 
+if TYPE_CHECKING:
+    from .function_types import AsyncForm
+
 NAME = "async wait operator"
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class AsyncDataStream:
@@ -23,6 +28,7 @@ class AsyncDataStream:
     What is under way belongs to the state of the job: after a restore it is asked again. Event time waits for the
     answers to what came before it.
 
+    >>> from rayflink.common.time import Time
     >>> from rayflink.datastream import StreamExecutionEnvironment
     >>> env = StreamExecutionEnvironment({"execution.target": "local"})
     >>> async def prices(symbol):
@@ -33,9 +39,38 @@ class AsyncDataStream:
     """
 
     @staticmethod
+    @overload
     def unordered_wait(
-        data_stream: DataStream, async_function: Any, timeout: Time, capacity: int = 100, output_type: Any = None
-    ) -> DataStream:
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, U],
+        timeout: Length,
+        capacity: int = 100,
+        output_type: None = None,
+    ) -> DataStream[U]: ...
+    @staticmethod
+    @overload
+    def unordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        capacity: int,
+        output_type: Any,
+    ) -> DataStream: ...
+    @staticmethod
+    @overload
+    def unordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        capacity: int = 100,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
+
+    @staticmethod
+    def unordered_wait(
+        data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
+    ) -> DataStream[Any]:
         """Results as they come; those of records before a watermark come before it, the others behind it.
 
         Args:
@@ -49,34 +84,127 @@ class AsyncDataStream:
         return AsyncDataStream.unordered_wait_with_retry(*how)
 
     @staticmethod
+    @overload
+    def unordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, U],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[U],
+        capacity: int = 100,
+        output_type: None = None,
+    ) -> DataStream[U]: ...
+    @staticmethod
+    @overload
+    def unordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int,
+        output_type: Any,
+    ) -> DataStream: ...
+    @staticmethod
+    @overload
+    def unordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int = 100,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
+
+    @staticmethod
     def unordered_wait_with_retry(
         data_stream: DataStream,
         async_function: Any,
-        timeout: Time,
+        timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
         output_type: Any = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """As `unordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, False), output_type)
 
     @staticmethod
+    @overload
     def ordered_wait(
-        data_stream: DataStream, async_function: Any, timeout: Time, capacity: int = 100, output_type: Any = None
-    ) -> DataStream:
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, U],
+        timeout: Length,
+        capacity: int = 100,
+        output_type: None = None,
+    ) -> DataStream[U]: ...
+    @staticmethod
+    @overload
+    def ordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        capacity: int,
+        output_type: Any,
+    ) -> DataStream: ...
+    @staticmethod
+    @overload
+    def ordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        capacity: int = 100,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
+
+    @staticmethod
+    def ordered_wait(
+        data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
+    ) -> DataStream[Any]:
         """Results in the order of the records; the arguments are those of `unordered_wait`."""
         how = (data_stream, async_function, timeout, NO_RETRY_STRATEGY, capacity, output_type)
         return AsyncDataStream.ordered_wait_with_retry(*how)
 
     @staticmethod
+    @overload
+    def ordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, U],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[U],
+        capacity: int = 100,
+        output_type: None = None,
+    ) -> DataStream[U]: ...
+    @staticmethod
+    @overload
+    def ordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int,
+        output_type: Any,
+    ) -> DataStream: ...
+    @staticmethod
+    @overload
+    def ordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncForm[T, Any],
+        timeout: Length,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int = 100,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
+
+    @staticmethod
     def ordered_wait_with_retry(
         data_stream: DataStream,
         async_function: Any,
-        timeout: Time,
+        timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
         output_type: Any = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """As `ordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, True), output_type)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from rayflink.common.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from rayflink.common.errors import InvalidFunction, shorten
+from rayflink.common.type_variables import Key, Record, Record2, Result
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.broadcast import BroadcastProcessOperator
@@ -19,9 +20,10 @@ from .streams import DataStream
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
+    from .function_types import BroadcastForm
 
 
-class BroadcastStream:
+class BroadcastStream(Generic[Record]):
     """A stream that goes whole to every subtask of the step it is connected to, with the states it is kept in.
 
     Args:
@@ -29,12 +31,14 @@ class BroadcastStream:
         broadcast_state_descriptors: one or more MapStateDescriptors.
     """
 
-    def __init__(self, input_stream: DataStream, broadcast_state_descriptors: Sequence[MapStateDescriptor]) -> None:
+    def __init__(
+        self, input_stream: DataStream[Record], broadcast_state_descriptors: Sequence[MapStateDescriptor]
+    ) -> None:
         self.input_stream = input_stream
         self.broadcast_state_descriptors = checked_descriptors(broadcast_state_descriptors)
 
 
-class BroadcastConnectedStream:
+class BroadcastConnectedStream(Generic[Record, Record2, Key]):
     """A stream, keyed or not, next to a broadcast one.
 
     Args:
@@ -44,8 +48,8 @@ class BroadcastConnectedStream:
 
     def __init__(
         self,
-        non_broadcast_stream: DataStream,
-        broadcast_stream: BroadcastStream,
+        non_broadcast_stream: DataStream[Record],
+        broadcast_stream: BroadcastStream[Record2],
         broadcast_state_descriptors: Sequence[MapStateDescriptor],
     ) -> None:
         self.non_broadcast_stream = non_broadcast_stream
@@ -56,7 +60,14 @@ class BroadcastConnectedStream:
         """The environment the streams belong to."""
         return self.non_broadcast_stream.get_execution_environment()
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def process(
+        self, func: BroadcastForm[Record, Record2, Result, Key], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(self, func: BroadcastForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
+
+    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """What `process_element` gives for the one stream, and `process_broadcast_element` for the broadcast one.
 
         In batch mode all broadcast records are worked before the first of the others.

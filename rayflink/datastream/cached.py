@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rayflink.common.job_status import JobStatus
 from rayflink.common.type_base import TypeInformation
+from rayflink.common.type_variables import Record
 from rayflink.connectors.cached import BlockStore, CachePlace, CacheSink, CacheSource
 from rayflink.graph import transformations as graph
 from rayflink.graph.boundedness import endless_source
@@ -91,7 +92,7 @@ class CachedResult:
         self.reader = SourceFactory(CacheSource(self.place), None)
 
 
-class CachedDataStream(DataStream):
+class CachedDataStream(DataStream[Record]):
     """A bounded stream that is computed once: the first job that needs it keeps its records, later ones read them.
 
     The records are kept until `invalidate`, until the environment is closed, or until the program ends: in files of

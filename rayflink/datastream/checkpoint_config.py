@@ -10,6 +10,7 @@ from rayflink.common.time import Duration, Length, to_millis
 from .checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage, checkpoint_storage_of
 
 ExternalizedCheckpointCleanup = ExternalizedCheckpointRetention
+"""The name of `ExternalizedCheckpointRetention` in Flink 1.x."""
 _UNLIMITED_FAILURES = 2**31 - 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.option_types import MemorySize
+from rayflink.state.storages import without_slash
 
 
 class CheckpointStorage:
@@ -26,7 +27,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
     DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
 
     def __init__(self, checkpoint_path: str | None = None, max_state_size: int | None = None) -> None:
-        self._path = checkpoint_path
+        self._path = None if checkpoint_path is None else without_slash(checkpoint_path)
         self._max_state_size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
 
     def get_checkpoint_path(self) -> str | None:
@@ -78,7 +79,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         threshold = 20 * 1024 if file_state_size_threshold is None else file_state_size_threshold
         if not 0 <= threshold <= self.MAX_FILE_STATE_THRESHOLD:
             raise ValueError(f"file_state_size_threshold is in [0, {self.MAX_FILE_STATE_THRESHOLD}], found {threshold}")
-        self._path, self._threshold, self._buffer = str(checkpoint_path), threshold, write_buffer_size
+        self._path = without_slash(str(checkpoint_path))
+        self._threshold, self._buffer = threshold, write_buffer_size
 
     def get_checkpoint_path(self) -> str:
         """The directory."""

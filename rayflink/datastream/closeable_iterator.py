@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from rayflink.common.errors import JobCancelled
+from rayflink.common.type_variables import Record
 
 
 class DrawnJob(Protocol):
@@ -26,7 +27,7 @@ class DrawnJob(Protocol):
         """A future of the job's end."""
 
 
-class CloseableIterator(Iterator[Any]):
+class CloseableIterator(Iterator[Record]):
     """Records of a running job, in the order they come; the job waits where nobody draws them.
 
     Closing it before the last record cancels the job. It is its own context manager.
@@ -43,13 +44,13 @@ class CloseableIterator(Iterator[Any]):
 
     def __init__(self, job: DrawnJob) -> None:
         self._job = job
-        self._rows: deque[Any] = deque()
+        self._rows: deque[Record] = deque()
         self._ended = False
 
-    def __iter__(self) -> CloseableIterator:
+    def __iter__(self) -> CloseableIterator[Record]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Record:
         while not self._rows:
             if self._ended:
                 raise StopIteration
@@ -60,7 +61,7 @@ class CloseableIterator(Iterator[Any]):
                 self._rows.extend(drawn)
         return self._rows.popleft()
 
-    def next(self) -> Any:
+    def next(self) -> Record:
         """The next record.
 
         Raises:
@@ -86,7 +87,7 @@ class CloseableIterator(Iterator[Any]):
         except JobCancelled:
             return
 
-    def __enter__(self) -> CloseableIterator:
+    def __enter__(self) -> CloseableIterator[Record]:
         return self
 
     def __exit__(self, *error: object) -> None:

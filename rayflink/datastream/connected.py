@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from rayflink.common.functions import CoFlatMapFunction, CoMapFunction, KeyedCoProcessFunction
+from rayflink.common.type_variables import Key, Record, Record2, Result, Selected
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory, Typed
@@ -17,16 +18,17 @@ from .streams import DataStream
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
+    from .function_types import CoFlatMapForm, CoMapForm, CoProcessForm, FieldForm, KeyForm
 
 
-class ConnectedStreams:
+class ConnectedStreams(Generic[Record, Record2, Key]):
     """Two streams of any types, next to each other.
 
     Args:
         stream1, stream2: of one environment. State and timers need both to be keyed; a single one is only dealt by key.
     """
 
-    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+    def __init__(self, stream1: DataStream[Record], stream2: DataStream[Record2]) -> None:
         self.stream1, self.stream2 = stream1, stream2
         self._keys = tuple(getattr(stream, "key_selector", None) for stream in (stream1, stream2))
         if None in self._keys:
@@ -36,7 +38,21 @@ class ConnectedStreams:
         """The environment the streams belong to."""
         return self.stream1.get_execution_environment()
 
-    def key_by(self, key_selector1: Any, key_selector2: Any, key_type: Any = None) -> ConnectedStreams:
+    @overload
+    def key_by(
+        self, key_selector1: KeyForm[Record, Selected], key_selector2: KeyForm[Record2, Selected], key_type: Any = None
+    ) -> ConnectedStreams[Record, Record2, Selected]: ...
+    @overload
+    def key_by(
+        self,
+        key_selector1: FieldForm | KeyForm[Record, Any],
+        key_selector2: FieldForm | KeyForm[Record2, Any],
+        key_type: Any = None,
+    ) -> ConnectedStreams[Record, Record2]: ...
+
+    def key_by(
+        self, key_selector1: Any, key_selector2: Any, key_type: Any = None
+    ) -> ConnectedStreams[Record, Record2, Any]:
         """Deal both streams by key: records of equal keys meet in one subtask.
 
         Args:
@@ -46,7 +62,12 @@ class ConnectedStreams:
         first, second = self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         return ConnectedStreams(first, second)
 
-    def map(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def map(self, func: CoMapForm[Record, Record2, Result], output_type: None = None) -> DataStream[Result]: ...
+    @overload
+    def map(self, func: CoMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
+
+    def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """`map1` of each record of the first stream, `map2` of the second.
 
         Args:
@@ -64,7 +85,14 @@ class ConnectedStreams:
             return self._two_input("Co-Map", Factory(keyed_co_map, *self._keys, func), output_type)
         return self._two_input("Co-Map", Factory(CoMapOperator, func), output_type)
 
-    def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def flat_map(
+        self, func: CoFlatMapForm[Record, Record2, Result], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def flat_map(self, func: CoFlatMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
+
+    def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """What `flat_map1` gives for each record of the first stream, `flat_map2` for the second.
 
         Args:
@@ -76,7 +104,14 @@ class ConnectedStreams:
             return self._two_input("Co-Flat Map", Factory(keyed_co_flat_map, *self._keys, func), output_type)
         return self._two_input("Co-Flat Map", Factory(CoFlatMapOperator, func), output_type)
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def process(
+        self, func: CoProcessForm[Record, Record2, Result, Key], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(self, func: CoProcessForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
+
+    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """What `process_element1` and `process_element2` give, with times and side outputs; keyed: state and timers.
 
         Args:

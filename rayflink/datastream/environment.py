@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from rayflink.common import options
-from rayflink.common.callables import ensure_takes
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import ConfigError, shorten
+from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
-from rayflink.common.functions import SourceFunction
 from rayflink.common.master_hook import MasterTriggerRestoreHook
 from rayflink.common.option_sources import given_options, under_program
 from rayflink.common.python_files import check_python_file, put_on_path
-from rayflink.common.source import Source
-from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
-from rayflink.connectors.collection import CollectionSource, check_elements
-from rayflink.connectors.generator import NumberSequenceSource
-from rayflink.connectors.iteration import IteratorSource
-from rayflink.connectors.text_files import TextFileSource
 from rayflink.graph import transformations as graph
 from rayflink.graph.assembly import job_graph
 from rayflink.graph.boundedness import endless_source
@@ -32,13 +24,12 @@ from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.graph.uids import refuse_missing_uids
-from rayflink.operators.factory import SourceFactory
+from rayflink.state.local_storage import folder_of
 from rayflink.state.storages import from_root
 
 from .closeable_iterator import CloseableIterator
 from .fault_tolerance import FaultTolerance
-from .step import as_type
-from .streams import DataStream
+from .sources import Sources
 from .time_characteristic import TimeCharacteristic
 
 RuntimeExecutionMode = options.RuntimeMode
@@ -73,16 +64,14 @@ def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
         _watchers.remove(written)
 
 
-class StreamExecutionEnvironment(FaultTolerance):
+class StreamExecutionEnvironment(FaultTolerance, Sources):
     """Where a program gets its streams from and by which it is run.
 
     Args:
         configuration: options, by key; those of files, environment and command line are not read here, but by
             `get_execution_environment`.
 
-    >>> env = StreamExecutionEnvironment.get_execution_environment()
-    >>> env = env.set_parallelism(2)
-    >>> env.get_parallelism()
+    >>> StreamExecutionEnvironment.get_execution_environment().set_parallelism(2).get_parallelism()
     2
     """
 
@@ -95,6 +84,8 @@ class StreamExecutionEnvironment(FaultTolerance):
         self._master_hooks: list[MasterTriggerRestoreHook] = []
         self._time_characteristic = TimeCharacteristic.EventTime
         self._cached_streams: list[graph.Cached] = []
+        self._default_local_parallelism: int | None = None
+        self._follows_local_default = False
 
     @staticmethod
     def get_execution_environment(
@@ -108,8 +99,7 @@ class StreamExecutionEnvironment(FaultTolerance):
         Raises:
             ConfigError: an option does not parse.
         """
-        given = configuration or {}
-        given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
+        given = StreamExecutionEnvironment(configuration).get_configuration()
         whole = under_program(given_options(), given)
         whole.check()
         return StreamExecutionEnvironment(whole)
@@ -153,6 +143,7 @@ class StreamExecutionEnvironment(FaultTolerance):
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """Subtasks of operators that set none themselves, at least 1."""
         self._configuration.set(options.PARALLELISM, parallelism)
+        self._follows_local_default = False
         return self
 
     def get_parallelism(self) -> int:
@@ -205,14 +196,17 @@ class StreamExecutionEnvironment(FaultTolerance):
         return self
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Make a file known to every task: `runtime_context.get_distributed_cache().get_file(name)`.
+        """Have every process with tasks copy a file: `runtime_context.get_distributed_cache().get_file(name)`.
+
+        The copy lies in a folder of the job in `io.tmp.dirs`, is made beside the task from its start on, and goes with
+        the job. `get_file` waits for it, and says which file could not be copied, for which task, and why.
 
         Args:
-            file_path: a path that every node sees.
+            file_path: of a file or folder, which every node sees.
             name: under which tasks ask for it.
-            executable: accepted for Flink's sake; a file keeps the mode it has.
+            executable: accepted for Flink's sake; a copy has the mode of the file.
         """
-        del executable  # files keep the mode they have
+        del executable  # copies keep the mode
         self._cached_files.append((name, os.path.abspath(file_path)))
 
     def add_master_hook(self, hook: MasterTriggerRestoreHook) -> None:
@@ -242,7 +236,8 @@ class StreamExecutionEnvironment(FaultTolerance):
         """As in Flink 1.x: ProcessingTime turns periodic watermarks off, the other two send them every 200 ms.
 
         With IngestionTime, sources made from now on without a strategy give their records the time of reading.
-        Which time a window or a timer goes by, its assigner or its registration says.
+        `time_window` and `time_window_all` follow it from now on; of other windows and timers the assigner or the
+        registration says by which time they go.
         """
         self._time_characteristic = characteristic
         interval_ms = 0 if characteristic is TimeCharacteristic.ProcessingTime else 200
@@ -253,13 +248,16 @@ class StreamExecutionEnvironment(FaultTolerance):
         return self._time_characteristic
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
-        """Subtasks of operators that set none themselves, at least 1, where `set_parallelism` is not called."""
-        if not self._configuration.contains_key(options.PARALLELISM.key):
+        """Subtasks of operators that set none themselves, at least 1, where nothing else sets a parallelism."""
+        parallelism = options.PARALLELISM.read(parallelism)
+        if not self._configuration.contains_key(options.PARALLELISM.key) or self._follows_local_default:
             self.set_parallelism(parallelism)
+            self._follows_local_default = True
+        self._default_local_parallelism = parallelism
 
     def get_default_local_parallelism(self) -> int:
-        """Subtasks of operators that set none themselves; 1 where nothing sets it, not the number of cores."""
-        return self.get_parallelism()
+        """What was set; else the parallelism, which is 1 where nothing sets it, not the number of cores."""
+        return self._default_local_parallelism or self.get_parallelism()
 
     # what a program takes along
 
@@ -300,149 +298,6 @@ class StreamExecutionEnvironment(FaultTolerance):
             remedy = "run the program, and Ray on every node, with that interpreter"
             raise ConfigError("python executable", python_exec, sys.executable, remedy)
 
-    # sources
-
-    def from_source(
-        self,
-        source: Source,
-        watermark_strategy: WatermarkStrategy | None = None,
-        source_name: str = "Custom Source",
-        type_info: Any = None,
-    ) -> DataStream:
-        """A stream of what a `Source` reads, with timestamps and watermarks by the strategy.
-
-        Args:
-            source: what to read.
-            watermark_strategy: None: no timestamps but the source's own, and no watermarks but these; ingestion time
-                where `set_stream_time_characteristic` chose it.
-            source_name: shown as "Source: name".
-            type_info: the type that the records are said to have; None: any.
-
-        Raises:
-            TypeError: `source` is no `rayflink.common.source.Source`, or the strategy is none.
-        """
-        if not isinstance(source, Source):
-            raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
-        if watermark_strategy is not None:
-            ensure_strategy(watermark_strategy)
-        elif self._time_characteristic is TimeCharacteristic.IngestionTime:
-            watermark_strategy = WatermarkStrategy.for_ingestion_time()
-        factory = SourceFactory(source, watermark_strategy)
-        if not isinstance(source, CollectionSource):  # its elements, which may be many, have been looked at
-            factory()  # what cannot travel is refused here, in the user's line
-        stream = DataStream(self, graph.Source(factory, name=f"Source: {source_name}", output_type=type_info))
-        widest = source.max_parallelism
-        return stream if widest is None else stream.set_parallelism(widest)
-
-    def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
-        """A stream of the elements, in order, read by one subtask.
-
-        Args:
-            type_info: type of all elements, which then have its form: a tuple declared as ROW becomes a Row.
-
-        Raises:
-            TypeMismatch: an element is not of the type.
-            NotSerializable: an element cannot be sent to a task.
-
-        >>> from rayflink.datastream import StreamExecutionEnvironment
-        >>> env = StreamExecutionEnvironment({"execution.target": "local"})
-        >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect(limit=10)
-        [2, 3]
-        """
-        declared = as_type(type_info)
-        if not hasattr(collection, "__iter__") and not hasattr(collection, "__getitem__"):
-            found = f"{type(collection).__name__} {shorten(collection, 80)}"
-            raise TypeError(f"from_collection needs an iterable, found {found}; give a list of the records")
-        values = list(collection)
-        if declared is not None:
-            values = list(declared.convert_batch(values, "element of the collection", graph.call_site()))
-        check_elements(values)
-        return self.from_source(CollectionSource(values), None, "Collection Source", declared)
-
-    def add_source(
-        self,
-        source_func: SourceFunction | Callable[[], Iterable[Any]],
-        source_name: str = "Custom Source",
-        type_info: Any = None,
-    ) -> DataStream:
-        """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
-
-        Args:
-            source_func: called without arguments once the job runs; an async generator function serves as well.
-            source_name: shown as "Source: name".
-            type_info: the type that the records are said to have; None: any.
-        """
-        if isinstance(source_func, SourceFunction):
-            ensure_takes(0, source_func.run, "add_source: run, which yields the records,")
-        elif callable(source_func):
-            ensure_takes(0, source_func, "add_source")
-        return self.from_source(IteratorSource(source_func), None, source_name, type_info)
-
-    def from_sequence(self, start: int, end: int) -> DataStream:
-        """The numbers start to end, both included, dealt to all subtasks."""
-        return self.from_source(NumberSequenceSource(start, end), None, "Sequence Source")
-
-    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
-        """The lines of a file, without their ends; large files are read in parallel.
-
-        Args:
-            file_path: a path that every node sees.
-            charset_name: the encoding of the text.
-        """
-        source = TextFileSource(file_path, encoding=charset_name)
-        return self.from_source(source, None, f"Text File Source ({os.path.basename(file_path)})")
-
-    def from_spark(
-        self,
-        df: Any,
-        watermark_strategy: WatermarkStrategy | None = None,
-        source_name: str = "Spark",
-        path: str | None = None,
-    ) -> DataStream:
-        """A bounded stream of a Spark DataFrame's rows, which Spark computes now.
-
-        They stay columns: Spark's workers put record batches where the stream reads them, with the schema's types and
-        nulls. On Ray that is the object store of each node, which spills to disk what does not fit. The rows stay
-        there as long as this program or a job that began to read them lives, also when Spark has ended; but they are
-        lost with their node. With `path` they go to Parquet files instead, which a job finds again in a new cluster.
-
-        A partition is a split: its rows keep their order. Functions on records see `Row` objects.
-
-        Args:
-            df: a `pyspark.sql.DataFrame`.
-            watermark_strategy: as in `from_source`; a column with the time is told by `with_timestamp_column`.
-            source_name: shown as "Source: name".
-            path: a new folder that Spark and all nodes see.
-
-        Raises:
-            TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
-            SparkFailed: Spark could not compute it.
-        """
-        from rayflink.connectors.spark_frames import source_of
-
-        source = source_of(df, path, lambda: self._launch().frame_store(self._configuration))
-        return self.from_source(source, watermark_strategy, source_name)
-
-    def from_ray_dataset(
-        self, dataset: Any, watermark_strategy: WatermarkStrategy | None = None, source_name: str = "Ray Data"
-    ) -> DataStream:
-        """A bounded stream of the rows of a Dataset of Ray Data, which is computed now.
-
-        Its blocks go to the object store as columns, and stay there as those of `from_spark` do. A block is a split;
-        blocks are dealt in their order. Functions on records see `Row` objects.
-
-        Args:
-            dataset: a `ray.data.Dataset`.
-            watermark_strategy: as in `from_source`; a column with the time is told by `with_timestamp_column`.
-            source_name: shown as "Source: name".
-
-        Raises:
-            TypeMismatch: it is none.
-            ray.exceptions.RayError: Ray Data could not compute it.
-        """
-        source = self._launch().dataset_source(dataset, self._configuration)
-        return self.from_source(source, watermark_strategy, source_name)
-
     # plans and execution
 
     def get_stream_graph(self, job_name: str | None = None) -> StreamGraph:
@@ -455,13 +310,12 @@ class StreamExecutionEnvironment(FaultTolerance):
         for written in _watchers:
             written[self] = ""
         get = self._configuration.get
-        widest = get(options.MAX_PARALLELISM)
         self._configuration.check()
         mode = self._mode()
         settings = PlanSettings(
             name=job_name or get(options.PIPELINE_NAME) or DEFAULT_JOB_NAME,
             parallelism=self.get_parallelism(),
-            max_parallelism=widest if widest > 0 else None,
+            max_parallelism=max(0, get(options.MAX_PARALLELISM)) or None,
             buffer_timeout_ms=self.get_buffer_timeout(),
             chaining=self.is_chaining_enabled(),
             batch=mode is RuntimeExecutionMode.BATCH,
@@ -486,12 +340,16 @@ class StreamExecutionEnvironment(FaultTolerance):
         return wanted
 
     def _places(self) -> dict[str, str]:
-        """Where checkpoints and savepoints are, as paths that mean the same in every process of the job."""
+        """Where checkpoints, savepoints and databases are, by paths that mean the same in every process of the job."""
         wanted = (
             options.CHECKPOINT_DIRECTORY, options.SAVEPOINT_DIRECTORY, options.HA_STORAGE_DIR, options.RESTORE_PATH,
         )  # fmt: skip
         given = ((option.key, self._configuration.get(option)) for option in wanted)
-        return {key: from_root(path) for key, path in given if path}
+        found = Configuration()
+        for option in (options.ROCKSDB_DIRS, options.TMP_DIRS):
+            if folders := self._configuration.get(option):
+                found.set(option, [str(folder_of(folder)) for folder in folders])
+        return {**{key: from_root(path) for key, path in given if path}, **found.to_dict()}
 
     def _chosen(self, mode: RuntimeExecutionMode) -> dict[str, str]:
         """What the tasks are told of the mode where it was left to us."""
@@ -541,13 +399,6 @@ class StreamExecutionEnvironment(FaultTolerance):
         if _interceptors:
             return _interceptors[-1](stream, job)
         return self._launch().submit(job, configuration, kept)
-
-    @staticmethod
-    def _launch() -> Any:
-        """What meets those who run jobs."""
-        from rayflink import launch
-
-        return launch
 
     def close(self) -> None:
         """Give up the records of all cached streams."""

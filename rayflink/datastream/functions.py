@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         CoProcessFunction as CoProcessFunction,
         FilterFunction as FilterFunction,
         FlatMapFunction as FlatMapFunction,
+        FoldFunction as FoldFunction,
         Function as Function,
         KeySelector as KeySelector,
         KeyedCoProcessFunction as KeyedCoProcessFunction,
         KeyedProcessFunction as KeyedProcessFunction,
         MapFunction as MapFunction,
         NullByteKeySelector as NullByteKeySelector,
+        OutputSelector as OutputSelector,
         Partitioner as Partitioner,
         ProcessAllWindowFunction as ProcessAllWindowFunction,
         ProcessFunction as ProcessFunction,
@@ -69,8 +71,9 @@ else:
             "rayflink.common.functions": (
                 "AggregateFunction AllWindowFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy "
                 "CoFlatMapFunction CoMapFunction CoProcessFunction "
-                "FilterFunction FlatMapFunction Function KeySelector KeyedCoProcessFunction KeyedProcessFunction "
-                "MapFunction NullByteKeySelector Partitioner ProcessAllWindowFunction ProcessFunction "
+                "FilterFunction FlatMapFunction FoldFunction Function KeySelector KeyedCoProcessFunction "
+                "KeyedProcessFunction "
+                "MapFunction NullByteKeySelector OutputSelector Partitioner ProcessAllWindowFunction ProcessFunction "
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
                 "TimerService WindowFunction"
             ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import Length, to_millis
+from rayflink.common.type_variables import Record, Record2, Result
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
@@ -16,8 +17,11 @@ from .keyed import KeyedStream
 from .streams import DataStream
 from .unfinished import Unfinished, tag_of
 
+if TYPE_CHECKING:
+    from .function_types import AnyJoinForm, FlatJoinForm, JoinForm, ProcessJoinForm
 
-class IntervalJoin(Unfinished):
+
+class IntervalJoin(Unfinished, Generic[Record, Record2]):
     """Two keyed streams to be joined by time; `between` says how far apart.
 
     Args:
@@ -27,10 +31,10 @@ class IntervalJoin(Unfinished):
     _next = "between"
     _order = "an interval join is written a.interval_join(b).between(lower, upper).process(function)"
 
-    def __init__(self, stream1: KeyedStream, stream2: KeyedStream) -> None:
+    def __init__(self, stream1: KeyedStream[Record, Any], stream2: KeyedStream[Record2, Any]) -> None:
         self._streams = stream1, stream2
 
-    def in_event_time(self) -> IntervalJoin:
+    def in_event_time(self) -> IntervalJoin[Record, Record2]:
         """Join by the records' timestamps, as it is without this call."""
         return self
 
@@ -40,7 +44,7 @@ class IntervalJoin(Unfinished):
         remedy = "leave in_processing_time() out, and give both streams timestamps and watermarks"
         raise PlanError(problem, remedy, graph.call_site())
 
-    def between(self, lower_bound: Length, upper_bound: Length) -> IntervalJoined:
+    def between(self, lower_bound: Length, upper_bound: Length) -> IntervalJoined[Record, Record2]:
         """Join records where lower <= time of the second - time of the first <= upper.
 
         Args:
@@ -53,7 +57,7 @@ class IntervalJoin(Unfinished):
         return IntervalJoined(*self._streams, to_millis(lower_bound), to_millis(upper_bound))
 
 
-class IntervalJoined(Unfinished):
+class IntervalJoined(Unfinished, Generic[Record, Record2]):
     """Two keyed streams and the interval in which their records match.
 
     Args:
@@ -71,7 +75,7 @@ class IntervalJoined(Unfinished):
         self._late_tags: list[str | None] = [None, None]
         self._interval()
 
-    def lower_bound_exclusive(self) -> IntervalJoined:
+    def lower_bound_exclusive(self) -> IntervalJoined[Record, Record2]:
         """Records exactly the lower bound apart do not match.
 
         Raises:
@@ -81,7 +85,7 @@ class IntervalJoined(Unfinished):
         self._interval()
         return self
 
-    def upper_bound_exclusive(self) -> IntervalJoined:
+    def upper_bound_exclusive(self) -> IntervalJoined[Record, Record2]:
         """Records exactly the upper bound apart do not match.
 
         Raises:
@@ -91,17 +95,32 @@ class IntervalJoined(Unfinished):
         self._interval()
         return self
 
-    def side_output_left_late_data(self, output_tag: OutputTag) -> IntervalJoined:
+    def side_output_left_late_data(self, output_tag: OutputTag) -> IntervalJoined[Record, Record2]:
         """Send late records of the first stream to a side output instead of dropping them."""
         self._late_tags[0] = tag_of("side_output_left_late_data", output_tag).tag_id
         return self
 
-    def side_output_right_late_data(self, output_tag: OutputTag) -> IntervalJoined:
+    def side_output_right_late_data(self, output_tag: OutputTag) -> IntervalJoined[Record, Record2]:
         """Send late records of the second stream to a side output instead of dropping them."""
         self._late_tags[1] = tag_of("side_output_right_late_data", output_tag).tag_id
         return self
 
-    def process(self, process_join_function: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def process(
+        self, process_join_function: FlatJoinForm[Record, Record2, Result], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(
+        self, process_join_function: ProcessJoinForm[Record, Record2, Result], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(
+        self, process_join_function: JoinForm[Record, Record2, Result], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(self, process_join_function: AnyJoinForm[Record, Record2], output_type: Any) -> DataStream: ...
+
+    def process(self, process_join_function: Any, output_type: Any = None) -> DataStream[Any]:
         """What the function gives for each pair, with the greater of both timestamps.
 
         Args:

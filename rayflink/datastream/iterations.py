@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rayflink.common.type_variables import Record, Record2
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 
@@ -12,7 +13,7 @@ from .step import as_type
 from .streams import DataStream
 
 
-class IterativeStream(DataStream):
+class IterativeStream(DataStream[Record]):
     """A stream together with what `close_with` feeds back into it.
 
     Args:
@@ -21,14 +22,14 @@ class IterativeStream(DataStream):
             the loop any more, however long a record takes to come round.
     """
 
-    def __init__(self, stream: DataStream, max_wait_time_millis: int = 0) -> None:
+    def __init__(self, stream: DataStream[Record], max_wait_time_millis: int = 0) -> None:
         self._outside = stream._transformation
         self._wait_ms = max_wait_time_millis
         step = graph.Feedback(self._outside, max_wait_time_millis, output_type=self._outside.output_type)
         super().__init__(stream.get_execution_environment(), step)
         self._loop = step
 
-    def close_with(self, feedback_stream: DataStream) -> DataStream:
+    def close_with(self, feedback_stream: DataStream[Record]) -> DataStream[Record]:
         """Feed the records of `feedback_stream` back; it has the parallelism of what it joins.
 
         Returns: the stream that is fed back.
@@ -38,18 +39,18 @@ class IterativeStream(DataStream):
         _add_feedback(self._loop, feedback_stream)
         return feedback_stream
 
-    def with_feedback_type(self, feedback_type: Any = None) -> ConnectedIterativeStreams:
+    def with_feedback_type(self, feedback_type: Any = None) -> ConnectedIterativeStreams[Record, Any]:
         """Let records of another type be fed back: they come as the second of two connected streams.
 
         Args:
             feedback_type: of the records that are fed back; None: any.
         """
-        outside = DataStream(self._env, self._outside)
+        outside: DataStream[Record] = DataStream(self._env, self._outside)
         loop = graph.CoFeedback(self._wait_ms, output_type=as_type(feedback_type))
         return ConnectedIterativeStreams(outside, DataStream(self._env, loop), loop)
 
 
-class ConnectedIterativeStreams(ConnectedStreams):
+class ConnectedIterativeStreams(ConnectedStreams[Record, Record2, Any]):
     """A stream, and next to it what `close_with` feeds back.
 
     Args:
@@ -58,11 +59,11 @@ class ConnectedIterativeStreams(ConnectedStreams):
         loop: where it is fed back to.
     """
 
-    def __init__(self, stream: DataStream, feedback: DataStream, loop: graph.CoFeedback) -> None:
+    def __init__(self, stream: DataStream[Record], feedback: DataStream[Record2], loop: graph.CoFeedback) -> None:
         super().__init__(stream, feedback)
         self._loop = loop
 
-    def close_with(self, feedback_stream: DataStream) -> DataStream:
+    def close_with(self, feedback_stream: DataStream[Record2]) -> DataStream[Record2]:
         """Feed the records of `feedback_stream` back, as the second stream.
 
         Returns: the stream that is fed back.

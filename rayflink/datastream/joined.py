@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from rayflink.common.functions import KeyBy, as_key_selector
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import Length
+from rayflink.common.type_variables import First, Key, Next, Record, Record2, Result, Second, Selected
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from rayflink.operators.evictors import Evictor
     from rayflink.operators.triggers import Trigger
 
-W = TypeVar("W", bound="CoGroupedStreams.WithWindow")
+    from .function_types import CoGroupForm, FieldForm, FlatJoinForm, JoinForm, KeyForm
+
+W = TypeVar("W", bound="CoGroupedStreams.WithWindow[Any, Any]")
 
 
-class CoGroupedStreams(Unfinished):
+class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
     """Two streams whose records of equal keys and one window are worked together.
 
     Args:
@@ -48,12 +51,21 @@ class CoGroupedStreams(Unfinished):
 
     _step = "co_group"
 
-    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+    def __init__(self, stream1: DataStream[Record], stream2: DataStream[Record2]) -> None:
         ensure_stream(stream2, self._step)
         ensure_one_environment(stream1, stream2, self._step)
         self._streams = stream1, stream2
 
-    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where:
+    @overload
+    def where(
+        self, key_selector: FieldForm, key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Any]: ...
+    @overload
+    def where(
+        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Selected]: ...
+
+    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
         """Say the key of the first stream's records.
 
         Args:
@@ -61,15 +73,17 @@ class CoGroupedStreams(Unfinished):
         """
         return CoGroupedStreams.Where(self, _key_by("where", self._streams[0], key_selector, key_type))
 
-    class Where(Unfinished):
+    class Where(Unfinished, Generic[Second, Next, Key]):
         """Two streams, and the key of the first."""
 
         _next = "equal_to"
 
-        def __init__(self, grouped: CoGroupedStreams, key: KeyBy) -> None:
+        def __init__(self, grouped: CoGroupedStreams[Any, Second], key: KeyBy) -> None:
             self._grouped, self._key = grouped, key
 
-        def equal_to(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.EqualTo:
+        def equal_to(
+            self, key_selector: FieldForm | KeyForm[Second, Key], key_type: Any = None
+        ) -> CoGroupedStreams.EqualTo[Next]:
             """Say the key of the second stream's records.
 
             Args:
@@ -85,7 +99,7 @@ class CoGroupedStreams(Unfinished):
                 raise PlanError(problem, "give both streams keys of one type", graph.call_site())
             return CoGroupedStreams.EqualTo(self._grouped, self._key, key)
 
-    class EqualTo(Unfinished):
+    class EqualTo(Unfinished, Generic[Next]):
         """Two streams and their keys."""
 
         _next = "window"
@@ -93,7 +107,7 @@ class CoGroupedStreams(Unfinished):
         def __init__(self, grouped: CoGroupedStreams, key1: KeyBy, key2: KeyBy) -> None:
             self._grouped, self._keys = grouped, (key1, key2)
 
-        def window(self, window_assigner: WindowAssigner[Any, Any]) -> CoGroupedStreams.WithWindow:
+        def window(self, window_assigner: WindowAssigner[Any, Any]) -> Next:
             """Group the records of each key by windows.
 
             A custom assigner, trigger or evictor sees pairs (side, record), with side 0 for the first stream.
@@ -101,7 +115,7 @@ class CoGroupedStreams(Unfinished):
             Raises:
                 TypeError: it is no window assigner.
             """
-            return self._grouped.WithWindow(_TaggedWindows(self._tagged(), window_assigner))
+            return cast("Next", self._grouped.WithWindow(_TaggedWindows(self._tagged(), window_assigner)))
 
         def _tagged(self) -> KeyedStream:
             one, two = self._keys
@@ -112,7 +126,7 @@ class CoGroupedStreams(Unfinished):
             dealt = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
             return KeyedStream(env, dealt, selector)
 
-    class WithWindow(Unfinished):
+    class WithWindow(Unfinished, Generic[First, Second]):
         """Two streams grouped by key and window, waiting for the function to work them."""
 
         _next = "apply"
@@ -148,7 +162,14 @@ class CoGroupedStreams(Unfinished):
             self._windowed.side_output_late_data(tag_of("side_output_late_data", output_tag))
             return self
 
-        def apply(self, function: Any, output_type: Any = None) -> DataStream:
+        @overload
+        def apply(
+            self, function: CoGroupForm[First, Second, Result], output_type: None = None
+        ) -> DataStream[Result]: ...
+        @overload
+        def apply(self, function: CoGroupForm[First, Second, Any], output_type: Any) -> DataStream: ...
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
             """What the function gives for the records of both streams of each key and window.
 
             Args:
@@ -164,10 +185,11 @@ class CoGroupedStreams(Unfinished):
             >>> list(grouped.apply(lambda ages, towns: [(len(ages), len(towns))]).execute_and_collect())
             [(1, 2)]
             """
-            return _Joined(self._windowed.apply(CoGroupedRecords(function), output_type))
+            records: Any = CoGroupedRecords(function)
+            return _Joined(self._windowed.apply(records, output_type))
 
 
-class JoinedStreams(CoGroupedStreams):
+class JoinedStreams(CoGroupedStreams[Record, Record2]):
     """Two streams of whose records each pair of equal keys and one window is joined.
 
     Args:
@@ -180,10 +202,34 @@ class JoinedStreams(CoGroupedStreams):
 
     _step = "join"
 
-    class WithWindow(CoGroupedStreams.WithWindow):
+    @overload
+    def where(
+        self, key_selector: FieldForm, key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Any]: ...
+    @overload
+    def where(
+        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Selected]: ...
+
+    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
+        """Say the key of the first stream's records, as `CoGroupedStreams.where`."""
+        return super().where(key_selector, key_type)
+
+    class WithWindow(CoGroupedStreams.WithWindow[First, Second]):
         """Two streams joined by key and window, waiting for the function to work each pair."""
 
-        def apply(self, function: Any, output_type: Any = None) -> DataStream:
+        @overload  # type: ignore[override]
+        def apply(
+            self, function: FlatJoinForm[First, Second, Result], output_type: None = None
+        ) -> DataStream[Result]: ...
+        @overload
+        def apply(self, function: JoinForm[First, Second, Result], output_type: None = None) -> DataStream[Result]: ...
+        @overload
+        def apply(
+            self, function: JoinForm[First, Second, Any] | FlatJoinForm[First, Second, Any], output_type: Any
+        ) -> DataStream: ...
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
             """What the function gives for each pair of records of one key and window; a record without any is left out.
 
             Args:
@@ -199,7 +245,8 @@ class JoinedStreams(CoGroupedStreams):
             >>> sorted(joined.apply(lambda age, town: (*age, town[1])).execute_and_collect())
             [('ann', 41, 'Bonn'), ('ann', 41, 'Ulm')]
             """
-            return super().apply(JoinedRecords(function), output_type)
+            records: Any = JoinedRecords(function)
+            return super().apply(records, output_type)
 
 
 class _Joined(DataStream):

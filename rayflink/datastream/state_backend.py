@@ -12,6 +12,8 @@ from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.option_types import MemorySize
+from rayflink.state.local_storage import folder_of
+from rayflink.state.storages import without_slash
 
 
 class StateBackend:
@@ -61,8 +63,12 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = 4
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Directories of the tasks' databases; none at all for the system's."""
-        self._paths = list(paths)
+        """Directories of the tasks' databases, paths or `file://` URLs; none at all for the system's.
+
+        Raises:
+            StorageNotSupported: one names no directory of a disk, such as an `s3://` URL.
+        """
+        self._paths = [str(folder_of(path)) for path in paths]
 
     def get_db_storage_paths(self) -> list[str] | None:
         """Directories of the tasks' databases, or None."""
@@ -189,7 +195,8 @@ class FsStateBackend(StateBackend):
     ) -> None:
         if not checkpoint_directory_uri:
             raise ValueError(f"FsStateBackend needs the path of a directory, found {checkpoint_directory_uri!r}")
-        self._path, self._savepoint_path = str(checkpoint_directory_uri), default_savepoint_directory_uri
+        self._path = without_slash(str(checkpoint_directory_uri))
+        self._savepoint_path = default_savepoint_directory_uri
         self._threshold = 20 * 1024 if file_state_size_threshold is None else file_state_size_threshold
         self._buffer = 4096 if write_buffer_size is None else write_buffer_size
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="Step")
 
-_LOGICAL = (graph.Partition, graph.Union, graph.SideOutput)
+_LOGICAL = (graph.Partition, graph.Union, graph.SideOutput, graph.Split, graph.Select)
 
 
 def as_type(given: Any) -> TypeInformation | None:

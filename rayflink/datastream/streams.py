@@ -5,16 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from rayflink.common.actor_pool import ActorPool, as_pool
+from rayflink.common.callables import SplitBy, as_output_selector
 from rayflink.common.errors import shorten
 from rayflink.common.execution_config import ExecutionConfig
-from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector, as_partitioner
+from rayflink.common.functions import KeyBy, KeyedProcessFunction, as_key_selector
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.print_form import PrintForm
 from rayflink.common.sink import Sink
 from rayflink.common.type_base import TypeInformation
+from rayflink.common.type_variables import Record, Result, Selected
 from rayflink.common.typeinfo import Types
 from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collected import DrawnSink
@@ -31,22 +33,34 @@ from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOpe
 from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 
 from .closeable_iterator import CloseableIterator
+from .data_stream_sink import DataStreamSink
 from .fields import check_fields
+from .redistribution import Redistribution
 from .selectors import field_selector
-from .step import Step, as_type
+from .step import as_type
+from .windows_of_all import WindowsOfAll
 
 if TYPE_CHECKING:
-    from rayflink.operators.assigners import WindowAssigner
     from rayflink.state.descriptors import MapStateDescriptor
 
     from .broadcast import BroadcastConnectedStream, BroadcastStream
     from .cached import CachedDataStream
     from .connected import ConnectedStreams
     from .environment import StreamExecutionEnvironment
+    from .function_types import (
+        FieldForm,
+        FilterForm,
+        FlatMapForm,
+        KeyForm,
+        MapForm,
+        ProcessForm,
+        SelectForm,
+        SinkForm,
+    )
     from .iterations import IterativeStream
     from .joined import CoGroupedStreams, JoinedStreams
     from .keyed import KeyedStream
-    from .windowed import AllWindowedStream
+    from .split_stream import SplitStream
 
 SAME_TYPE = object()
 """Stands for the type of the records that go in, which needs no second look."""
@@ -54,8 +68,8 @@ SAME_RECORDS = object()
 """The same, of a step that gives the records themselves, with their event times."""
 
 
-class DataStream(Step):
-    """A stream of records.
+class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
+    """A stream of records; of type checkers `DataStream[Click]` is one of records of the class Click.
 
     Args:
         env: the environment it belongs to.
@@ -80,7 +94,12 @@ class DataStream(Step):
 
     # record by record
 
-    def map(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def map(self, func: MapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
+    @overload
+    def map(self, func: MapForm[Record, Any], output_type: Any) -> DataStream: ...
+
+    def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """One result for each record.
 
         Args:
@@ -95,7 +114,12 @@ class DataStream(Step):
         """
         return self._one_input("Map", Factory(MapOperator, func), output_type)
 
-    def flat_map(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def flat_map(self, func: FlatMapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
+    @overload
+    def flat_map(self, func: FlatMapForm[Record, Any], output_type: Any) -> DataStream: ...
+
+    def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """Any number of results for each record: `func` returns or yields them.
 
         Args:
@@ -105,11 +129,11 @@ class DataStream(Step):
         """
         return self._one_input("Flat Map", Factory(FlatMapOperator, func), output_type)
 
-    def filter(self, func: Any) -> DataStream:
+    def filter(self, func: FilterForm[Record]) -> DataStream[Record]:
         """The records for which `func` is true."""
         return self._one_input("Filter", Factory(FilterOperator, func), SAME_RECORDS)
 
-    def project(self, *field_indexes: int) -> DataStream:
+    def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Some fields of each record, by position, as a tuple.
 
         Raises:
@@ -160,7 +184,12 @@ class DataStream(Step):
         stream = self._one_input("Map Batches", Factory(PooledBatchesOperator, func, pool, form, timestamp_column))
         return stream.set_parallelism(pool.size) if self._env.get_parallelism() > pool.size else stream
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def process(self, func: ProcessForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
+    @overload
+    def process(self, func: ProcessForm[Record, Any], output_type: Any) -> DataStream: ...
+
+    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
         """Any number of results for each record, and side outputs: `yield tag, value`.
 
         Args:
@@ -176,7 +205,7 @@ class DataStream(Step):
             raise PlanError(problem, "call key_by(...) before process(...)", graph.call_site())
         return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
 
-    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream[Record]:
         """Give each record its event time, in epoch milliseconds, and the stream its watermarks.
 
         Raises:
@@ -192,7 +221,7 @@ class DataStream(Step):
 
     # several streams
 
-    def union(self, *streams: DataStream) -> DataStream:
+    def union(self, *streams: DataStream[Record]) -> DataStream[Record]:
         """All records of this stream and of `streams`.
 
         Raises:
@@ -208,12 +237,11 @@ class DataStream(Step):
         return DataStream(self._env, step)
 
     @overload
-    def connect(self, ds: DataStream) -> ConnectedStreams: ...
-
+    def connect(self, ds: DataStream[Result]) -> ConnectedStreams[Record, Result]: ...
     @overload
-    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(self, ds: BroadcastStream[Result]) -> BroadcastConnectedStream[Record, Result]: ...
 
-    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+    def connect(self, ds: Any) -> Any:
         """This stream and another of any type, to be worked by one function with a method for each.
 
         Args:
@@ -230,7 +258,7 @@ class DataStream(Step):
         ensure_stream(ds, "connect")
         return ConnectedStreams(self, ds)
 
-    def join(self, other: DataStream) -> JoinedStreams:
+    def join(self, other: DataStream[Result]) -> JoinedStreams[Record, Result]:
         """Join this stream with another by key and window: each pair of records of equal keys and one window.
 
         Write `a.join(b).where(key of a).equal_to(key of b).window(assigner).apply(function)`.
@@ -242,7 +270,7 @@ class DataStream(Step):
 
         return JoinedStreams(self, other)
 
-    def co_group(self, other: DataStream) -> CoGroupedStreams:
+    def co_group(self, other: DataStream[Result]) -> CoGroupedStreams[Record, Result]:
         """Work the records of this stream and another together by key and window, as two lists.
 
         Write `a.co_group(b).where(key of a).equal_to(key of b).window(assigner).apply(function)`.
@@ -254,7 +282,7 @@ class DataStream(Step):
 
         return CoGroupedStreams(self, other)
 
-    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+    def get_side_output(self, output_tag: OutputTag[Result]) -> DataStream[Result]:
         """What the operator sent to a side output.
 
         Raises:
@@ -268,30 +296,33 @@ class DataStream(Step):
         step = graph.SideOutput(self._transformation, output_tag.tag_id, output_type=output_tag.type_info)
         return DataStream(self._env, step)
 
-    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Group all records by windows, in one subtask."""
-        from .windowed import AllWindowedStream
+    def split(self, output_selector: SelectForm[Record]) -> SplitStream[Record]:
+        """Name the outputs of each record; consumers then `select` by names. It is no step of the running job.
 
-        return AllWindowedStream(self, window_assigner)
+        Flink 2.x has side outputs instead, which also take records of other types.
 
-    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
-        """Group all records by windows of `size` records, as `KeyedStream.count_window` does those of a key.
-
-        >>> from rayflink.datastream import StreamExecutionEnvironment
-        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
-        >>> list(env.from_collection([1, 2, 3, 4, 5]).count_window_all(2).sum().execute_and_collect())
-        [3, 7]
+        Args:
+            output_selector: an OutputSelector or a callable, record -> names; called once a record.
 
         Raises:
-            ValueError: the size is below 1, or the slide below 0.
+            PlanError: when the program is run: what was selected of a split is split again.
         """
-        from rayflink.operators.count_windows import count_windows
+        from .split_stream import SplitStream
 
-        return self.window_all(count_windows(size, slide))
+        selector = SplitBy(as_output_selector(output_selector), graph.call_site())
+        step = graph.Split(self._transformation, selector, output_type=self._transformation.output_type)
+        return SplitStream(self._env, step)
 
     # who gets which record
 
-    def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream:
+    @overload
+    def key_by(self, key_selector: FieldForm, key_type: Any = None) -> KeyedStream[Record, Any]: ...
+    @overload
+    def key_by(
+        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+    ) -> KeyedStream[Record, Selected]: ...
+
+    def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream[Record, Any]:
         """Records of equal keys to the same subtask.
 
         Args:
@@ -307,37 +338,20 @@ class DataStream(Step):
         step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
         return KeyedStream(self._env, step, selector)
 
-    def shuffle(self) -> DataStream:
-        """Each record to a subtask drawn at random."""
-        return self._partitioned(partitioners.Shuffle())
-
-    def rebalance(self) -> DataStream:
-        """To all subtasks in turn."""
-        return self._partitioned(partitioners.Rebalance())
-
-    def rescale(self) -> DataStream:
-        """In turn to a few subtasks near by."""
-        return self._partitioned(partitioners.Rescale())
-
-    def forward(self) -> DataStream:
-        """To the subtask of the same index; needs equal parallelism."""
-        return self._partitioned(partitioners.Forward())
-
     @overload
-    def broadcast(self) -> DataStream: ...
-
+    def broadcast(self) -> DataStream[Record]: ...
     @overload
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> BroadcastStream: ...
+    ) -> BroadcastStream[Record]: ...
 
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
+    ) -> DataStream[Record] | BroadcastStream[Record]:
         """Every record to every subtask; with descriptors of states, a stream to `connect` another one with.
 
         Args:
@@ -355,24 +369,7 @@ class DataStream(Step):
 
         return BroadcastStream(everywhere, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
-    def global_(self) -> DataStream:
-        """Everything to the first subtask."""
-        return self._partitioned(partitioners.Global())
-
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
-        """To the subtask that `partitioner(key, number of subtasks)` names.
-
-        Args:
-            partitioner: a callable or a Partitioner; gives an index in [0, number of subtasks).
-            key_selector: as of `key_by`.
-        """
-        as_partitioner(partitioner)  # refuses what is none here, in the user's line
-        check_fields("partition_custom", key_selector, self._transformation.declared_type())
-        key_of = KeyBy(field_selector(key_selector), graph.call_site(), step="partition_custom")
-        as_key_selector(key_of)
-        return self._partitioned(partitioners.Custom(partitioner, key_of))
-
-    def cache(self) -> CachedDataStream:
+    def cache(self) -> CachedDataStream[Record]:
         """This stream, computed by the first job that needs it and read by later ones of the same environment.
 
         Raises:
@@ -391,7 +388,7 @@ class DataStream(Step):
 
         return cached(self._env, self._transformation)
 
-    def iterate(self, max_wait_time_millis: int = 0) -> IterativeStream:
+    def iterate(self, max_wait_time_millis: int = 0) -> IterativeStream[Record]:
         """A stream into which a later step feeds records back: `close_with` says which.
 
         It ends when the stream has ended and no record is in the loop any more. Where all sources of the program end,
@@ -417,7 +414,7 @@ class DataStream(Step):
 
     # results
 
-    def sink_to(self, sink: Sink) -> DataStreamSink:
+    def sink_to(self, sink: Sink[Record]) -> DataStreamSink:
         """Write the records to a `Sink`.
 
         Raises:
@@ -428,7 +425,7 @@ class DataStream(Step):
         sink = sink.for_type(self._transformation.declared_type())
         return self._sink(str(getattr(sink, "name", None) or "Writer"), Factory(SinkOperator, sink))
 
-    def add_sink(self, sink_func: Any) -> DataStreamSink:
+    def add_sink(self, sink_func: SinkForm[Record]) -> DataStreamSink:
         """Call a function, or `SinkFunction.invoke`, with each record; a `Sink` is taken as by `sink_to`."""
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
@@ -445,9 +442,18 @@ class DataStream(Step):
         """Print the records to the standard error of the tasks."""
         return self._sink("Print to Std. Err", Factory(SinkOperator, self._printing(sink_identifier, True)))
 
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None = None) -> CloseableIterator[Record]: ...
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None = None, *, limit: int) -> list[Record]: ...
+    @overload
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
-    ) -> CloseableIterator | list[Any]:
+    ) -> CloseableIterator[Record] | list[Record]: ...
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator[Record] | list[Record]:
         """Start the program and draw the stream's records while it runs.
 
         With checkpoints a record comes when the checkpoint that holds it is complete, and once, also where the job
@@ -527,7 +533,7 @@ class DataStream(Step):
             meant = f"; did you mean {near[0]!r}?" if near else ""
             raise AttributeError(f"a {type(self).__name__} has no {name!r}{meant}", name=name, obj=self)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Record]:
         raise TypeError("a stream cannot be looped over before it has run; loop over execute_and_collect()")
 
     # how steps are recorded
@@ -538,7 +544,8 @@ class DataStream(Step):
     def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
         same = output_type is SAME_TYPE or output_type is SAME_RECORDS
-        declared = self._transformation.output_type if same else as_type(output_type)
+        before = self._transformation.declared_type()
+        declared = before if same else as_type(output_type)
         if isinstance(declared, TypeInformation) and output_type is not SAME_RECORDS:
             declared = declared.of_other_times()
         make = factory if same or declared is None or not declared.is_declared else Typed(factory, declared)
@@ -553,7 +560,7 @@ class DataStream(Step):
         self._env.add(step)
         return DataStreamSink(self._env, step)
 
-    def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream:
+    def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream[Record]:
         step = graph.Partition(self._transformation, strategy, output_type=self._transformation.output_type)
         return DataStream(self._env, step)
 
@@ -563,14 +570,6 @@ def ensure_stream(given: Any, step: str) -> None:
     if not isinstance(given, DataStream):
         found = f"{type(given).__name__} {shorten(given, 80)}"
         raise TypeError(f"{step} needs a DataStream, found {found}; make one with from_collection() or a source")
-
-
-class DataStreamSink(Step):
-    """The end of a stream; its operator can still be named and sized."""
-
-    def name(self, name: str) -> DataStreamSink:
-        """Name the sink; shown as "Sink: name"."""
-        return super().name(name if name.startswith("Sink: ") else f"Sink: {name}")
 
 
 __all__ = ["DataStream", "DataStreamSink", "PlanError"]

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from rayflink.common.functions import NullByteKeySelector
-from rayflink.common.output_tag import OutputTag
-from rayflink.common.time import Length, to_millis
-from rayflink.graph.errors import PlanError
-from rayflink.graph.transformations import call_site
-from rayflink.operators.assigners import WindowAssigner
-from rayflink.operators.evictors import Evictor
-from rayflink.operators.factory import Factory
-from rayflink.operators.session_windows import MergingWindowAssigner
-from rayflink.operators.triggers import Trigger
-from rayflink.operators.window_functions import (
-    WithoutKey,
-    aggregating,
-    built_in,
-    collecting,
-    reducing,
+from rayflink.common.functions import AggregateFunction, NullByteKeySelector
+from rayflink.common.time import Length
+from rayflink.common.type_variables import Key, Record, Result, Whole, Window
+from rayflink.operators.assigners import (
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowAssigner,
 )
-from rayflink.operators.windows import needs_no_trigger, window_operator_of
+from rayflink.operators.count_windows import CountTumblingWindowAssigner, GlobalWindows
+from rayflink.operators.evictors import CountEvictor
+from rayflink.operators.factory import Factory
+from rayflink.operators.triggers import CountTrigger
+from rayflink.operators.window_functions import WithoutKey, aggregating, collecting
 
-from .fields import check_fields
-from .keyed import KeyedStream
-from .streams import SAME_TYPE, DataStream
+from .streams import DataStream
+from .time_characteristic import TimeCharacteristic
+from .windowing import Windowing
 
-W = TypeVar("W", bound="WindowedStream")
+if TYPE_CHECKING:
+    from .function_types import AllWindowForm, FoldForm, ReduceForm, WindowForm
+
+W = TypeVar("W", bound=Windowing[Any, Any, Any])
 
 
-class WindowedStream:
+class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window]):
     """A keyed stream grouped by windows.
+
+    Of type checkers `WindowedStream[Click, str, TimeWindow]`, of records, keys and windows.
 
     Args:
         keyed_stream: the stream.
@@ -41,90 +44,129 @@ class WindowedStream:
         TypeError: the assigner is none.
     """
 
-    _operator_of = staticmethod(window_operator_of)
+    @overload
+    def reduce(
+        self, reduce_function: ReduceForm[Record], window_function: None = None, output_type: None = None
+    ) -> DataStream[Record]: ...
+    @overload
+    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: Any) -> DataStream: ...
+    @overload
+    def reduce(
+        self,
+        reduce_function: ReduceForm[Record],
+        window_function: WindowForm[Record, Result, Key, Window],
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def reduce(
+        self,
+        reduce_function: ReduceForm[Record],
+        window_function: WindowForm[Record, Any, Key, Window],
+        output_type: Any,
+    ) -> DataStream: ...
 
-    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
-        if not isinstance(window_assigner, WindowAssigner):
-            raise TypeError(
-                f"a window assigner is wanted, found {window_assigner!r:.100}; "
-                "write for example TumblingEventTimeWindows.of(Duration.of_minutes(1))"
-            )
-        self._keyed = keyed_stream
-        self._assigner = window_assigner
-        self._trigger: Trigger[Any, Any] | None = None
-        self._lateness_ms = 0
-        self._late_tag: OutputTag | None = None
-        self._evictor: Evictor[Any, Any] | None = None
-
-    def get_execution_environment(self) -> Any:
-        """The environment the stream belongs to."""
-        return self._keyed.get_execution_environment()
-
-    def get_input_type(self) -> Any:
-        """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
-        return self._keyed.get_type()
-
-    def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
-        """Fire windows by this trigger instead of the assigner's default one.
-
-        Raises:
-            TypeError: it is no trigger.
-            PlanError: windows merge, and the trigger does not work with that.
-        """
-        if not isinstance(trigger, Trigger):
-            raise TypeError(f"a Trigger is wanted, found {trigger!r:.100}")
-        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
-            problem = "A merging window assigner cannot be used with a trigger that does not support merging"
-            remedy = "give it on_merge(), and a can_merge() that is true"
-            raise PlanError(f"{problem}: {self._assigner} with {trigger}", remedy, call_site())
-        self._trigger = trigger
-        return self
-
-    def evictor(self: W, evictor: Evictor[Any, Any]) -> W:
-        """Let an evictor take records out of each window that fires. The window then keeps all its records in state.
-
-        Raises:
-            TypeError: it is no evictor.
-        """
-        if not isinstance(evictor, Evictor):
-            raise TypeError(f"an Evictor is wanted, found {evictor!r:.100}; write for example CountEvictor.of(100)")
-        self._evictor = evictor
-        return self
-
-    def allowed_lateness(self: W, time_ms: Length) -> W:
-        """Keep windows so long after they fired: each later record fires its window again. Milliseconds or a duration.
-
-        Raises:
-            PlanError: it is negative.
-        """
-        lateness_ms = to_millis(time_ms)
-        if lateness_ms < 0:
-            raise PlanError(f"The allowed lateness cannot be negative: {lateness_ms} ms", "give 0 or more")
-        self._lateness_ms = lateness_ms
-        return self
-
-    def side_output_late_data(self: W, output_tag: OutputTag) -> W:
-        """Send records whose windows are over to a side output instead of dropping them.
-
-        Raises:
-            TypeError: it is no OutputTag.
-        """
-        if not isinstance(output_tag, OutputTag):
-            raise TypeError(f"an OutputTag is wanted, found {output_tag!r:.100}; write for example OutputTag('late')")
-        self._late_tag = output_tag
-        return self
-
-    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream:
+    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
         """One reduced record a key and window, given to `window_function` where there is one.
 
         Args:
             reduce_function: combines two records.
-            window_function: a ProcessWindowFunction or WindowFunction, called with the one reduced record.
+            window_function: a ProcessWindowFunction or a WindowFunction, called with the one reduced record.
             output_type: what every result must be; None: what the records are, or anything behind a window function.
         """
-        same = output_type is None and window_function is None
-        declared = self._keyed._transformation.declared_type() if same else output_type
-        return self._applied(Factory(reducing, reduce_function), window_function, declared)
+        return self._reduced(reduce_function, window_function, output_type)
+
+    @overload
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: None = None,
+        output_type: None = None,
+    ) -> DataStream[Whole]: ...
+    @overload
+    def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: Any) -> DataStream: ...
+    @overload
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: WindowForm[Whole, Result, Key, Window],
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: WindowForm[Whole, Any, Key, Window],
+        output_type: Any,
+    ) -> DataStream: ...
+
+    def fold(
+        self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
+    ) -> DataStream[Any]:
+        """One folded value a key and window, given to `window_function` where there is one; of Flink 1.x.
+
+        Flink 2.x has `aggregate` instead, which also works where windows merge.
+
+        Args:
+            initial_value: what the first record of a key and window is combined with; each has a copy.
+            fold_function: a FoldFunction, or a callable of the value so far and a record.
+            window_function: a ProcessWindowFunction or a WindowFunction, called with the one folded value.
+            output_type: what every result must be, and is made where it can be; None: anything.
+
+        Raises:
+            PlanError: the windows merge.
+
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+        >>> words = env.from_collection(["to", "be", "or"]).key_by(len)
+        >>> list(words.count_window(3).fold("", lambda text, word: text + word).execute_and_collect())
+        ['tobeor']
+        """
+        return self._folded(initial_value, fold_function, window_function, output_type)
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Result],
+        window_function: None = None,
+        accumulator_type: Any = None,
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Any],
+        *,
+        accumulator_type: Any = None,
+        output_type: Any,
+    ) -> DataStream: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: WindowForm[Whole, Result, Key, Window],
+        accumulator_type: Any = None,
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: WindowForm[Whole, Any, Key, Window],
+        accumulator_type: Any,
+        output_type: Any,
+    ) -> DataStream: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: WindowForm[Whole, Any, Key, Window],
+        accumulator_type: Any = None,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
 
     def aggregate(
         self,
@@ -132,19 +174,26 @@ class WindowedStream:
         window_function: Any = None,
         accumulator_type: Any = None,
         output_type: Any = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """One aggregate a key and window, given to `window_function` where there is one.
 
         Args:
             aggregate_function: an AggregateFunction.
-            window_function: a ProcessWindowFunction or WindowFunction, called with the one aggregate.
+            window_function: a ProcessWindowFunction or a WindowFunction, called with the one aggregate.
             accumulator_type: accepted for PyFlink's sake.
             output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
                 None: anything.
         """
         return self._applied(Factory(aggregating, aggregate_function), window_function, output_type)
 
-    def apply(self, window_function: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def apply(
+        self, window_function: WindowForm[Record, Result, Key, Window], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def apply(self, window_function: WindowForm[Record, Any, Key, Window], output_type: Any) -> DataStream: ...
+
+    def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
         """The results of a WindowFunction, or a callable of key, window and records.
 
         Args:
@@ -154,7 +203,16 @@ class WindowedStream:
         """
         return self._applied(Factory(collecting), window_function, output_type)
 
-    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream:
+    @overload
+    def process(
+        self, process_window_function: WindowForm[Record, Result, Key, Window], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(
+        self, process_window_function: WindowForm[Record, Any, Key, Window], output_type: Any
+    ) -> DataStream: ...
+
+    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
         """The results of a ProcessWindowFunction, which sees the window, the clocks and state.
 
         Args:
@@ -164,61 +222,216 @@ class WindowedStream:
         """
         return self._applied(Factory(collecting), process_window_function, output_type)
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """The sum of a field a key and window; other fields are those of the first record."""
-        return self._aggregated("sum", position_to_sum)
 
-    def min(self, position_to_min: int | str = 0) -> DataStream:
-        """The minimum of a field a key and window; other fields are those of the first record."""
-        return self._aggregated("min", position_to_min)
-
-    def max(self, position_to_max: int | str = 0) -> DataStream:
-        """The maximum of a field a key and window; other fields are those of the first record."""
-        return self._aggregated("max", position_to_max)
-
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """The record with the minimum of a field a key and window."""
-        return self._aggregated("min_by", position_to_min_by)
-
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
-        """The record with the maximum of a field a key and window."""
-        return self._aggregated("max_by", position_to_max_by)
-
-    def _aggregated(self, kind: str, position: int | str) -> DataStream:
-        check_fields(kind, position, self._keyed._transformation.declared_type())
-        return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
-
-    def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
-        late = None if self._late_tag is None else self._late_tag.tag_id
-        trigger = self._trigger
-        if trigger is None and not needs_no_trigger(self._assigner):
-            trigger = self._assigner.get_default_trigger(self.get_execution_environment())
-            if not isinstance(trigger, Trigger):
-                problem = f"get_default_trigger of {self._assigner!r:.100} gave {trigger!r:.100}, wanted a Trigger"
-                raise PlanError(problem, "give one there, or call trigger(...) on the windowed stream", call_site())
-        settings = (self._assigner, trigger, self._lateness_ms, late, self._evictor)
-        factory = Factory(self._operator_of, self._keyed.key_selector, contents, function, *settings)
-        return self._keyed._keyed(factory().name, factory, output_type)
-
-
-class AllWindowedStream(WindowedStream):
+class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Window]):
     """A stream without keys grouped by windows; one subtask works it.
+
+    Of type checkers `AllWindowedStream[Click, TimeWindow]`, of records and windows.
 
     Args:
         data_stream: whose records are grouped.
         window_assigner: places each record into windows.
+
+    Raises:
+        TypeError: the assigner is none.
     """
 
-    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
+    def __init__(self, data_stream: DataStream[Record], window_assigner: WindowAssigner[Any, Window]) -> None:
         super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
 
-    def _aggregated(self, kind: str, position: int | str) -> DataStream:
-        check_fields(kind, position, self._keyed._transformation.declared_type())
-        return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
+    @overload  # type: ignore[override]
+    def reduce(
+        self, reduce_function: ReduceForm[Record], window_function: None = None, output_type: None = None
+    ) -> DataStream[Record]: ...
+    @overload
+    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: Any) -> DataStream: ...
+    @overload
+    def reduce(
+        self,
+        reduce_function: ReduceForm[Record],
+        window_function: AllWindowForm[Record, Result, Window],
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def reduce(
+        self, reduce_function: ReduceForm[Record], window_function: AllWindowForm[Record, Any, Window], output_type: Any
+    ) -> DataStream: ...
+
+    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
+        """One reduced record a window, given to `window_function` where there is one.
+
+        Args:
+            reduce_function: combines two records.
+            window_function: a ProcessAllWindowFunction or an AllWindowFunction, called with the one reduced record.
+            output_type: what every result must be; None: what the records are, or anything behind a window function.
+        """
+        return self._reduced(reduce_function, window_function, output_type)
+
+    @overload  # type: ignore[override]
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: None = None,
+        output_type: None = None,
+    ) -> DataStream[Whole]: ...
+    @overload
+    def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: Any) -> DataStream: ...
+    @overload
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: AllWindowForm[Whole, Result, Window],
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def fold(
+        self,
+        initial_value: Whole,
+        fold_function: FoldForm[Record, Whole],
+        window_function: AllWindowForm[Whole, Any, Window],
+        output_type: Any,
+    ) -> DataStream: ...
+
+    def fold(
+        self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
+    ) -> DataStream[Any]:
+        """One folded value a window, given to `window_function` where there is one; of Flink 1.x.
+
+        Flink 2.x has `aggregate` instead, which also works where windows merge.
+
+        Args:
+            initial_value: what the first record of a window is combined with; each has a copy.
+            fold_function: a FoldFunction, or a callable of the value so far and a record.
+            window_function: a ProcessAllWindowFunction or an AllWindowFunction, called with the one folded value.
+            output_type: what every result must be, and is made where it can be; None: anything.
+
+        Raises:
+            PlanError: the windows merge.
+        """
+        return self._folded(initial_value, fold_function, window_function, output_type)
+
+    @overload  # type: ignore[override]
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Result],
+        window_function: None = None,
+        accumulator_type: Any = None,
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Any],
+        *,
+        accumulator_type: Any = None,
+        output_type: Any,
+    ) -> DataStream: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: AllWindowForm[Whole, Result, Window],
+        accumulator_type: Any = None,
+        output_type: None = None,
+    ) -> DataStream[Result]: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: AllWindowForm[Whole, Any, Window],
+        accumulator_type: Any,
+        output_type: Any,
+    ) -> DataStream: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[Record, Any, Whole],
+        window_function: AllWindowForm[Whole, Any, Window],
+        accumulator_type: Any = None,
+        *,
+        output_type: Any,
+    ) -> DataStream: ...
+
+    def aggregate(
+        self,
+        aggregate_function: Any,
+        window_function: Any = None,
+        accumulator_type: Any = None,
+        output_type: Any = None,
+    ) -> DataStream[Any]:
+        """One aggregate a window, given to `window_function` where there is one.
+
+        Args:
+            aggregate_function: an AggregateFunction.
+            window_function: a ProcessAllWindowFunction or an AllWindowFunction, called with the one aggregate.
+            accumulator_type: accepted for PyFlink's sake.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
+        return self._applied(Factory(aggregating, aggregate_function), window_function, output_type)
+
+    @overload  # type: ignore[override]
+    def apply(
+        self, window_function: AllWindowForm[Record, Result, Window], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def apply(self, window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
+
+    def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
+        """The results of an AllWindowFunction, or a callable of window and records.
+
+        Args:
+            window_function: called once a window, each time it fires.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
+        return self._applied(Factory(collecting), window_function, output_type)
+
+    @overload  # type: ignore[override]
+    def process(
+        self, process_window_function: AllWindowForm[Record, Result, Window], output_type: None = None
+    ) -> DataStream[Result]: ...
+    @overload
+    def process(self, process_window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
+
+    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
+        """The results of a ProcessAllWindowFunction, which sees the window, the clocks and state.
+
+        Args:
+            process_window_function: called once a window, each time it fires.
+            output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
+                None: anything.
+        """
+        return self._applied(Factory(collecting), process_window_function, output_type)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
         adapted = function if function is None else WithoutKey(function)
         return super()._applied(contents, adapted, output_type).force_non_parallel()
+
+
+def windows_of_counts(window: Callable[[WindowAssigner[Any, Any]], W], size: int, slide: int) -> W:
+    """What `count_window` and `count_window_all` give; `window` groups the stream by an assigner.
+
+    Raises:
+        ValueError: the size is below 1, or the slide below 0.
+    """
+    if slide == 0:
+        return window(CountTumblingWindowAssigner.of(size))
+    if size < 1 or slide < 0:
+        raise ValueError(f"count windows need a size and a slide of at least 1 record, got size {size}, slide {slide}")
+    return window(GlobalWindows.create()).trigger(CountTrigger.of(slide)).evictor(CountEvictor.of(size))
+
+
+def windows_of_time(
+    window: Callable[[WindowAssigner[Any, Any]], W], time: TimeCharacteristic, size: Length, slide: Length | None
+) -> W:
+    """What `time_window` and `time_window_all` give; `window` groups the stream by an assigner."""
+    in_processing_time = time is TimeCharacteristic.ProcessingTime
+    if slide is None:
+        return window((TumblingProcessingTimeWindows if in_processing_time else TumblingEventTimeWindows).of(size))
+    return window((SlidingProcessingTimeWindows if in_processing_time else SlidingEventTimeWindows).of(size, slide))
 
 
 __all__ = ["AllWindowedStream", "WindowedStream"]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from .errors import SparkCannotStart
 
 REMEDY = "pip install 'rayflink[spark]'"
+NEWEST_PYTHON = (3, 13)
+"""The newest Python on which PySpark 3.5 has been seen to run."""
 
 
 def ensure_packages() -> None:
-    """PySpark and RayDP are there and go together, and no other Spark takes the place of PySpark's.
+    """PySpark and RayDP run on this Python, are there and go together, and no other Spark takes the place of PySpark's.
 
     Raises:
         SparkCannotStart: they are not.
     """
+    ensure_python(sys.version_info[:2])
     found = {name: _version(name) for name in ("pyspark", "raydp")}
     missing = [name for name, installed in found.items() if installed is None]
     if missing:
@@ -25,6 +29,22 @@ def ensure_packages() -> None:
     if told is not None:
         raise told
     ensure_one_spark(os.environ.get("SPARK_HOME", ""), _folder_of_pyspark())
+
+
+def ensure_python(found: tuple[int, int]) -> None:
+    """PySpark 3.5 has been seen to run on this Python.
+
+    Args:
+        found: major and minor version.
+
+    Raises:
+        SparkCannotStart: it does not.
+    """
+    if found > NEWEST_PYTHON:
+        newest = ".".join(map(str, NEWEST_PYTHON))
+        wanted = f"Python 3.10 to {newest}, on which PySpark 3.5 runs"
+        remedy = f"run the program and Ray in an environment of an older Python: python{newest} -m venv .venv"
+        raise SparkCannotStart(f"Python {found[0]}.{found[1]}", wanted, remedy)
 
 
 def mismatch(pyspark: str, raydp: str, wanted: list[str]) -> SparkCannotStart | None:
@@ -72,4 +92,4 @@ def _folder_of_pyspark() -> Path:
     return Path(pyspark.__file__).parent
 
 
-__all__ = ["ensure_one_spark", "ensure_packages", "mismatch"]
+__all__ = ["ensure_one_spark", "ensure_packages", "ensure_python", "mismatch"]

@@ -3,7 +3,7 @@
 from .cases import TO_ALL
 from .committed_sink import CommittedSink, LostTransaction
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
-from .elements import active, at, columns, end, idle, in2, rec, side, wm
+from .elements import MAX_WATERMARK, active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
     ROUGH_NETWORK,
     Call,
@@ -25,6 +25,7 @@ from .faults import (
     LyingStorage,
     ReorderCalls,
     Rescale,
+    SlowRecords,
     SlowSink,
     SlowStorage,
     SlowTask,
@@ -36,6 +37,7 @@ from .faults import (
     TriggerCheckpoint,
     UnheardStorage,
 )
+from .function_operators import operator_of
 from .hardships import HARDSHIPS, verify
 from .harness import OperatorHarness, Place, rescaled_snapshots
 from .random_faults import random_faults
@@ -50,6 +52,7 @@ __all__ = [
     "CRASH",
     "HARDSHIPS",
     "LONG_BACKEND_LAWS",
+    "MAX_WATERMARK",
     "PAUSE",
     "ROUGH_NETWORK",
     "STORAGE_LAWS",
@@ -88,6 +91,7 @@ __all__ = [
     "SimulatedDisk",
     "SlowSink",
     "SlowStorage",
+    "SlowRecords",
     "SlowTask",
     "StaleAttempt",
     "StopJob",
@@ -105,6 +109,7 @@ __all__ = [
     "end",
     "idle",
     "in2",
+    "operator_of",
     "random_faults",
     "rec",
     "rescaled_snapshots",

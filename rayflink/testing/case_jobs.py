@@ -27,6 +27,8 @@ from .elements import Mark, Moment, Record, SecondInput, Seen, Status, seen
 from .harness import OperatorFactory
 from .staged_source import Await, AwaitEnd, Beacon, SetClock, StagedSource, on_stage, stage_of, strike
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 
 class CaseJob:
     """One case as a job, or as a part of a larger one.

@@ -8,17 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from rayflink.common.batches import MAX_TIMESTAMP, RowBatch
+from rayflink.common.batches import RowBatch
 from rayflink.operators.keyed_base import KeyedOperator
 
 from .elements import Columns, End, Given, Record, SecondInput, Seen, row_batch, seen
 from .harness import OperatorFactory, OperatorHarness, Place, Snapshots
+
+__tracebackhide__ = True  # pytest shows the line of the test instead
 
 Step = tuple[int, Any]
 """(input index, a batch or any other element)."""
 
 
 class _ToAll:
+    """In place of a key: every subtask gets the record."""
+
     def __repr__(self) -> str:
         return "TO_ALL"
 
@@ -85,12 +89,11 @@ class Case:
             return harness.take()
 
     def run_to_its_end(self) -> list[Seen]:
-        """What comes out of one operator whose inputs then end, each with the last watermark, as those of a job do."""
+        """What comes out of one operator whose inputs then end, as those of a job do."""
         with self.start() as harness:
             for step in batches_of_one(self.steps_to_the_end()):
                 take(harness, step)
             for index in range(self.inputs):
-                harness.advance_watermark(MAX_TIMESTAMP, index)
                 harness.end_input(index)
             return harness.take()
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from .elements import Record, Seen
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 
 def by_output(entries: Iterable[Seen], tags: Iterable[str] = ()) -> dict[str | None, list[Seen]]:
     """Main output (None) and side outputs by themselves, each with the events between its records.

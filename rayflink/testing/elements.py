@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.batches import (
+    MAX_TIMESTAMP,
     MIN_TIMESTAMP,
     ArrowBatch,
     Batch,
@@ -39,7 +40,11 @@ class Mark:
     timestamp: int
 
     def __repr__(self) -> str:
-        return f"wm({self.timestamp})"
+        return "MAX_WATERMARK" if self.timestamp == MAX_TIMESTAMP else f"wm({self.timestamp})"
+
+
+MAX_WATERMARK = Mark(MAX_TIMESTAMP)
+"""The last watermark, 2**63 - 1, which stands before the end of an input."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,7 +69,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class End:
-    """All input has ended: the operator finishes."""
+    """All input ends: the last watermark comes, then the operator finishes."""
 
     def __repr__(self) -> str:
         return "end()"
@@ -131,7 +136,21 @@ def at(ms: int) -> Moment:
 
 
 def end() -> End:
-    """All input ends, at the final watermark or without one, as the test says."""
+    """All input ends, as that of a bounded job: the last watermark comes first, and timers of event time fire.
+
+    What comes out then ends with `MAX_WATERMARK`. Timers of processing time that are not due yet never fire. A case
+    without `end()` stops with its last step.
+
+    >>> from rayflink.datastream import KeyedProcessFunction
+    >>> from rayflink.testing import MAX_WATERMARK, operator_of, verify
+    >>> class Later(KeyedProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         ctx.timer_service().register_event_time_timer(ctx.timestamp() + 10)
+    ...     def on_timer(self, timestamp, ctx):
+    ...         yield ctx.get_current_key()
+    >>> later = operator_of(Later, key=lambda word: word)
+    >>> verify(later, given=[rec("a", 5), end()], then=[rec("a", 15), MAX_WATERMARK])
+    """
     return End()
 
 

@@ -113,8 +113,8 @@ class Fault:
         """Called before each move until it is true: the fault has done what it does once."""
         return True
 
-    def step_ms(self, name: str) -> int:
-        """Virtual milliseconds that each step of a task takes on top."""
+    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
+        """Virtual milliseconds that a step of a task takes on top; it took `records` records."""
         return 0
 
     def published(self, victim: Victim, nth: int) -> None:
@@ -480,8 +480,20 @@ class SlowTask(Fault):
     name: str
     ms: int = 50
 
-    def step_ms(self, name: str) -> int:
+    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
         return self.ms if self.name in name else 0
+
+
+@dataclass(frozen=True)
+class SlowRecords(Fault):
+    """Every record that the tasks take costs a random time, evenly distributed between two bounds in milliseconds."""
+
+    name: str
+    least_ms: int = 0
+    most_ms: int = 20
+
+    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
+        return sum(draw.randint(self.least_ms, self.most_ms) for _ in range(records)) if self.name in name else 0
 
 
 @dataclass(frozen=True)

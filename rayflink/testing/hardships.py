@@ -23,6 +23,8 @@ from .faults import ROUGH_NETWORK, TriggerCheckpoint
 from .harness import OperatorFactory, OperatorHarness, Place, rescaled_snapshots
 from .simulation import simulate
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 SUBTASKS = 3
 RANDOM_SPLITS = 3
 

@@ -9,7 +9,17 @@ from itertools import count
 from types import TracebackType
 from typing import Any
 
-from rayflink.common.batches import Batch, Element, EndOfData, RowBatch, Tagged, Watermark, WatermarkStatus
+from rayflink.actors.polled_source import PolledSource
+from rayflink.common.batches import (
+    MAX_TIMESTAMP,
+    Batch,
+    Element,
+    EndOfData,
+    RowBatch,
+    Tagged,
+    Watermark,
+    WatermarkStatus,
+)
 from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
@@ -19,6 +29,8 @@ from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 
 from .elements import Columns, End, Given, Mark, Moment, Record, SecondInput, Seen, Status, row_batch, seen
+
+__tracebackhide__ = True  # pytest shows the line of the test instead
 
 OperatorFactory = Callable[[], Any]
 """Makes a fresh operator, or a list of operators that run as one chain, head first."""
@@ -163,24 +175,29 @@ class OperatorHarness:
 
     def process_batch(self, batch: Batch, input_index: int = 0) -> None:
         """Give a batch."""
+        self._refuse_after_end(input_index, "records")
         self._feed(batch, input_index)
 
     def advance_watermark(self, timestamp: int, input_index: int = 0) -> None:
         """Move the event time of an input; of two inputs the smaller watermark counts."""
+        self._refuse_after_end(input_index, "a watermark")
         self._feed_all(self._valve.watermark(input_index, timestamp))
 
     def set_status(self, is_idle: bool, input_index: int = 0) -> None:
         """Make an input idle or active."""
+        self._refuse_after_end(input_index, "a status")
         self._feed_all(self._valve.status(input_index, is_idle))
 
     def set_processing_time(self, ms: int) -> None:
         """Move the clock to `ms`, never backwards, fire the timers that are due, and emit what is then completed.
 
+        After the end of all input no timer of processing time fires any more, as in a job.
+
         Raises:
             ValueError: the clock already shows more.
         """
         self.clock.advance(ms - self.clock.now_ms())
-        for index, operator in enumerate(self.operators):
+        for index, operator in enumerate(() if self._has_ended else self.operators):
             before = None
             while (due := operator.next_processing_time()) is not None and due <= ms:
                 if due == before:
@@ -193,16 +210,47 @@ class OperatorHarness:
         self._run()
 
     def end_input(self, input_index: int = 0) -> None:
-        """End one input; after the last one the operator finishes, and the clock moves on until all is completed."""
+        """End one input, as a bounded input of a job ends.
+
+        Its watermark becomes the last one, 2**63 - 1. Once that is so of all inputs, windows and timers of event time
+        fire, and the watermark is passed on; after the last input the operators finish, head first. The clock moves on
+        until all that is under way outside is completed. Timers of processing time that are not due yet never fire.
+
+        A job that is stopped with a savepoint and not drained does not come here: take a `snapshot`, call
+        `notify_checkpoint_complete`, then `close`. One that is drained ends its inputs first.
+
+        >>> from rayflink.datastream import KeyedProcessFunction
+        >>> from rayflink.testing import operator_of
+        >>> class AtNoon(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(12 * 3600 * 1000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield f"{ctx.get_current_key()} at noon"
+        >>> with OperatorHarness(operator_of(AtNoon, key=lambda word: word)) as harness:
+        ...     harness.process("a", 5)
+        ...     harness.end_input()
+        ...     harness.output
+        [rec('a at noon', 43200000), MAX_WATERMARK]
+
+        Raises:
+            ValueError: the input has ended before.
+        """
+        self._refuse_after_end(input_index, "its end again")
+        head = self.operators[0]
+        if isinstance(head, SourceOperator):
+            self._end_source(head)
+            return
+        self._feed_all(self._valve.watermark(input_index, MAX_TIMESTAMP))
         self._ended.add(input_index)
-        if len(self._ended) >= self._inputs:
+        if self._has_ended:
             self._feed(EndOfData(), input_index)
         else:
-            self._chain.emit(0, self.operators[0].end_input(input_index))
+            self._chain.emit(0, head.end_input(input_index))
             self._run()
+        self._feed_all(self._valve.end(input_index))
 
     def poll(self, max_records: int = 1 << 14) -> bool:
-        """Poll a source once; False at the end of its input.
+        """Poll a source once; False at the end of its input, which is then ended as by `end_input`.
 
         Raises:
             TypeError: the operator is no source.
@@ -210,10 +258,15 @@ class OperatorHarness:
         source = self.operators[0]
         if not isinstance(source, SourceOperator):
             raise TypeError(f"only a source is polled, found {type(source).__name__}; give it records by process()")
+        if self._has_ended:
+            return False
         elements = source.poll(max_records)
-        self._chain.emit(0, (EndOfData(),) if elements is None else elements)
+        if elements is None:
+            self._end_source(source)
+            return False
+        self._chain.emit(0, elements)
         self._run()
-        return elements is not None
+        return True
 
     def give(self, element: Given | Batch) -> None:
         """Take one step of a test: a record, a watermark, a moment, ..."""
@@ -231,8 +284,8 @@ class OperatorHarness:
         elif isinstance(element, Moment):
             self.set_processing_time(element.ms)
         elif isinstance(element, End):
-            for ended in range(self._inputs):
-                self.end_input(ended)
+            for open_input in sorted(set(range(self._inputs)) - self._ended) or [0]:
+                self.end_input(open_input)
         else:
             raise TypeError(f"found {element!r}; give rec, columns, wm, idle, active, at, end or in2")
 
@@ -298,12 +351,20 @@ class OperatorHarness:
     # life
 
     @property
+    def _has_ended(self) -> bool:
+        """Whether all input has ended."""
+        return len(self._ended) >= self._inputs
+
+    @property
     def split_requests(self) -> int:
         """How often a source has asked for a split."""
         return self._requested_splits
 
     def close(self) -> None:
-        """Close the operators; a second call does nothing."""
+        """Close the operators without an end of input, as a cancelled job does; a second call does nothing.
+
+        What windows and timers wait for is not emitted.
+        """
         self._chain.abandon()
         opened, self._opened = self._opened, 0
         for operator in self.operators[len(self.operators) - opened :]:
@@ -344,6 +405,17 @@ class OperatorHarness:
 
     def _count_request(self) -> None:
         self._requested_splits += 1
+
+    def _end_source(self, source: SourceOperator) -> None:
+        self._ended.add(0)
+        self._chain.emit(0, PolledSource(source, source.ctx.operator_name).last_elements())
+        self._run()
+
+    def _refuse_after_end(self, input_index: int, found: str) -> None:
+        if input_index in self._ended:
+            raise ValueError(
+                f"input {input_index} has ended and was given {found}; give it before end_input() or end()"
+            )
 
     def _feed(self, element: RowBatch | Any, input_index: int = 0) -> None:
         self._chain.feed(element, input_index)

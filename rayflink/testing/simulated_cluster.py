@@ -210,11 +210,13 @@ class SimulatedCluster(InProcessCluster):
 
     def _step(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
         name, task = self._names[attempt], self.tasks[attempt]
+        before = task.records_taken
         stepped.is_awake = self.step(attempt, task)
         self._tell_story("step", name, "busy" if stepped.is_awake else stepped.slept(task))
         self.story.most_held[name] = max(self.story.most_held.get(name, 0), task.buffers_held)
         if self._slow_steps:
-            extra = sum(fault.step_ms(name) for _, fault in self._slow_steps)
+            records = task.records_taken - before
+            extra = sum(fault.step_ms(name, records, self.draw) for _, fault in self._slow_steps)
             stepped.busy_until_ms = self.clock.now_ms() + extra
         if attempt not in self.tasks:
             del self._stepped[attempt]

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from rayflink.connectors.postgres import PostgresSink as PostgresSink
     from rayflink.connectors.postgres_staged import StagedRows as StagedRows
     from rayflink.connectors.postgres_staged import discard_staged_rows as discard_staged_rows
+    from rayflink.connectors.postgres_staged import drop_staging_tables as drop_staging_tables
     from rayflink.connectors.postgres_staged import staged_rows as staged_rows
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "rayflink.connectors.postgres": "PostgresError PostgresSink",
-            "rayflink.connectors.postgres_staged": "StagedRows discard_staged_rows staged_rows",
+            "rayflink.connectors.postgres_staged": "StagedRows discard_staged_rows drop_staging_tables staged_rows",
         },
     )

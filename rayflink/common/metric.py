@@ -1,0 +1,11 @@
+"""What all metrics are."""
+
+from __future__ import annotations
+
+__all__ = ["Metric"]
+
+
+class Metric:
+    """A number, or several, that a task or function counts or measures: see `MetricGroup`."""
+
+    __slots__ = ()

@@ -1,0 +1,7 @@
+"""What functions count and measure, under PyFlink's module path; see `RuntimeContext.get_metrics_group`."""
+
+from __future__ import annotations
+
+from rayflink.common.metrics import Counter, Distribution, Meter, Metric, MetricGroup
+
+__all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]
