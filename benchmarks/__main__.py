@@ -20,6 +20,7 @@ from .contestants import (
     checkpoint_cost,
     flink_large_state,
     flink_state_large,
+    in_flight,
     kept_rows_folder,
     nexmark_ways,
     ours,
@@ -48,6 +49,8 @@ _ABOUT = {
     "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
+    "in_flight": "records in flight before functions that sleep; times of checkpoints, savepoints, stop and cancel",
+    "debloating_cost": "W1 and the Arrow shuffle with buffer debloating and without, in pairs; target: at most 2 %",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
@@ -57,6 +60,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
     "spark_frames": {"rows": 200_000, "rounds": 1},
+    "debloating_cost": {"pairs": 3, "share": 0.02},
 }
 """Benchmark -> what `--small` gives to `run`."""
 _NEXMARK_WARM = 100_000
@@ -92,9 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", choices=_ABOUT, help="the benchmark")
     parser.add_argument("--peers", type=_peers, default=list(W1_PEERS), help="comma-separated, '' for none")
     parser.add_argument("--runs", type=_positive, default=5, help="rounds; a round runs each contestant once")
-    parser.add_argument(
-        "--words", type=_positive, default=16_000_000, help="of w1 and checkpoint_cost: slow peers get a part"
-    )
+    parser.add_argument("--words", type=_positive, default=16_000_000, help="of w1, checkpoint_cost, debloating_cost")
     parser.add_argument("--interval", type=_positive, default=1_000, help="of checkpoint_cost: ms between checkpoints")
     parser.add_argument("--state-mb", type=_positive, help=f"of {', '.join(_SIZED)}: size of the state")
     parser.add_argument("--rounds", type=_positive, help="of recovery, rescale_pause: of each run, after one start")
@@ -147,6 +149,13 @@ def _checkpoint_cost(asked: argparse.Namespace) -> list[Record]:
         return measure([(way, words, data) for way in contestants], asked.runs, cache, _say)
     finally:
         shutil.rmtree(cache / FLINK_CHECKPOINTS, ignore_errors=True)
+
+
+def _debloating_cost(asked: argparse.Namespace) -> list[Record]:
+    words = max(asked.words // (16 if asked.small else 2) // WORDS_A_LINE, 1) * WORDS_A_LINE
+    cache = cache_directory()
+    given = [(ours(asked.name, _params(asked)), words, word_file(cache / "data", words))]
+    return measure(given, asked.runs, cache, _say)
 
 
 def _state_large(asked: argparse.Namespace) -> list[Record]:
@@ -214,17 +223,30 @@ def _params(asked: argparse.Namespace) -> dict[str, Any]:
     return (_SMALL.get(asked.name, {}) if asked.small else {}) | given
 
 
+def _in_flight(asked: argparse.Namespace) -> list[Record]:
+    costs, hops, seconds = ((1.0,), (1,), 6) if asked.small else ((0.1, 1.0, 10.0, 100.0), (1, 2), 12)
+    ways = in_flight(costs, hops, seconds, "flink" in asked.peers)
+    cache = cache_directory()
+    try:
+        return measure([(way, None, None) for way in ways], asked.runs, cache, _say)
+    finally:
+        shutil.rmtree(cache / "flink-in-flight", ignore_errors=True)
+
+
 _MEASURED = {
+    "in_flight": _in_flight,
     "w1": _w1,
     "sql": _sql,
     "sql_latency": _sql_latency,
     "nexmark": _nexmark,
     "checkpoint_cost": _checkpoint_cost,
+    "debloating_cost": _debloating_cost,
     "state_large": _state_large,
     **dict.fromkeys(_SIZED, _large_state),
 }
 """Benchmarks that have peers; the others are ours alone."""
 _SHOWN = {
+    "in_flight": report.lines_table,
     "w1": report.rates_table,
     "sql": report.slopes_table,
     "sql_latency": report.side_by_side,

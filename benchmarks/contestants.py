@@ -223,6 +223,24 @@ def sql_latency(flink: bool) -> list[Contestant]:
     return ways
 
 
+def in_flight(costs_ms: Sequence[float], hops: Sequence[int], seconds: int, flink: bool) -> list[Contestant]:
+    """Functions that sleep, behind one or more exchanges: ours on both runners, Flink with debloating and without."""
+    ways: list[Contestant] = []
+    for cost, width in ((cost, width) for width in hops for cost in costs_ms):
+        job = f"{cost:g} ms, {width} {'exchange' if width == 1 else 'exchanges'}"
+        params = {"cost_ms": cost, "hops": width, "seconds": seconds}
+        for target in ("local", "ray"):
+            module = "benchmarks.ours_in_flight"
+            ways.append(PythonModule(f"ours-{target}", f"{job}: {target}", module, params={**params, "target": target}))
+        for name, debloats in (("flink", "true"), ("flink-plain", "false")) if flink else ():
+            if debloats == "false" and cost > 1:
+                continue  # its savepoint takes minutes, or hours
+            arguments = (f"{cost * 1000:.0f}", str(width), str(seconds), "2", debloats)
+            about = f"{job}: Flink 2.3, {'with' if debloats == 'true' else 'no'} debloating"
+            ways.append(FlinkJvm(name, about, "InFlight", arguments, folder="flink-in-flight"))
+    return ways
+
+
 @dataclass(frozen=True)
 class FlinkSession:
     """Queries of Nexmark in one JVM, one after the other.

@@ -186,6 +186,17 @@ def side_by_side(records: Sequence[Record]) -> str:
     return table(head, rows)
 
 
+def lines_table(records: Sequence[Record]) -> str:
+    """Markdown: a line a contestant that ran, a column a number, each the median over the rounds."""
+    ran = [record for record in records if record.results]
+    names = list(dict.fromkeys(name for record in ran for name in _numbers_in(record)))
+    rows = []
+    for record in ran:
+        found = [[result[name] for result in record.results if name in result] for name in names]
+        rows.append([record.contestant.about, *(f"{median(values):,.0f}" if values else "-" for values in found)])
+    return table(["job", *names], rows)
+
+
 def _spread_of(values: Sequence[float]) -> str:
     return Spread.of(values).show() if values else "-"
 
