@@ -101,9 +101,9 @@ def _(env: Any, folder: Path) -> None:
 # keys
 
 
-@bad("a list as key, on one subtask too", RUNNING, "key is a list, which cannot be a key; use tuple(", "record: [1]")
+@bad("a dict as key, on one subtask too", RUNNING, "key is a dict, which cannot be a key; use tuple(", "record: {1: 2}")
 def _(env: Any, folder: Path) -> None:
-    env.from_collection([[1]]).key_by(lambda v: v).map(lambda v: v).print()
+    env.from_collection([{1: 2}]).key_by(lambda v: v).map(lambda v: v).print()
 
 
 @bad("an object without equality of its own as key", RUNNING, "P, which cannot be a key; key by", "record: 1")

@@ -70,7 +70,7 @@ def _(env: Any, folder: Path) -> None:
     assigned(env, [{"id": 1}], ASCENDING.with_timestamp_column("at"))
 
 
-@bad("a timestamp column of texts", RUNNING, "got a column of string; give one of integers, timestamps or dates")
+@bad("a timestamp column of strings", RUNNING, "got a column of string; give one of integers, timestamps or dates")
 def _(env: Any, folder: Path) -> None:
     columns = env.from_collection([1]).map_batches(lambda batch: pa.record_batch({"at": ["noon"]}), "arrow")
     columns.assign_timestamps_and_watermarks(ASCENDING.with_timestamp_column("at")).print()

@@ -99,7 +99,10 @@ def _(env: Any, folder: Path) -> None:
 
 
 @bad(
-    "an assigner that gives texts", RUNNING, "gave '0-5' among its windows, wanted TimeWindow(start, end)", "record: ("
+    "an assigner that gives strings",
+    RUNNING,
+    "gave '0-5' among its windows, wanted TimeWindow(start, end)",
+    "record: (",
 )
 def _(env: Any, folder: Path) -> None:
     assigned(env, ["0-5"])

@@ -10,15 +10,37 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import soak
 from tests.leftovers import Watch
 from tests.side_by_side import processes
+from tests.time_budget import Recorder
 
 gc.set_threshold(20_000, 20, 20)
 """Collections are rarer than Python's default has them, for each looks at what thousands of tests have imported."""
 
-settings.register_profile("daily", deadline=None, print_blob=True, max_examples=25)
+DAILY = "daily"
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", DAILY)
+settings.register_profile(DAILY, deadline=None, print_blob=True, max_examples=15)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=2_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
+settings.load_profile(PROFILE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    soak.add_option(parser)
+    message = "write how much CPU time the tests took to tests/times.json"
+    parser.addoption("--write-times", action="store_true", help=message)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Recorder(config))
+    soak.sample_jobs(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    soak.deselect(config, items)
+    soak.deselect_all_but(config, items)
+    if DAILY == PROFILE:
+        soak.limit_examples(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)

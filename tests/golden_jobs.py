@@ -181,6 +181,17 @@ def side_outputs(env: Environment) -> None:
     even.get_side_output(ODD).map(lambda n: -n).sink_to(out("odd"))
 
 
+def split_and_select(env: Environment) -> None:
+    """One output chains, one crosses the network, and who selects nothing gets all records."""
+    env.set_parallelism(2)
+    names = env.from_collection(range(12)).map(int).split(
+        lambda n: ["even"] * (n % 2 == 0) + ["third"] * (n % 3 == 0)
+    )  # fmt: skip
+    names.select("even").map(lambda n: -n).sink_to(out("even"))
+    names.select("even", "third").rebalance().sink_to(out("both")).set_parallelism(3)
+    names.sink_to(out())
+
+
 def union(env: Environment) -> None:
     env.set_parallelism(2)
     one, two = env.from_collection(range(20)), env.from_collection(range(100, 120))
@@ -524,6 +535,15 @@ GOLDEN_JOBS: tuple[GoldenJob, ...] = (
         late_records,
         {"out": [("a", 1), ("b", 1), ("a", 1)], "late": [("a", 7)]},
         in_batch={"out": [("a", 8), ("b", 1), ("a", 1)], "late": []},
+    ),
+    GoldenJob(
+        "split and select",
+        split_and_select,
+        {
+            "even": [0, -2, -4, -6, -8, -10],
+            "both": [0, 2, 3, 4, 6, 8, 9, 10],
+            "out": list(range(12)),
+        },
     ),
     GoldenJob("side outputs", side_outputs, {"out": list(range(0, 30, 2)), "odd": [-n for n in range(1, 30, 2)]}),
     GoldenJob("union", union, {"out": [2 * n for n in (*range(20), *range(100, 120), *range(1000, 1020))]}),

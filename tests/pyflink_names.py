@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-AREAS = ("common", "datastream", "table")
+AREAS = ("common", "datastream", "metrics", "table")
 ENUMS = frozenset({"Enum", "IntEnum", "Flag", "IntFlag"})
 
 

@@ -23,9 +23,13 @@ def processes(config: pytest.Config) -> int:
         return 0
     if option.numprocesses is not None or option.tx or option.dist != "no":
         return 0
-    whole = any(TESTS.is_relative_to(Path(config.invocation_params.dir, argument)) for argument in config.args)
     without_ray = re.search(r"\bnot ray\b", option.markexpr) is not None
-    return processors() if whole and without_ray and processors() > 1 else 0
+    return processors() if is_whole(config) and without_ray and processors() > 1 else 0
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether all tests are asked for that the marks leave, and not those of a folder or file."""
+    return any(TESTS.is_relative_to(Path(config.invocation_params.dir, argument)) for argument in config.args)
 
 
 def processors() -> int:

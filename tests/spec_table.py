@@ -1,24 +1,25 @@
 """The table in docs/flink-semantics.md and the `spec(...)` markers of the tests, kept equal.
 
 `python -m tests.spec_table` reports what differs; with `--write` it rewrites the columns `status` and `shown by`.
-Markers are read from the syntax trees, so no test module is imported.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.spec_claims import Claim, SpecError, collect_claims
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "flink-semantics.md"
+CLAUSES = ROOT / "docs" / "flink-semantics-clauses.md"
 NOT_APPLICABLE = ROOT / "docs" / "not-applicable.md"
 
-ROW = re.compile(r"^\| (?P<id>[A-X]\d\d) \|")
+ROW = re.compile(r"^\| (?P<id>[A-X]\d\d)(?: (?P<clause>[a-z0-9-]+))? \|")
 UNTESTABLE = re.compile(r"^\*\*\[(HEADING|FIGURE|BACKGROUND)\]")
 CELL_END = re.compile(r"(?<!\\)\|")
 PARTS = {
@@ -48,106 +49,62 @@ PARTS = {
 }
 
 
-class SpecError(Exception):
-    """The table, the list of rows that do not apply, or a marker is wrong."""
+@dataclass(frozen=True)
+class Clause:
+    """One part of a row that a test shows by itself, or that does not apply.
+
+    `lacking` says what is so instead while no test shows the clause.
+    """
+
+    name: str
+    lacking: str = ""
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One test says that it shows one row."""
+class Lists:
+    """What is written by hand beside the table.
 
-    row: str
-    path: str
-    test: str
-
-
-def claims_in(source: str, path: str) -> Iterator[Claim]:
-    """Every claim a test module makes, by function, class, module mark or parameter.
-
-    Args:
-        source: text of the module.
-        path: its name in the table, relative to tests/.
-    Raises: SpecError: a marker without literal ids, or on a test that never runs or must fail.
+    `clauses` has the clauses of each row that has several; any other row is one clause, whose name is empty.
+    `not_applicable` has the reason for a row ("T01") or for a clause of one ("A03 dataset").
     """
-    tree = ast.parse(source, filename=path)
-    module_rows = [row for node in tree.body if _assigns_pytestmark(node) for row in _rows_in([node], path)]
-    yield from _claims_below(tree, path, "", module_rows)
 
+    clauses: Mapping[str, list[Clause]]
+    not_applicable: Mapping[str, str]
 
-def _claims_below(parent: ast.Module | ast.ClassDef, path: str, prefix: str, inherited: list[str]) -> Iterator[Claim]:
-    for node in parent.body:
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            rows = inherited + _rows_in(node.decorator_list, path)
-            rows += [row for inner in node.body if _assigns_pytestmark(inner) for row in _rows_in([inner], path)]
-            yield from _claims_below(node, path, f"{prefix}{node.name}::", rows)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            rows = inherited + _rows_in(node.decorator_list, path)
-            is_test = node.name.startswith("test")
-            if rows and is_test and _marks(node.decorator_list) & {"skip", "xfail"}:
-                raise SpecError(f"{path}: {node.name} claims {rows} but is skipped or must fail; drop one of both")
-            if _rows_in(node.decorator_list, path) and not is_test:
-                raise SpecError(f"{path}: {node.name} bears a spec marker but is no test; mark the test that uses it")
-            if is_test:
-                yield from (Claim(row, path, prefix + node.name) for row in dict.fromkeys(rows))
+    def clauses_of(self, row: str) -> list[Clause]:
+        return self.clauses.get(row, [Clause("")])
 
-
-def _assigns_pytestmark(node: ast.stmt) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in targets)
-
-
-def _rows_in(nodes: list[ast.expr] | list[ast.stmt], path: str) -> list[str]:
-    """Row ids of all `mark.spec(...)` calls anywhere below the nodes."""
-    rows: list[str] = []
-    for call in (inner for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Call)):
-        if _mark_name(call.func) != "spec":
-            continue
-        literals = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-        if not literals or len(literals) != len(call.args) or call.keywords:
-            raise SpecError(f"{path}:{call.lineno}: spec() takes literal row ids only, as in spec('N12', 'N13')")
-        rows += literals
-    return rows
-
-
-def _marks(decorators: list[ast.expr]) -> set[str]:
-    return {_mark_name(node.func if isinstance(node, ast.Call) else node) for node in decorators}
-
-
-def _mark_name(node: ast.expr) -> str:
-    """`spec` for `pytest.mark.spec` and `mark.spec`, else the empty string."""
-    if isinstance(node, ast.Attribute):
-        owner = node.value
-        if (isinstance(owner, ast.Attribute) and owner.attr == "mark") or (
-            isinstance(owner, ast.Name) and owner.id == "mark"
-        ):
-            return node.attr
-    return ""
-
-
-def collect_claims(tests: Path) -> list[Claim]:
-    """All claims of the modules below a folder, sorted by row, file and test."""
-    found: set[Claim] = set()
-    for path in tests.rglob("test_*.py"):
-        source = path.read_text(encoding="utf-8")
-        if "spec(" in source:
-            found.update(claims_in(source, path.relative_to(tests).as_posix()))
-    return sorted(found, key=lambda claim: (claim.row, claim.path, claim.test))
+    def reason(self, row: str, clause: str) -> str:
+        return self.not_applicable.get(f"{row} {clause}" if clause else row, "")
 
 
 def read_not_applicable(text: str) -> dict[str, str]:
-    """Row id to reason, from the Markdown list of rows that do not apply.
+    """Row, or row and clause, to reason, from the Markdown list of what does not apply.
 
-    Raises: SpecError: a row without a reason, or listed twice.
+    Raises: SpecError: an entry without a reason, or listed twice.
     """
     reasons: dict[str, str] = {}
-    for line in text.splitlines():
-        if not ROW.match(line):
-            continue
-        row, reason = _cells(line)
-        if not reason or row in reasons:
-            raise SpecError(f"{NOT_APPLICABLE.name}: row {row} is listed twice or has no reason; give it one of each")
-        reasons[row] = reason
+    for entry, reason in (_cells(line) for line in text.splitlines() if ROW.match(line)):
+        if not reason or entry in reasons:
+            raise SpecError(f"{NOT_APPLICABLE.name}: {entry} is listed twice or has no reason; give it one of each")
+        reasons[entry] = reason
     return reasons
+
+
+def read_clauses(text: str) -> dict[str, list[Clause]]:
+    """Row id to its clauses, in the order of the Markdown list.
+
+    Raises: SpecError: a clause is listed twice, says nothing, or is the only one of its row.
+    """
+    clauses: dict[str, list[Clause]] = {}
+    for row, name, what, lacking in (_cells(line) for line in text.splitlines() if ROW.match(line)):
+        known = clauses.setdefault(row, [])
+        if not what or not name or any(clause.name == name for clause in known):
+            raise SpecError(f"{CLAUSES.name}: clause {name!r} of {row} is listed twice or has no name or text")
+        known.append(Clause(name, lacking))
+    if single := [row for row, known in clauses.items() if len(known) == 1]:
+        raise SpecError(f"{CLAUSES.name}: {', '.join(single)} has one clause, which is the row; name the others")
+    return clauses
 
 
 def _cells(line: str) -> list[str]:
@@ -168,46 +125,85 @@ def table_rows(table: str) -> dict[str, list[str]]:
     return rows
 
 
-def render(table: str, claims: list[Claim], not_applicable: Mapping[str, str]) -> str:
+def render(table: str, claims: list[Claim], lists: Lists) -> str:
     """The table with its last two columns written anew; idempotent.
 
-    Raises: SpecError: a claim or a reason names a row that does not exist, or a row has both.
+    Raises: SpecError: a claim, clause or reason names what does not exist, or something is claimed and not applicable.
     """
-    rows = table_rows(table)
-    tests: defaultdict[str, list[str]] = defaultdict(list)
+    _check_names(set(table_rows(table)), claims, lists)
+    by_row: defaultdict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
-        tests[claim.row].append(f"`{claim.path}::{claim.test}`")
-    if unknown := sorted((set(tests) | set(not_applicable)) - set(rows)):
-        where = [f"{claim.path}::{claim.test}" for claim in claims if claim.row in unknown]
-        raise SpecError(f"no such row: {', '.join(unknown)}; named by {where or NOT_APPLICABLE.name}")
-    if both := sorted(set(tests) & set(not_applicable)):
-        raise SpecError(f"{', '.join(both)} cannot be met and not applicable; take it out of {NOT_APPLICABLE.name}")
+        by_row[claim.row].append(claim)
     lines = []
     for line in table.splitlines():
         if match := ROW.match(line):
-            cells = rows[match["id"]][:-2]
-            shown_by = ", ".join(tests[match["id"]])
-            lines.append("| " + " | ".join([*cells, _status(cells, shown_by, not_applicable), shown_by]) + " |")
+            row, cells = match["id"], _cells(line)[:-2]
+            tag = UNTESTABLE.match(cells[2])
+            status = _status(row, by_row[row], lists, tag[1].lower() if tag else f"planned: {PARTS[row[0]]}")
+            lines.append("| " + " | ".join([*cells, status, _shown_by(row, by_row[row], lists)]) + " |")
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def _status(cells: list[str], shown_by: str, not_applicable: Mapping[str, str]) -> str:
-    row = cells[0]
-    if shown_by:
-        return "met"
-    if row in not_applicable:
-        return f"n/a: {not_applicable[row]}"
-    if tag := UNTESTABLE.match(cells[2]):
-        return tag[1].lower()
-    return f"planned: {PARTS[row[0]]}"
+def _check_names(rows: set[str], claims: list[Claim], lists: Lists) -> None:
+    entries = {(row, clause) for entry in lists.not_applicable for row, _, clause in [entry.partition(" ")]}
+    if unknown := sorted(({claim.row for claim in claims} | set(lists.clauses) | {row for row, _ in entries}) - rows):
+        where = [f"{claim.path}::{claim.test}" for claim in claims if claim.row in unknown]
+        raise SpecError(f"no such row: {', '.join(unknown)}; named by {where or [CLAUSES.name, NOT_APPLICABLE.name]}")
+    problems = []
+    for claim in claims:
+        names = [clause.name for clause in lists.clauses_of(claim.row)]
+        if claim.clause not in names:
+            wanted = f"name some of its clauses: {', '.join(names)}" if any(names) else "it has no clauses"
+            problems.append(f"{claim.path}::{claim.test} claims {claim.row} {claim.clause!r}; {wanted}")
+        if {(claim.row, claim.clause), (claim.row, "")} & entries:
+            problems.append(f"{claim.row} {claim.clause} cannot be shown and not applicable; see {NOT_APPLICABLE.name}")
+    if problems:
+        raise SpecError("\n".join(problems))
+    for row, name in sorted(entries):
+        if name and name not in [clause.name for clause in lists.clauses_of(row)]:
+            raise SpecError(f"{NOT_APPLICABLE.name}: {row} has no clause {name!r}; see {CLAUSES.name}")
+
+
+def _status(row: str, claims: list[Claim], lists: Lists, without_tests: str) -> str:
+    """The status of one row: met when a test that always runs shows every clause."""
+    shown = {claim.clause for claim in claims if not claim.skipped_at}
+    at_times = {claim.clause for claim in claims} - shown
+    lacking = []
+    absent = []
+    for clause in lists.clauses_of(row):
+        if lists.reason(row, clause.name):
+            absent.append(clause.name)
+        elif clause.name in at_times:
+            lacking.append(f"a test of {clause.name or 'it'} that is in every run")
+        elif clause.name not in shown:
+            lacking.append(f"{clause.name} ({clause.lacking})" if clause.lacking else clause.name)
+    if reason := lists.reason(row, ""):
+        return f"n/a: {reason}"
+    if lacking:
+        return f"partly: lacks {', '.join(lacking)}" if shown or at_times else without_tests
+    return f"met; not applicable: {', '.join(absent)}" if absent else "met"
+
+
+def _shown_by(row: str, claims: list[Claim], lists: Lists) -> str:
+    parts = []
+    for clause in lists.clauses_of(row):
+        tests = [
+            f"`{claim.path}::{claim.test}`" + (" (not in every run)" if claim.skipped_at else "")
+            for claim in claims
+            if claim.clause == clause.name
+        ]
+        if tests:
+            parts.append((f"{clause.name}: " if clause.name else "") + ", ".join(tests))
+    return "; ".join(parts)
 
 
 def expected_table() -> str:
-    """What docs/flink-semantics.md should say, by the tests and the list of rows that do not apply."""
-    not_applicable = read_not_applicable(NOT_APPLICABLE.read_text(encoding="utf-8"))
-    return render(TABLE.read_text(encoding="utf-8"), collect_claims(ROOT / "tests"), not_applicable)
+    """What docs/flink-semantics.md should say, by the tests, the clauses and what does not apply."""
+    clauses = read_clauses(CLAUSES.read_text(encoding="utf-8"))
+    lists = Lists(clauses, read_not_applicable(NOT_APPLICABLE.read_text(encoding="utf-8")))
+    return render(TABLE.read_text(encoding="utf-8"), collect_claims(ROOT / "tests"), lists)
 
 
 def differences(found: str, wanted: str) -> list[str]:
@@ -226,7 +222,7 @@ def main(arguments: list[str]) -> int:
     except SpecError as error:
         print(error, file=sys.stderr)
         return 1
-    statuses = Counter(cells[-2].split(":")[0] for cells in table_rows(wanted).values())
+    statuses = Counter(re.split("[:;]", cells[-2])[0] for cells in table_rows(wanted).values())
     print(", ".join(f"{count} {status}" for status, count in sorted(statuses.items())))
     if arguments:
         TABLE.write_text(wanted, encoding="utf-8")

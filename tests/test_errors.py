@@ -53,6 +53,8 @@ SAMPLES = [
     InvalidFunction("map wants a function of 1 argument, found one of 2", "give it 1 argument", "job.py:3"),
     InvalidTypesError("'x' is no type", "use Types.STRING()", "job.py:3"),
     JobCancelled(JOB, "the user"),
+    JobCancelled(JOB, "SIGINT", "/checkpoints/chk-7"),
+    JobCancelled(JOB, "SIGINT", "", 2, "/checkpoints"),
     JobExecutionError(JOB, "failed", "look into its log"),
     DriverEnded(JOB, "SIGINT"),
     JobFailed(JOB, "parse", 1, "'a,b'", "Traceback ...\nValueError: bad", "job.py:7"),
@@ -88,6 +90,24 @@ def test_a_type_mismatch_says_where_what_and_the_line():
     assert str(SAMPLES[-1]) == (
         "result of map 'parse'.price: found str 'x', wanted Double; return a float (at job.py:7)"
     )
+
+
+RETAIN = "execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION"
+
+
+@pytest.mark.parametrize(
+    ("newest", "deleted", "directory", "parts"),
+    [
+        ("/c/chk-7", 0, "/c", ["it can go on from /c/chk-7 (-s, execution.state-recovery.path)"]),
+        ("", 0, "", ["it had no checkpoint to go on from: started again, it begins from its start"]),
+        ("", 2, "/c", ["its checkpoints in /c were deleted with it", f"set {RETAIN} to keep them", "`rayflink stop`"]),
+        ("", 1, "", ["its checkpoints in memory were deleted", f"set execution.checkpointing.dir and {RETAIN}"]),
+    ],
+)
+def test_a_cancelled_job_says_what_became_of_its_checkpoints(newest, deleted, directory, parts):
+    text = str(JobCancelled(JOB, "SIGINT", newest, deleted, directory))
+    for part in [*parts, "what its sinks have written already is written again"]:
+        assert part in text
 
 
 def test_long_records_are_shortened_and_a_broken_repr_is_survived():

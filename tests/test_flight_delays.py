@@ -91,6 +91,7 @@ def test_every_number_is_that_of_polars_on_ray(tmp_path, flights):
     check(tmp_path / "delays", printed, flights)
 
 
+@pytest.mark.soak
 def test_with_a_watermark_only_a_day_behind_late_departures_are_counted(tmp_path, flights):
     printed = run_example(tmp_path / "delays", "--local", "--bound", "24")
     late = int(re.search(r"^delays of an hour.*?  2  +328,521  +0  +([\d,]+)  ", printed, re.M)[1].replace(",", ""))

@@ -71,6 +71,7 @@ ARRIVALS = {
 
 
 @pytest.mark.parametrize("order", ARRIVALS)
+@pytest.mark.slow
 def test_a_departure_meets_the_weather_as_of_its_time_in_whatever_order_they_come(pipeline, order):
     with OperatorHarness(with_weather(pipeline), inputs=2) as harness:
         for element in ARRIVALS[order]:
@@ -274,6 +275,7 @@ def counted(rows: list[tuple[str | None, dict[str, str]]]) -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(200)
 def test_what_cannot_be_is_counted_by_its_problem_and_left_out(pipeline, local_spark, tmp_path):
     write_table(pipeline, tmp_path, "flights", [{**GOOD, **row} for _, row in BAD_FLIGHTS])

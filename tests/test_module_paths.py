@@ -27,6 +27,7 @@ HOMES = {
     "datastream.time_characteristic": "TimeCharacteristic",
     "datastream.time_domain": "TimeDomain",
     "datastream.timerservice": "TimerService",
+    "metrics.metricbase": "Counter Distribution Meter Metric MetricGroup",
 }
 
 
@@ -36,6 +37,18 @@ def test_a_module_of_pyflink_holds_what_its_package_passes_on(path):
     assert {*HOMES[path].split()} <= {*module.__all__}
     for name in HOMES[path].split():
         assert getattr(module, name) is getattr(package, name)
+
+
+def test_metrics_are_those_that_functions_register():
+    metrics = import_module("rayflink.metrics")
+    group = metrics.MetricGroup()
+    assert isinstance(group.counter("n"), metrics.Counter) and isinstance(group.meter("m"), metrics.Meter)
+    assert isinstance(group.distribution("d"), metrics.Distribution)
+    assert all(issubclass(kind, metrics.Metric) for kind in (metrics.Counter, metrics.Meter, metrics.Distribution))
+
+
+def test_the_version_is_that_of_the_package():
+    assert import_module("rayflink.version").__version__ == import_module("rayflink").__version__
 
 
 def test_constants_are_those_of_64_bits():

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import doctest
+import re
 
 import pytest
 
 from tests import pyflink_examples
-from tests.pyflink_examples import GOLDEN, RECORDED, Rows, example_text, recorded, run_example
+from tests.pyflink_examples import (
+    CONNECTORS_TO_COME,
+    ENDLESS,
+    FOLDER,
+    GOLDEN,
+    RECORDED,
+    TABLE_FOLDER,
+    TABLE_RECORDED,
+    TABLE_TO_COME,
+    TABLE_UNRECORDED,
+    Rows,
+    example_text,
+    first_lines,
+    names_in_wheel,
+    recorded,
+    run_example,
+)
 
 TAKING_FILES = [name for name in RECORDED if "window" in name or name == "word_count"]
 
@@ -19,7 +36,9 @@ def test_an_example_of_pyflink_prints_the_rows_it_prints_there(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TAKING_FILES)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.soak] * (name != "word_count")) for name in TAKING_FILES
+])  # fmt: skip
 def test_an_example_of_pyflink_writes_its_rows_to_the_file_it_is_told(name, tmp_path):
     assert run_example(name, tmp_path, "--output", str(tmp_path / "out")) == []
     [part] = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
@@ -47,6 +66,31 @@ def test_lines_about_tasks_are_printed_where_a_program_asks_for_them(tmp_path):
 @pytest.mark.slow
 def test_these_examples_are_the_same_in_pyflink_1_20():
     assert [name for name in RECORDED if example_text(name, "1.20.5") != example_text(name)] == []
+
+
+@pytest.mark.slow
+def test_the_lists_have_every_example_of_pyflinks_wheel():
+    assert sorted([*RECORDED, *ENDLESS, *CONNECTORS_TO_COME]) == names_in_wheel(FOLDER)
+    assert sorted([*TABLE_RECORDED, *TABLE_TO_COME, *TABLE_UNRECORDED]) == names_in_wheel(TABLE_FOLDER)
+
+
+@pytest.mark.slow
+def test_an_example_without_end_prints_rows(tmp_path):
+    lines = first_lines("streaming_word_count", tmp_path, 6)
+    assert [line for line in lines[3:] if not re.search(r"\(.*,\d+\)", line)] == []
+
+
+def test_readme_and_page_count_the_examples_that_run_and_name_the_others(repository):
+    run, all_of_them = len(RECORDED) + len(ENDLESS), len(RECORDED) + len(ENDLESS) + len(CONNECTORS_TO_COME)
+    missing = {**TABLE_TO_COME, **TABLE_UNRECORDED}
+    table = f"{len(TABLE_RECORDED)} of {len(TABLE_RECORDED) + len(missing)}"
+    page = " ".join((repository / "docs" / "pyflink.md").read_text(encoding="utf-8").split())
+    readme = " ".join((repository / "README.md").read_text(encoding="utf-8").split())
+    for text in (page, readme):
+        assert f"{run} of PyFlink's {all_of_them} DataStream examples run" in text
+        assert f"{table} Table examples" in text
+    unnamed = [name for name in missing if f"`{name.rpartition('/')[2]}`" not in page]
+    assert unnamed + [system for system in CONNECTORS_TO_COME.values() if system not in page] == []
 
 
 def test_every_record_belongs_to_an_example():

@@ -2,7 +2,8 @@
 
 PyFlink's side is read as syntax trees from its wheel, which is downloaded and unzipped, never installed or run.
 rayflink's side is imported. The rule: what a program may name in PyFlink it may name here, a call that PyFlink takes is
-taken, and a class that a program derives from can be derived from in the same way.
+taken, by place and by name, with the same defaults and with values of the types that PyFlink annotates
+(`pyflink_types.py`), and a class that a program derives from can be derived from in the same way.
 What is not so stands in `golden/pyflink_differences.txt`, each line with its reason; "java-only" and "internal" stay.
 
 `python -m tests.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints all that differs.
@@ -13,6 +14,7 @@ What is not so stands in `golden/pyflink_differences.txt`, each line with its re
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import os
 import sys
@@ -28,7 +30,9 @@ from typing import Any
 
 import pytest
 
+from tests import pyflink_types
 from tests.pyflink_names import ENUMS, Name, Parameter, attributes_set, names_of_module, pyflink_names
+from tests.pyflink_types import not_taken
 from tests.pyflink_wheels import VERSIONS, unzipped_wheel
 
 GOLDEN = Path(__file__).parent / "golden" / "pyflink_differences.txt"
@@ -176,6 +180,8 @@ def _mismatches(wanted: Sequence[Parameter], have: Sequence[inspect.Parameter], 
             yield f"{parameter.name} has no default"
         elif parameter.default and _is_other_literal(parameter.default, at.default):
             yield f"{parameter.name} is {at.default!r} by default, not {parameter.default}"
+        for kind in not_taken(parameter.type, at.annotation) if names_matter else ():
+            yield f"{parameter.name} is {at.annotation}, and not {kind}"
     for extra in have:
         if extra.name not in used and extra.default is extra.empty and extra.kind not in (2, 4):
             yield f"{extra.name} is wanted"
@@ -186,6 +192,8 @@ def _is_other_literal(text: str, default: Any) -> bool:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return False
+    if value is None or default is None:
+        return value is not default
     return isinstance(default, (str, int, float, bool)) and value != default
 
 
@@ -298,6 +306,12 @@ def test_names_are_read_with_kind_and_parameters():
     }
 
 
+def _annotated(parameters):
+    module: dict[str, Any] = {}
+    exec(f"from __future__ import annotations\ndef of({parameters}): ...", module)
+    return module["of"]
+
+
 @pytest.mark.parametrize(
     ("here", "problem"),
     [
@@ -307,7 +321,10 @@ def test_names_are_read_with_kind_and_parameters():
         (lambda length, offset=0: 0, "size is called length"),
         (lambda size, offset: 0, "offset has no default"),
         (lambda size, offset=1: 0, "offset is 1 by default, not 0"),
+        (lambda size, offset=None: 0, "offset is None by default, not 0"),
         (lambda size: 0, "offset is not taken"),
+        (_annotated("size: str, offset: int = 0"), "size is str, and not int"),
+        (_annotated("size: float | None, offset: int = 0"), ""),
         (lambda size, offset=0, *, zone: 0, "zone is wanted"),
     ],
 )
@@ -315,6 +332,10 @@ def test_a_call_that_pyflink_takes_must_be_taken(here, problem):
     owner = type("Thing", (), {"of": staticmethod(here)})
     name = next(n for n in names_of_module("m", ast.parse(SAMPLE)) if n.path == "Thing.of")
     assert compare_value(name, owner, "of").detail.partition(":")[0] == problem
+
+
+def test_annotations_are_compared_as_their_examples_say():
+    assert doctest.testmod(pyflink_types).failed == 0
 
 
 DERIVED = """

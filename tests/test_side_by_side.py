@@ -22,7 +22,8 @@ def started(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         asked.append(side_by_side.processes(config))
         return 0
 
-    assert pytest.main(["--noconftest", *arguments], [SimpleNamespace(pytest_cmdline_main=instead_of_running)]) == 0
+    quick = ["--noconftest", "-p", "no:unraisableexception"]  # no search for garbage at the end
+    assert pytest.main([*quick, *arguments], [SimpleNamespace(pytest_cmdline_main=instead_of_running)]) == 0
     return asked[0]
 
 

@@ -14,6 +14,7 @@ from rayflink.actors.exchange.frames import (
     PartitionId,
     PartitionRequest,
     TaskAddress,
+    WindowUpdate,
 )
 from rayflink.actors.exchange.gate import ChannelSpec
 from rayflink.actors.messages import OutputSpec, TaskDeployment, TaskStateChanged
@@ -161,10 +162,11 @@ class TaskBench:
         self._sequences = [0] * len(channels)
         self._has_output = has_output
 
-    def start(self, credit: int = 1_000) -> TaskBench:
+    def start(self, credit: int = 1_000, window: int = 1 << 40) -> TaskBench:
         self.task.start()
         if self._has_output and credit >= 0:
-            self.say(CONSUMER, PartitionRequest(PartitionId(DATASET, 0), 0, 0, credit))
+            request = PartitionRequest(PartitionId(DATASET, 0), 0, 0, credit)
+            self.say(CONSUMER, request, WindowUpdate(0, 0, window, 1 << 20))
         return self
 
     def say(self, sender: TaskAddress, *frames: Frame) -> None:

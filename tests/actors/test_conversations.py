@@ -72,7 +72,7 @@ def buffers(frames: list[tuple[TaskAddress, Frame]]) -> list[tuple[int, bytes | 
 # the producer's side
 
 
-@pytest.mark.spec("O07")
+@pytest.mark.spec("O07", "N31", "view")
 def test_a_request_makes_a_reader_and_credit_lets_it_go_on() -> None:
     talk = Talk()
     for number in range(3):
@@ -84,7 +84,7 @@ def test_a_request_makes_a_reader_and_credit_lets_it_go_on() -> None:
     assert buffers(talk.heard()) == [(7, b"1"), (7, b"2")]
 
 
-@pytest.mark.spec("O07", "N31", "O04")
+@pytest.mark.spec("O07", "N31", "view", "O04", "answered")
 @pytest.mark.parametrize("wrong", [(PartitionId("c" * 32, 0), 0), (PartitionId("b" * 32, 1), 0), (MINE, 2)])
 def test_a_request_for_what_is_not_there_is_answered_with_an_error(wrong: tuple[PartitionId, int]) -> None:
     talk = Talk()
@@ -124,7 +124,7 @@ def test_credit_for_a_reader_that_does_not_exist_is_an_error() -> None:
         talk.hear(DOWN, AddCredit(5, 1))
 
 
-@pytest.mark.spec("O28")
+@pytest.mark.spec("O28", "staged")
 def test_what_has_no_credit_is_staged_and_goes_in_its_order() -> None:
     talk = Talk()
     talk.read(credit=0)
@@ -137,7 +137,7 @@ def test_what_has_no_credit_is_staged_and_goes_in_its_order() -> None:
     assert [body for _, body in buffers(talk.heard())] == [b"1", b"2", b"3"]
 
 
-@pytest.mark.spec("O29")
+@pytest.mark.spec("O29", "avoided", "O31", "unblocked", "P03")
 def test_a_channel_without_credit_holds_up_neither_its_neighbour_nor_a_barrier() -> None:
     talk = Talk()
     talk.read(0, receiver=0, credit=0)
@@ -150,7 +150,7 @@ def test_a_channel_without_credit_holds_up_neither_its_neighbour_nor_a_barrier()
     assert frames == [BufferResponse(1, 0, 0, b"goes"), BufferResponse(1, 1, 0, None, barrier)]
 
 
-@pytest.mark.spec("O05")
+@pytest.mark.spec("O05", "one")
 def test_two_tasks_share_one_connection_for_all_their_channels() -> None:
     talk = Talk()
     talk.read(0, receiver=0)
@@ -164,7 +164,7 @@ def test_two_tasks_share_one_connection_for_all_their_channels() -> None:
     assert talk.partition.fully_consumed
 
 
-@pytest.mark.spec("N33", "O07")
+@pytest.mark.spec("N33", "O07", "C35", "events", "N36", "task-event")
 def test_an_event_against_the_stream_reaches_its_subscriber() -> None:
     talk, heard = Talk(), list[object]()
     talk.peers.subscribe(MINE, str, heard.append)
@@ -195,7 +195,7 @@ def test_what_another_attempt_of_the_producer_sends_is_refused() -> None:
     assert item.body == b"new"
 
 
-@pytest.mark.spec("N31", "O04")
+@pytest.mark.spec("N31", "backoff", "O04", "delayed")
 def test_a_partition_the_producer_does_not_know_yet_is_asked_for_again_and_again() -> None:
     talk = Talk()
     missing = ErrorResponse(1, "PartitionNotFound", retryable=True)
@@ -213,7 +213,7 @@ def test_a_partition_the_producer_does_not_know_yet_is_asked_for_again_and_again
         talk.hear(UP, missing, now_ms=now)
 
 
-@pytest.mark.spec("N31")
+@pytest.mark.spec("N31", "backoff")
 def test_a_released_gate_asks_no_more() -> None:
     talk = Talk()
     talk.hear(UP, ErrorResponse(1, "PartitionNotFound", retryable=True))
@@ -223,7 +223,7 @@ def test_a_released_gate_asks_no_more() -> None:
     assert talk.heard() == []
 
 
-@pytest.mark.spec("O25")
+@pytest.mark.spec("N31", "released", "O25", "channel")
 @pytest.mark.parametrize(("receiver", "channels"), [(1, "[1]"), (None, "[0, 1]")])
 def test_an_error_concerns_its_channel_or_all_of_the_connection(receiver: int | None, channels: str) -> None:
     talk = Talk()
@@ -235,7 +235,7 @@ def test_an_error_concerns_its_channel_or_all_of_the_connection(receiver: int | 
     assert str(caught.value) == expected
 
 
-@pytest.mark.spec("O25")
+@pytest.mark.spec("O25", "channel")
 @pytest.mark.parametrize("error", [ErrorResponse(2, "boom"), ErrorResponse(0, "boom"), ErrorResponse(9, "boom")])
 def test_an_error_about_a_channel_that_is_ended_or_is_not_the_senders_changes_nothing(error: ErrorResponse) -> None:
     talk = Talk()
@@ -245,7 +245,7 @@ def test_an_error_about_a_channel_that_is_ended_or_is_not_the_senders_changes_no
     talk.peers.check(100_000)
 
 
-@pytest.mark.spec("N33")
+@pytest.mark.spec("N33", "N25", "event")
 def test_an_event_goes_to_the_producer_of_every_channel_that_is_read() -> None:
     talk = Talk(producers=(UP, OTHER))
     talk.hear(OTHER, BufferResponse(1, 0, 0, None, EndOfPartition()))
@@ -266,3 +266,31 @@ def test_an_event_without_a_producer_is_an_error() -> None:
     gate.release()
     with pytest.raises(ExchangeError, match=wanted):
         peers.send_task_event("done")
+
+
+@pytest.mark.spec("O05", "concurrency")
+def test_requests_of_several_channels_that_come_at_once_go_by_one_connection() -> None:
+    talk = Talk()
+    talk.hear(DOWN, *(PartitionRequest(MINE, channel, channel, 1) for channel in range(2)), AddCredit(1, 1))
+    for channel in range(2):
+        talk.partition.add(channel, Buffer(b"x", 1))
+    [envelope] = talk.envelopes()
+    assert (envelope.receiver, envelope.sequence) == (DOWN, 0)
+    assert buffers([(DOWN, frame) for frame in envelope.frames]) == [(0, b"x"), (1, b"x")]
+    talk.partition.add(1, Buffer(b"y", 1))
+    [envelope] = talk.envelopes()
+    assert (envelope.receiver, envelope.sequence) == (DOWN, 1), "the same connection goes on"
+
+
+@pytest.mark.spec("O05", "counted")
+def test_a_connection_lasts_until_its_last_channel_is_released() -> None:
+    talk = Talk()
+    talk.read(0, receiver=0)
+    talk.read(1, receiver=1)
+    talk.hear(DOWN, CancelPartitionRequest(0))
+    assert not talk.partition.fully_consumed
+    talk.partition.add(1, Buffer(b"x", 1))
+    assert buffers(talk.heard()) == [(1, b"x")], "the other channel still has it"
+    talk.hear(DOWN, CancelPartitionRequest(1))
+    assert talk.partition.fully_consumed and talk.peers.silent
+    assert talk.heard() == []

@@ -8,6 +8,7 @@ import pytest
 
 from rayflink.actors.commands import DeployTask, SlotsGranted
 from rayflink.actors.messages import TaskDeployment
+from rayflink.actors.scheduling import Slot
 from rayflink.actors.task import StreamTask
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
@@ -24,7 +25,7 @@ def deployments(graph) -> list[TaskDeployment]:
     return [command.deployment for command in job.on(SlotsGranted()) if isinstance(command, DeployTask)]
 
 
-@pytest.mark.spec("J17", "J22")
+@pytest.mark.spec("J17", "attempt", "J22", "C35", "partitions-and-gates", "I34", "execution")
 def test_a_deployment_says_all_that_an_attempt_needs():
     source, map_1, map_2, sink = deployments(three_vertices(parallelism__default="1"))
     assert [d.name for d in (source, map_1, map_2, sink)] == [
@@ -39,6 +40,28 @@ def test_a_deployment_says_all_that_an_attempt_needs():
     assert source.outputs[0].subpartitions == 2
     assert [(c.producer, c.subpartition) for c in sink.inputs] == [(map_1.attempt, 0), (map_2.attempt, 0)]
     assert sink.job_name == "three"
+
+
+@pytest.mark.spec("J17", "slot")
+def test_a_deployment_goes_to_the_slot_of_its_subtask():
+    job = Job(three_vertices(parallelism__default="1"))
+    job.start()
+    slots = {c.deployment.name: c.slot for c in job.on(SlotsGranted()) if isinstance(c, DeployTask)}
+    first, second = Slot("default", 0), Slot("default", 1)
+    assert slots == {"Source: Collection Source (1/1)": first, "Map (1/2)": first, "Map (2/2)": second,
+                     "Sink: Collect (1/1)": first}  # fmt: skip
+
+
+@pytest.mark.spec("X47")
+def test_a_map_that_is_rebalanced_to_three_has_one_partition_of_three_subpartitions():
+    env = StreamExecutionEnvironment().disable_operator_chaining()
+    env.from_collection(["a"]).map(str.upper).rebalance().map(str.lower).set_parallelism(3).sink_to(CollectSink())
+    source, first, *others = deployments(env.get_job_graph())
+    assert [[output.subpartitions for output in one.outputs] for one in (source, first)] == [[1], [3]]
+    assert [(c.producer, c.subpartition) for c in first.inputs] == [(source.attempt, 0)]
+    assert [[(c.producer, c.subpartition) for c in one.inputs] for one in others[:3]] == [
+        [(first.attempt, number)] for number in range(3)
+    ]
 
 
 @pytest.mark.parametrize("golden", GOLDEN_JOBS, ids=lambda job: job.name)
@@ -59,7 +82,7 @@ def test_every_subpartition_has_exactly_one_reader(golden):
     assert set(readers.values()) <= {1}
 
 
-@pytest.mark.spec("I24", "I25", "X36")
+@pytest.mark.spec("I24", "I25", "direct", "network", "X36", "I13", "build", "I21")
 def test_the_chain_of_a_task_is_wired_as_its_vertex_says():
     """source -> flat_map -> map in one task: each operator hands on by a direct call, the last one to the network."""
     env = StreamExecutionEnvironment.get_execution_environment()

@@ -128,7 +128,7 @@ def said(coordinator: Any) -> list[Any]:
     return events
 
 
-@pytest.mark.spec("J16", "J20")
+@pytest.mark.spec("J16", "J20", "thread")
 def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     shell: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -139,7 +139,8 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     job_id, attempt = job.master.graph.id, job.execution(MAP_2).attempt
     assert list(processes.made) == [f"{job_id}/default/0", f"{job_id}/default/1"]
     full, actor = processes.made.values()
-    assert actor.appointment == Appointment(job_id, Slot("default", 1), coordinator._leader_id)
+    slot, title = Slot("default", 1), "three: Map (2/2)"
+    assert actor.appointment == Appointment(job_id, slot, coordinator._leader_id, title=title)
     [(program, deployment, slot, around)] = actor.submit.given
     assert (program, deployment.name, deployment.operators, slot) == (b"program", MAP_2, (), Slot("default", 1))
     assert (around.leader_id, set(around.actors)) == (coordinator._leader_id, set(job.master.executions))
@@ -148,7 +149,7 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     assert (said(coordinator), coordinator._slots.calls.waiting()) == ([], [])
 
 
-@pytest.mark.spec("J05", "J14")
+@pytest.mark.spec("J05", "J14", "reached")
 def test_an_execution_that_could_not_be_deployed_names_itself_and_the_cause(shell: Any) -> None:
     job = Job(three_vertices())
     processes = Processes(lambda *given: None, refused="default/1")
@@ -183,7 +184,7 @@ def test_a_refused_deployment_fails_its_attempt_with_what_the_process_says(shell
     )
 
 
-@pytest.mark.spec("J18")
+@pytest.mark.spec("J18", "J14", "reached")
 def test_the_coordinator_gives_up_a_process_that_does_not_answer(shell: Any) -> None:
     job = Job(three_vertices())
     coordinator = shell(Processes(None), job)
@@ -218,11 +219,13 @@ def task_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any
     monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
-    logger = logging.getLogger("rayflink")
-    handlers, level = list(logger.handlers), logger.level
+    logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
+    handlers, level, root_level = list(logger.handlers), logger.level, root.level
     yield slot_actor
     logger.handlers[:] = handlers
     logger.setLevel(level)
+    root.setLevel(root_level)
+    logging.lastResort = last_resort
     gc.unfreeze()
     gc.enable()
 
@@ -253,7 +256,7 @@ def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[
     return job, told
 
 
-@pytest.mark.spec("J20")
+@pytest.mark.spec("J17", "restore", "J20", "task", "thread")
 def test_an_accepted_deployment_makes_a_task_with_all_it_speaks_through(task_module: Any) -> None:
     """Metrics under its name, a thread, splits on request, a checkpoint's answer, and the state it starts from."""
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
@@ -311,5 +314,5 @@ def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_
     assert found.message == (
         "could not submit task Source: Collection Source -> Map -> Sink: Collect (1/1) (attempt #0): could not "
         f"deserialize the job or task information on 127.0.0.1: {told}; every module it uses must be importable on all "
-        "nodes (working_dir or py_modules of `ray job submit`)"
+        "nodes: install it on every node, or name its file or folder in the option python.files"
     )

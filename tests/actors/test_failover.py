@@ -78,6 +78,7 @@ def test_pointwise_edges_make_a_region_of_each_chain_of_subtasks():
     assert restarting(graph, "B2") == "A2 A3 B2 B3 C1"
 
 
+@pytest.mark.spec("I32", "failover")
 def test_two_pipelines_of_one_program_fail_apart():
     graph = job(
         step(over(source("A"), Rebalance()), "B", parallelism=2), step(over(source("C"), Rebalance()), "D")
@@ -114,6 +115,7 @@ def test_regions_on_a_cycle_of_blocking_edges_restart_together():
     assert restarting(graph, "A0") == "A0 A1 B0 B1"
 
 
+@pytest.mark.spec("J12")
 def test_co_located_subtasks_of_one_index_are_one_region():
     left = step(over(source("A", parallelism=2), Rescale(), blocking=True), "B", parallelism=2,
                 co_location_group_key="k")  # fmt: skip

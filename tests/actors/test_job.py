@@ -57,14 +57,14 @@ def running(job: Job) -> Job:
 # slots and deployment
 
 
-@pytest.mark.spec("J02", "J03", "J14")
+@pytest.mark.spec("J02", "all", "J03", "J14", "assigned")
 def test_all_slots_are_asked_for_at_once_and_nothing_is_deployed_before_they_are_there(job):
     assert job.start() == [RequestSlots((Slot("default", 0), Slot("default", 1)))]
     assert job.on(Tick(), 1_000) == []
     assert set(job.states().values()) == {"CREATED"}
 
 
-@pytest.mark.spec("J01", "J02", "J22")
+@pytest.mark.spec("J01", "J02", "all", "J22")
 def test_eager_deploys_everything_in_topological_order(job):
     job.start()
     commands = job.on(SlotsGranted())
@@ -78,13 +78,13 @@ def test_eager_deploys_everything_in_topological_order(job):
     assert all(list(e.timestamps) == ["SCHEDULED", "DEPLOYING"] for e in job.master.executions.values())
 
 
-@pytest.mark.spec("J14")
+@pytest.mark.spec("J14", "once")
 def test_an_execution_is_deployed_once(job):
     job.deploy()
     assert job.on(SlotsGranted()) == []
 
 
-@pytest.mark.spec("J03")
+@pytest.mark.spec("J03", "K03")
 def test_too_few_slots_deploy_nothing_and_end_the_job(job):
     job.start()
     (end,) = job.on(SlotsRefused("1 node with 1 CPU"), 50)
@@ -95,7 +95,7 @@ def test_too_few_slots_deploy_nothing_and_end_the_job(job):
     assert set(job.states().values()) == {"CANCELED"}
 
 
-@pytest.mark.spec("J04")
+@pytest.mark.spec("J04", "timeout")
 def test_slots_that_do_not_come_end_the_job_after_the_timeout():
     job = Job(three_vertices(slot__request__timeout="5 s"))
     job.start()
@@ -246,7 +246,7 @@ def test_a_stop_request_that_comes_before_the_slots_is_heeded_when_the_sources_a
     assert isinstance(commands[-1], SendToTask), "after the task is there"
 
 
-@pytest.mark.spec("J21")
+@pytest.mark.spec("J21", "I33", "splits")
 def test_splits_are_dealt_out_on_request_until_there_are_no_more(running):
     source = running.execution(SOURCE)
     operator_id = source.vertex.operators[0].operator_id
@@ -289,7 +289,7 @@ def test_cancelling_asks_every_task_and_waits_for_all(running):
         checked(end.result)
 
 
-@pytest.mark.spec("J15")
+@pytest.mark.spec("J15", "stays")
 def test_a_task_that_starts_to_run_while_it_is_cancelled_stays_cancelling(job):
     job.deploy()
     job.on(CancelRequested())
@@ -297,7 +297,18 @@ def test_a_task_that_starts_to_run_while_it_is_cancelled_stays_cancelling(job):
     assert job.states()[MAP_1] == "CANCELING"
 
 
-@pytest.mark.spec("L12", "L22")
+@pytest.mark.spec("J15", "slot", "J02", "running")
+def test_the_slot_of_a_task_that_was_cancelled_while_it_was_deployed_is_free_once_it_has_gone(job):
+    job.deploy()
+    job.on(CancelRequested())
+    assert set(job.states().values()) == {"CANCELING"}, "they are DEPLOYING no more"
+    ended = [job.says(name, CANCELED) for name in ALL]
+    assert [[type(command) for command in commands] for commands in ended] == [[], [], [], [EndJob]]
+    assert set(job.states().values()) == {"CANCELED"}
+    assert job.on(SlotsGranted()) == [], "nothing is deployed to the slots any more"
+
+
+@pytest.mark.spec("L12", "decided", "L22", "timeout", "L04", "overrides")
 def test_a_task_that_does_not_stop_in_time_is_killed_once():
     job = Job(three_vertices(task__cancellation__timeout="30 s"))
     job.all_run()
@@ -341,7 +352,7 @@ def test_a_job_that_is_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_
     assert [entry.failure.message for entry in running.master.exceptions] == ["root"]
 
 
-@pytest.mark.spec("K11")
+@pytest.mark.spec("K11", "cancelling")
 def test_a_task_that_fails_while_it_is_cancelled_counts_as_cancelled_and_its_failure_is_history(running):
     running.on(CancelRequested())
     running.says(MAP_1, FAILED, failure=failure("of the last moment"))

@@ -43,6 +43,7 @@ def cancel_all_but(job: Job, name: str, now: int) -> list:
     return commands
 
 
+@pytest.mark.spec("H20", "restart", "H71")
 def test_what_is_connected_is_cancelled_and_deployed_again_after_the_delay(running):
     former = {e.name: e.attempt for e in running.master.executions.values()}
     assert running.told(fail(running, MAP_1, 1_000)) == dict.fromkeys([SOURCE, MAP_2, SINK], CancelTask())
@@ -79,7 +80,7 @@ def test_what_an_attempt_of_before_says_changes_nothing(running):
     assert running.states() == before and running.master.status is JobStatus.RUNNING
 
 
-@pytest.mark.spec("H70", "X32", "H71")
+@pytest.mark.spec("H70", "fixed-delay", "X32", "H71")
 def test_after_the_last_attempt_the_job_fails_with_the_failure_and_who_suppressed_the_recovery(running):
     for now in (0, 1_000):
         fail(running, MAP_1, now)
@@ -102,6 +103,14 @@ def test_a_failure_that_is_not_recoverable_ends_the_job_whatever_the_strategy(ru
     (end,) = cancel_all_but(running, MAP_1, 10)
     assert isinstance(end, EndJob) and end.result.status is JobStatus.FAILED
     assert end.result.failure.message == "gone (the failure is not recoverable)"
+
+
+def test_the_recovery_tells_the_end_of_the_old_attempts_from_the_delay(running):
+    fail(running, MAP_1, 1_000)
+    cancel_all_but(running, MAP_1, 1_030)
+    running.on(Tick(), 1_100)
+    found = running.master.describe()["recovery"]
+    assert (found["cancelled_ms"], found["delayed_ms"]) == (30, 70)
 
 
 def test_what_fails_while_it_is_cancelled_is_remembered_and_is_no_second_failure(running):

@@ -139,6 +139,7 @@ def test_a_coordinator_that_fails_tells_those_who_wait_and_ends_also_where_ray_d
     coordinator._job = SimpleNamespace(graph=SimpleNamespace(id="0", name="j"), start=refusing)
     coordinator._record = coordinator._linger = lambda: None
     coordinator._slots = SimpleNamespace(release=refusing, end=lambda: None)
+    coordinator._published = SimpleNamespace(close=lambda job_id: None)
     with bound():  # what the deciding thread binds to its log is not this thread's
         coordinator._decide()
     with pytest.raises(RuntimeError, match="the coordinator of job 'j' failed: ConnectionError: no control service"):
@@ -281,9 +282,10 @@ class Raises(Logged):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.spec("O19", "O25", "connection")
+@pytest.mark.parametrize("lost", ["SplitRequest for the coordinator", "data for its peer producer 0", ""])
 def test_a_task_that_cannot_go_on_closes_what_it_opened_and_tells_its_consumer(
-    module: Any, monkeypatch: pytest.MonkeyPatch, lost: bool
+    module: Any, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     monkeypatch.setattr(module, "LOST_CALL_S", 0)
     log: list[str] = []
@@ -291,13 +293,14 @@ def test_a_task_that_cannot_go_on_closes_what_it_opened_and_tells_its_consumer(
     bench.say(CONSUMER, PartitionRequest(PartitionId(DATASET, 0), 0, 0, 5))
     if not lost:
         bench.feed(0, "x")
-    producer, consumer = Method(None), Method(None, None)
-    first = ConnectionResetError("gone") if lost else None
+    gone = ConnectionResetError("gone")
+    producer, consumer = Method(gone if "producer" in lost else None), Method(None, None)
+    first = gone if "coordinator" in lost else None
     run, report = shell(module, monkeypatch, bench.task, first, *[None] * 9)
     run.__self__._mailbox = bench.task._mailbox
     peers = {TaskAddress("producer 0"): producer, CONSUMER: consumer}
     run.__self__._peers.update({peer: SimpleNamespace(deliver=call) for peer, call in peers.items()})
-    with pytest.raises(module.LostCall) if lost else nullcontext():
+    with pytest.raises(module.LostCall, match=f"its call with .*{lost[-10:]} failed") if lost else nullcontext():
         run()
     assert log[-2:] == ["a.close", "b.close"]
     told = [said for given in report.given for said in read_reports(given[0]) if isinstance(said, TaskStateChanged)]

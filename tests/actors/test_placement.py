@@ -20,7 +20,7 @@ SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Ma
 RUNNING = ExecutionState.RUNNING
 
 
-@pytest.mark.spec("J07")
+@pytest.mark.spec("J07", "once", "N02", "consumable", "deployed", "N18")
 def test_a_lazy_job_deploys_the_consumers_of_a_pipelined_result_once_when_its_producers_run():
     job = Job(replace(three_vertices(), schedule_mode=ScheduleMode.LAZY_FROM_SOURCES))
     assert job.deploy() == [SOURCE]
@@ -30,7 +30,7 @@ def test_a_lazy_job_deploys_the_consumers_of_a_pipelined_result_once_when_its_pr
     assert names(job.says(SINK, RUNNING)) == names(job.says(MAP_1, RUNNING)) == [], "nothing is deployed twice"
 
 
-@pytest.mark.spec("J07")
+@pytest.mark.spec("J07", "eager")
 def test_an_eager_job_needs_no_word_of_its_producers():
     job = Job(three_vertices())
     assert job.deploy() == [SOURCE, MAP_1, MAP_2, SINK]

@@ -127,3 +127,18 @@ def test_what_answers_and_is_no_cluster_is_said_to_be_none(refusing: Any, monkey
     monkeypatch.setattr(refusing, "GcsClient", client)
     with pytest.raises(ConfigError, match="'RAY_ADDRESS': found 10.0.0.1:6379, where something else than Ray answers"):
         refusing.join("tests")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_at_once_that_a_ray_starts(monkeypatch, capsys, terminal):
+    from rayflink.actors import ray_connection
+
+    said: list[str] = []
+    monkeypatch.setattr(ray_connection.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray_connection, "join", lambda namespace: False)
+    monkeypatch.setattr(ray_connection, "is_terminal", lambda stream: terminal)
+    monkeypatch.setattr(ray_connection, "_init", lambda namespace, **how: said.append(capsys.readouterr().err))
+    monkeypatch.setattr(ray_connection, "_started_here", False)
+    assert ray_connection.connect(1, "tests")
+    message = "rayflink: no cluster runs; a Ray starts on this machine, which takes a while\n"
+    assert said == [message if terminal else ""]

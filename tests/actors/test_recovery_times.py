@@ -27,24 +27,25 @@ NEW = attempt(1, SCHEDULED=1_300, DEPLOYING=1_300, INITIALIZING=2_000, RUNNING=2
 
 
 def test_a_recovery_is_told_by_phases_of_the_tasks_that_started_anew():
-    found = last_recovery(JOB, [OLD, NEW, NEW], 3 << 20)
+    found = last_recovery(JOB, [OLD, NEW, NEW], 3 << 20, ended_ms=1_080)
     assert found == {
         "began": 1_000,
-        "cancelled_ms": 300,
+        "cancelled_ms": 80,
+        "delayed_ms": 220,
         "deployed_ms": 700,
         "restored_ms": 600,
         "total_ms": 1_600,
         "tasks": 2,
         "restored_bytes": 3 << 20,
     }
-    told = "2 tasks: cancelled 0.3 s, deployed 0.7 s, restored 3.0 MiB 0.6 s, total 1.6 s"
+    told = "2 tasks: cancelled 0.1 s, restart delay 0.2 s, deployed 0.7 s, restored 3.0 MiB 0.6 s, total 1.6 s"
     assert recovery_told(found) == told
 
 
 def test_phases_that_go_on_are_not_known():
     waits = attempt(1, SCHEDULED=1_300, DEPLOYING=1_300)
     found = last_recovery(JOB, [NEW, waits], 0)
-    assert found is not None
+    assert found is not None and found["delayed_ms"] == 0
     assert (found["cancelled_ms"], found["deployed_ms"], found["total_ms"]) == (300, None, None)
 
 

@@ -27,7 +27,7 @@ def exponential(**settings: Any) -> RestartStrategy:
     return strategy("exponential-delay", **{**usual, **settings})
 
 
-@pytest.mark.spec("H70", "X32")
+@pytest.mark.spec("H70", "none", "X32", "V16", "names")
 @pytest.mark.parametrize("kind", ["none", "off", "disable"])
 def test_none_fails_at_once(kind):
     none = strategy(kind, checkpointing=True)
@@ -35,7 +35,7 @@ def test_none_fails_at_once(kind):
     assert none.refusal == "Recovery is suppressed by NoRestartBackoffTimeStrategy"
 
 
-@pytest.mark.spec("H70", "X32")
+@pytest.mark.spec("H70", "fixed-delay", "X32", "V16", "names", "H71")
 @pytest.mark.parametrize("kind", ["fixed-delay", "fixeddelay"])
 def test_fixed_delay_restarts_n_times_however_far_apart(kind):
     config = {"restart-strategy.type": kind, "restart-strategy.fixed-delay.attempts": 3,
@@ -58,7 +58,7 @@ def test_no_attempts_are_no_restart():
     assert exponential(attempts_before_reset_backoff=0).failed(0) is None
 
 
-@pytest.mark.spec("H70", "X32")
+@pytest.mark.spec("H70", "failure-rate", "X32", "V16", "names")
 @pytest.mark.parametrize("kind", ["failure-rate", "failurerate"])
 def test_failure_rate_restarts_until_the_rate_is_exceeded(kind):
     config = {"restart-strategy.type": kind, "restart-strategy.failure-rate.max-failures-per-interval": 2,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rayflink.actors.scheduling import Slot, required_slots, slot_of, tenants
+from rayflink.actors.scheduling import Slot, required_slots, slot_of, slot_title, tenants
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.datastream import StreamExecutionEnvironment
@@ -24,7 +26,7 @@ def figure_3_2():
     return env.get_job_graph()
 
 
-@pytest.mark.spec("X44", "J09", "J10")
+@pytest.mark.spec("J09", "J10", "X44", "slots", "everywhere")
 def test_the_slots_of_figure_3_2():
     graph = figure_3_2()
     assert required_slots(graph) == tuple(Slot("default", i) for i in range(4))
@@ -37,7 +39,7 @@ def test_the_slots_of_figure_3_2():
     }  # fmt: skip
 
 
-@pytest.mark.spec("J11")
+@pytest.mark.spec("J11", "I23", "slots")
 def test_each_slot_sharing_group_needs_its_own_slots():
     env = StreamExecutionEnvironment.get_execution_environment()
     apart = numbers(env, "A", 2).map(lambda n: n).set_parallelism(3).slot_sharing_group("heavy")
@@ -55,3 +57,11 @@ def test_each_slot_sharing_group_needs_its_own_slots():
 def test_the_tenants_of_a_slot_share_it():
     found = tenants(figure_3_2())
     assert [found[Slot("default", i)] for i in range(4)] == [5, 5, 3, 3]
+
+
+def test_the_title_of_a_slot_names_the_job_and_its_tasks_in_a_bounded_line():
+    graph = figure_3_2()
+    assert slot_title(graph, Slot("default", 2)) == f"{graph.name}: Source: A (3/4), B (3/4), D (3/4)"
+    long = replace(graph, name="a\n" * 500, vertices=tuple(replace(v, name="v" * 300) for v in graph.vertices))
+    title = slot_title(long, Slot("default", 0))
+    assert len(title) < 310 and "\n" not in title

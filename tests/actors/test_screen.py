@@ -13,6 +13,7 @@ import pytest
 
 from rayflink.actors import screen as module
 from rayflink.actors.screen import Screen
+from rayflink.actors.states import JobStatus
 from rayflink.actors.terminal import READER_LOST_S, News, Terminal
 
 
@@ -131,7 +132,8 @@ def test_a_sign_of_life_takes_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     from rayflink.actors.ray_coordinator import Coordinator
 
     coordinator: Any = Coordinator()
-    coordinator._slots = SimpleNamespace(note="")
+    coordinator._slots = SimpleNamespace(wait=SimpleNamespace(note=""))
+    coordinator._job = SimpleNamespace(status=JobStatus.RUNNING)
     coordinator._terminal.put([(False, "text")])
     coordinator._owner_seen = 0.0
     assert coordinator.follow(60, False) == News()

@@ -129,7 +129,7 @@ def test_a_timer_fires_between_two_slices_of_one_batch():
     assert 490 <= bench.output.index(fired) <= 520
 
 
-@pytest.mark.spec("P02")
+@pytest.mark.spec("P02", "blocks")
 def test_a_huge_flat_map_stops_when_its_outputs_are_full_and_goes_on_later():
     drawn = 0
 
@@ -163,7 +163,7 @@ def test_a_task_without_credit_takes_no_input_and_gives_its_producer_none():
     bench = TaskBench([MapOperator(lambda n: n)], config=config).start(credit=0)
     bench.feed(0, 1)
     bench.work()
-    assert bench.task._outputs_full()
+    assert bench.task._room.is_full()
     before = bench.task.work_done
     bench.feed(0, 2)
     assert bench.work() is Progress.BACK_PRESSURED
@@ -205,3 +205,22 @@ def test_a_slice_of_dear_work_takes_twice_as_long_as_that_at_most(fixed_ms, long
         worked(slicer, clock, sizes[-1], fixed_ms + sizes[-1])  # a millisecond a record besides
     assert max(sizes[30:]) + fixed_ms <= longest_ms + 1
     assert min(sizes[30:]) >= 7
+
+
+def test_where_slices_are_of_one_record_a_larger_one_shows_that_the_batch_costs_the_time():
+    clock = ManualClock()
+    slicer = Slicer(clock, target_ms=10)
+    for _ in range(60):
+        rows = slicer.rows(1_000)
+        worked(slicer, clock, rows, 50 + rows // 10)  # a model that takes 50 ms a call
+    assert slicer.rows(1_000) > 100
+
+
+def test_where_records_cost_the_time_nearly_all_slices_are_of_one():
+    clock = ManualClock()
+    slicer = Slicer(clock, target_ms=10)
+    sizes = []
+    for _ in range(160):
+        sizes.append(slicer.rows(1_000))
+        worked(slicer, clock, sizes[-1], 50 * sizes[-1])
+    assert max(sizes) == 2 and sizes.count(2) <= 12

@@ -36,11 +36,13 @@ def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
-    logger = logging.getLogger("rayflink")
-    before = list(logger.handlers), logger.level
-    yield slot_actor.SlotActor(Appointment("job", SLOT, "leader"))
+    logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
+    before = list(logger.handlers), logger.level, root.level
+    yield slot_actor.SlotActor(Appointment("job", SLOT, "leader", title="counts: Map (1/2)"))
     logger.handlers[:] = before[0]
     logger.setLevel(before[1])
+    root.setLevel(before[2])
+    logging.lastResort = last_resort
 
 
 class Asked:
@@ -96,14 +98,16 @@ def test_bytes_from_the_same_node_and_from_another_are_told_apart(actor: Any) ->
     assert [envelope.sender for envelope in task._mailbox] == [NEAR, FAR, FAR]
 
 
-@pytest.mark.spec("N04", "X66")
+@pytest.mark.spec("N04", "X66", "N02", "transfer", "N05", "waits")
 def test_tasks_of_a_slot_hand_each_other_their_envelopes_and_others_get_them_by_a_call(actor: Any) -> None:
     calls: list[Any] = []
     ref = SimpleNamespace(future=lambda: SimpleNamespace(add_done_callback=calls.append))
     far = SimpleNamespace(deliver=Asked(ref))
     first, second = submit(actor, ME, {FAR: far}), submit(actor, MATE)
     envelope = data(ME, MATE, 10)
+    assert not second._wake.is_set(), "it may wait"
     first._send(envelope)
+    assert second._wake.is_set()
     assert list(second._mailbox) == [envelope] and second._mailbox[0] is envelope, "the very object"
     assert list(first._returned) == [MATE] and second._bytes_near == 10
     first._send(data(ME, FAR, 10))
@@ -159,3 +163,15 @@ def test_what_a_task_that_has_ended_leaves_is_collected_though_it_was_frozen(act
     finally:
         gc.unfreeze()
         gc.enable()
+
+
+def test_ray_shows_an_actor_by_its_job_and_tasks(actor):
+    assert repr(actor) == "counts: Map (1/2)"
+
+
+def test_what_ray_prints_of_a_new_actor_is_no_output_of_a_task(actor):
+    print(":actor_name:counts: Map (1/1)", flush=True)
+    assert not actor._premises.printed.pending
+    submit(actor, ME)
+    print("by a task")
+    assert actor._premises.printed.pending

@@ -95,7 +95,7 @@ def files_in(folder: Path) -> Counter[str]:
 # the split
 
 
-@pytest.mark.spec("M04", "M06", "V03")
+@pytest.mark.spec("M04", "M06", "fraction", "V03", "fraction")
 def test_a_slot_is_split_into_managed_memory_and_the_rest_with_so_many_network_buffers() -> None:
     """Today's Flink gives managed memory 0.4 of all, where older ones gave it 0.7 of the heap."""
     split = MemorySplit.of({})
@@ -141,7 +141,7 @@ def test_the_split_is_in_the_reports_of_tasks_and_in_the_log(tmp_path: Path, cap
 # taking and giving back
 
 
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "M06", "pool")
 @pytest.mark.parametrize("managed", ["0 bytes", "3 kb", "12 kb", "1 mb"])
 def test_the_result_is_the_same_whatever_managed_memory_there_is(tmp_path: Path, managed: str) -> None:
     cluster = Watched(program(tmp_path, managed))
@@ -155,7 +155,7 @@ def test_the_result_is_the_same_whatever_managed_memory_there_is(tmp_path: Path,
     assert files_in(tmp_path) == {}
 
 
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "streaming")
 def test_a_streaming_job_asks_for_no_managed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, list[Any]] = {"STREAMING": [], "BATCH": []}
     for mode, owners in asked.items():
@@ -172,7 +172,7 @@ def test_a_streaming_job_asks_for_no_managed_memory(tmp_path: Path, monkeypatch:
     assert len(set(asked["BATCH"])) == 2
 
 
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "files", "M06", "pool")
 def test_two_tasks_that_contend_share_what_there_is_and_spill_the_rest(tmp_path: Path) -> None:
     cluster = Watched(program(tmp_path, "8 kb"))
     sources = cluster.run_until_sources_finished()
@@ -183,7 +183,7 @@ def test_two_tasks_that_contend_share_what_there_is_and_spill_the_rest(tmp_path:
     assert cluster.memory.manager.used == 0
 
 
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "pool")
 def test_without_managed_memory_everything_is_spilled(tmp_path: Path) -> None:
     cluster = Watched(program(tmp_path, "0 bytes"))
     cluster.run_until_sources_finished()
@@ -196,7 +196,7 @@ def test_without_managed_memory_everything_is_spilled(tmp_path: Path) -> None:
         assert (sub.memory_bytes, sub.spilled_bytes >= sub.queued_bytes > 5_000) == (0, True)
 
 
-@pytest.mark.spec("L19")
+@pytest.mark.spec("L19", "files", "C35", "io-manager")
 def test_spill_files_are_spread_over_the_folders_and_gone_afterwards(tmp_path: Path) -> None:
     """Flink's IOManager: subtask i writes into folder i modulo their number, synchronously, a block at a time."""
     cluster = Watched(program(tmp_path, "3 kb"))
@@ -213,7 +213,7 @@ def test_spill_files_are_spread_over_the_folders_and_gone_afterwards(tmp_path: P
 # ends of every kind
 
 
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "M06", "returned")
 def test_a_killed_task_gives_its_memory_back_at_once_and_others_keep_theirs(tmp_path: Path) -> None:
     cluster = Watched(program(tmp_path, "1 mb"))
     victim, other = cluster.run_until_sources_finished()
@@ -227,7 +227,7 @@ def test_a_killed_task_gives_its_memory_back_at_once_and_others_keep_theirs(tmp_
     assert memory.used == 0
 
 
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "M06", "returned", "L08", "memory")
 def test_what_a_task_forgets_to_give_back_is_free_when_it_has_finished(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -242,7 +242,7 @@ def test_what_a_task_forgets_to_give_back_is_free_when_it_has_finished(
     assert caplog.text.count("ended with 7 bytes of managed memory, which are free again") == 4
 
 
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "returned", "L08", "memory")
 def test_a_job_that_fails_or_is_cancelled_leaves_no_memory_taken(tmp_path: Path) -> None:
     failing = Watched(program(tmp_path, "1 mb", fails=True))
     assert failing.run().status is JobStatus.FAILED
@@ -256,7 +256,7 @@ def test_a_job_that_fails_or_is_cancelled_leaves_no_memory_taken(tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "M06", "returned")
 @pytest.mark.parametrize("managed", ["0 bytes", "2 kb", "1 mb"])
 def test_in_whatever_order_and_however_it_ends_all_memory_comes_back(tmp_path: Path, managed: str) -> None:
     graph = program(tmp_path, managed).get_job_graph()
@@ -285,7 +285,7 @@ def premises_and_deployments(folder: Path) -> tuple[Any, list[TaskDeployment]]:
 
 
 @pytest.mark.slow  # imports Ray
-@pytest.mark.spec("L19", "M04")
+@pytest.mark.spec("L19", "memory", "M04", "C35", "memory-manager")
 def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
     premises, (one, two) = premises_and_deployments(tmp_path)
     memory = premises.memory_of(one)
@@ -294,7 +294,7 @@ def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # imports Ray
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "returned")
 @pytest.mark.parametrize("ending", [KeyboardInterrupt("stop"), SystemExit(3), None], ids=repr)
 def test_a_thread_that_ends_leaves_no_memory_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: BaseException | None

@@ -36,7 +36,7 @@ LEGAL_OF_JOBS = {
 }
 
 
-@pytest.mark.spec("K01", "K02", "K03", "K04", "K05", "X64")
+@pytest.mark.spec("K01", "K02", "K03", "K04", "K05", "moves", "X64")
 def test_an_execution_has_exactly_the_legal_moves_over_every_pair():
     found = {s.value: {t.value for t in ExecutionState if s.may_become(t)} for s in ExecutionState}
     assert found == {state: set(moves.split()) for state, moves in LEGAL.items()}
@@ -54,7 +54,7 @@ def test_a_job_has_exactly_the_legal_moves_over_every_pair():
     assert {s.value for s in JobStatus if s.is_terminal} == {"FINISHED", "CANCELED", "FAILED"}
 
 
-@pytest.mark.spec("K14", "X64", "J14")
+@pytest.mark.spec("K14", "X64", "J14", "once")
 @pytest.mark.parametrize("old", list(ExecutionState))
 @pytest.mark.parametrize("new", list(ExecutionState))
 def test_an_execution_refuses_every_other_move_and_names_both_states(old, new):

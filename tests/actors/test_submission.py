@@ -29,7 +29,7 @@ from tests.actors.job_events import Job, ids, names, three_vertices
 LOCAL = {"execution.target": "local"}
 
 
-@pytest.mark.spec("I30")
+@pytest.mark.spec("I30", "I34", "execution")
 def test_every_attempt_has_an_id_of_its_own_and_a_number() -> None:
     graph, new_id = three_vertices(), ids()
     first, second = Deployer(graph, new_id, {}), Deployer(graph, new_id, {})
@@ -59,7 +59,7 @@ def test_what_is_said_by_or_to_another_attempt_of_a_subtask_changes_nothing() ->
     assert (peers.stale_messages, gate.queued) == (1, 0)
 
 
-@pytest.mark.spec("I38", "S01", "S05")
+@pytest.mark.spec("I38", "built", "scheduled", "S01", "graph", "slots", "tasks", "S05", "sequence", "I31", "server")
 def test_a_submitted_job_is_built_in_topological_order_then_asks_for_slots_then_is_scheduled() -> None:
     graph = three_vertices(parallelism__default="1")
     job = Job(graph)
@@ -82,7 +82,7 @@ def program(function: Any, **options: str) -> tuple[Any, Configuration]:
     return env.get_job_graph("numbers"), env.get_configuration()
 
 
-@pytest.mark.spec("I39")
+@pytest.mark.spec("I39", "I38", "reply")
 def test_submit_gives_a_client_that_waits_for_the_result() -> None:
     graph, configuration = program(int)
     client = submit(graph, configuration)
@@ -101,14 +101,14 @@ def test_a_client_is_told_that_its_job_failed() -> None:
     assert client.get_job_status().result() is JobStatus.FAILED
 
 
-@pytest.mark.spec("I39")
+@pytest.mark.spec("I39", "I38", "reply")
 def test_a_submission_that_is_refused_says_why() -> None:
     with pytest.raises(ConfigError, match=r"execution\.target"):
         graph, configuration = program(int)
         submit(graph, configuration.set_string("execution.target", "moon"))
 
 
-@pytest.mark.spec("O33")
+@pytest.mark.spec("O33", "local")
 def test_tasks_of_one_process_hand_envelopes_over_as_they_are() -> None:
     handed: list[tuple[Any, Any]] = []
 

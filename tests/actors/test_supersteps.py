@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from rayflink.actors.supersteps import SuperstepAligner
-from rayflink.common.batches import EndOfSuperstep
+from rayflink.common.batches import Element, EndOfSuperstep
+from tests.actors.task_bench import Logged, TaskBench
 
 
 def end(superstep: int, active: bool = False, iteration: int = 1) -> EndOfSuperstep:
@@ -43,3 +46,24 @@ def test_iterations_are_told_apart() -> None:
     assert aligner.arrived(0, end(1, iteration=1)) == []
     assert aligner.arrived(1, end(1, iteration=2)) == []
     assert aligner.arrived(1, end(1, iteration=1)) == [end(1, iteration=1)]
+
+
+class Ends(Logged):
+    """Writes down the ends of supersteps."""
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
+        self._says(f"superstep {end.superstep}")
+        return (end,)
+
+
+@pytest.mark.spec("N36", "superstep")
+def test_a_task_ends_a_superstep_when_each_channel_has_said_so() -> None:
+    log: list[str] = []
+    bench = TaskBench([Ends(log)], channels=(0, 0, 0)).start()
+    for channel in (2, 0):
+        bench.feed(channel, end(1))
+        bench.work()
+    assert log[3:] == []
+    bench.feed(1, "a record", end(1))
+    bench.work()
+    assert log[3:] == ["op.process", "op.superstep 1"]

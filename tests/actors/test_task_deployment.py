@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.spec("J19")
+@pytest.mark.spec("J19", "S13", "rejected")
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_process_refuses_what_it_was_not_made_for_and_still_takes_what_it_was(
     deployment: TaskDeployment, wrong: str
@@ -81,7 +81,7 @@ def test_a_process_refuses_a_second_deployment_of_an_attempt(deployment: TaskDep
         acceptance.accept(deployment, SLOT, LEADER)
 
 
-@pytest.mark.spec("J19")
+@pytest.mark.spec("J19", "I33", "information", "I38", "program")
 def test_operators_are_taken_from_the_program_of_the_same_job_only(deployment: TaskDeployment) -> None:
     graph = three_vertices()
     mine = replace(deployment, job_id=graph.id, operators=())
@@ -145,6 +145,7 @@ def calls(deployment: TaskDeployment) -> DeploymentCalls:
     return calls
 
 
+@pytest.mark.spec("J17", "timeout", "V26")
 @pytest.mark.spec("J18")
 def test_a_process_that_is_there_and_does_not_answer_in_time_fails_its_attempt(
     calls: DeploymentCalls, deployment: TaskDeployment
@@ -161,7 +162,7 @@ def test_a_process_that_is_there_and_does_not_answer_in_time_fails_its_attempt(
     assert (calls.overdue(200), calls.waiting()) == ([], [])
 
 
-@pytest.mark.spec("J18")
+@pytest.mark.spec("J18", "V26")
 def test_the_timeout_of_the_call_is_an_option() -> None:
     assert JobSettings.of({}).ask_timeout_ms == 10_000
     assert JobSettings.of({"pekko.ask.timeout": "3 s"}).ask_timeout_ms == 3_000
@@ -207,7 +208,7 @@ def test_an_attempt_that_was_not_deployed_and_is_not_wanted_any_more_is_cancelle
     assert [entry.failure.message for entry in job.master.exceptions] == ["first"]
 
 
-@pytest.mark.spec("J16", "X35")
+@pytest.mark.spec("J16", "X35", "U10", "deploying")
 def test_each_deployment_is_logged_with_its_attempt_and_host(caplog: pytest.LogCaptureFixture) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     lines = env.from_collection(["1 2"]).name("Socket Stream").flat_map(str.split).map(int)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
+from rayflink.actors.exchange.frames import PartitionId, PartitionRequest, WindowUpdate
+from rayflink.actors.in_process import InProcessCluster
 from rayflink.actors.messages import CancelTask, CheckpointAborted, CheckpointComplete
 from rayflink.actors.progress import Progress
 from rayflink.common.batches import (
     MAX_TIMESTAMP,
     Batch,
+    CheckpointBarrier,
     Element,
     EndOfData,
     EndOfPartition,
@@ -19,9 +24,13 @@ from rayflink.common.batches import (
     Watermark,
     WatermarkStatus,
 )
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import Operator
+from rayflink.operators.keyed_process import KeyedProcessOperator
 from rayflink.operators.stateless import MapOperator
-from tests.actors.task_bench import ListSource, Logged, TaskBench
+from rayflink.state.clock import ManualClock
+from tests.actors.task_bench import CONSUMER, DATASET, ListSource, Logged, TaskBench
 
 
 def two(**fails: str) -> tuple[TaskBench, list[str]]:
@@ -30,7 +39,7 @@ def two(**fails: str) -> tuple[TaskBench, list[str]]:
     return TaskBench([Logged(log, name, fails.get(name, "")) for name in "ab"]), log
 
 
-@pytest.mark.spec("L01", "L02", "L09", "K08", "L14")
+@pytest.mark.spec("L01", "L02", "L09", "operators", "K08", "L14", "H45", "before-open")
 def test_a_task_goes_through_its_life_in_order():
     bench, log = two()
     bench.start()
@@ -57,7 +66,7 @@ def test_a_source_ends_with_the_last_watermark():
     assert source.closed == 1
 
 
-@pytest.mark.spec("L06")
+@pytest.mark.spec("L06", "finish", "N17")
 def test_a_task_is_finished_when_its_output_was_fetched_and_not_before():
     bench = TaskBench([ListSource([RowBatch([1])])], channels=()).start(credit=0)
     assert bench.work() is Progress.IDLE
@@ -68,7 +77,20 @@ def test_a_task_is_finished_when_its_output_was_fetched_and_not_before():
     assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
 
 
-@pytest.mark.spec("L05", "L11", "L08", "K11")
+@pytest.mark.spec("L06", "failure")
+def test_a_task_whose_output_cannot_be_ended_fails(monkeypatch):
+    bench = TaskBench([ListSource([RowBatch([1])])], channels=()).start()
+
+    def fails():
+        raise OSError("disk full")
+
+    monkeypatch.setattr(bench.task._writers[0], "finish", fails)
+    assert bench.work() is Progress.DONE
+    assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FAILED"]
+    assert "OSError: disk full" in bench.failure.message
+
+
+@pytest.mark.spec("L05", "L11", "L08", "operators", "state", "K11", "cancelled")
 @pytest.mark.parametrize("moment", ["created", "started", "after a record"])
 def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
     bench, log = two()
@@ -89,7 +111,7 @@ def test_a_cancel_closes_every_operator_once_and_finishes_none(moment):
     assert bench.states == ["DEPLOYING", "INITIALIZING", "RUNNING", "CANCELING", "CANCELED"]
 
 
-@pytest.mark.spec("L08", "L10", "K11")
+@pytest.mark.spec("L08", "operators", "state", "L10", "closed", "K11", "failed")
 @pytest.mark.parametrize("where", ["initialize_state", "open", "process", "process_watermark", "finish"])
 @pytest.mark.parametrize("who", ["a", "b"])
 def test_a_failure_closes_once_what_was_opened(where, who):
@@ -104,7 +126,7 @@ def test_a_failure_closes_once_what_was_opened(where, who):
     assert [line for line in log if line.endswith("close")] == [f"{name}.close" for name in tried]
 
 
-@pytest.mark.spec("L08")
+@pytest.mark.spec("L08", "operators", "state", "L10", "closed")
 def test_all_are_closed_even_when_one_raises_while_closing():
     for end in ("input", "cancel"):
         bench, log = two(a="close")
@@ -132,6 +154,116 @@ class Due(Logged):
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         self._says("on_processing_time")
         return (RowBatch([f"timer at {now_ms}"]),)
+
+
+class Long(Logged):
+    """Works each record and each snapshot for a second, in which a timer becomes due; a timer fires in three parts."""
+
+    def __init__(self, log: list[str]) -> None:
+        super().__init__(log)
+        self.due: int | None = None
+
+    def next_processing_time(self) -> int | None:
+        return self.due
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        self.due = None
+        for part in range(3):
+            self._says(f"timer {part}")
+            yield RowBatch([f"timer {part}"])
+
+    def process(self, batch: Any, input_index: int) -> Iterable[Element]:
+        self._works("process")
+        yield batch
+
+    def snapshot_state(self, checkpoint_id: int) -> Any:
+        self._works("snapshot")
+
+    def _works(self, what: str) -> None:
+        self._says(f"{what} begins")
+        self.due = self.ctx.clock.now_ms() + 500
+        self.ctx.clock.advance(1_000)
+        self._says(f"{what} ends")
+
+
+TIMER = ["op.timer 0", "op.timer 1", "op.timer 2"]
+
+
+@pytest.mark.spec("E32")
+def test_a_timer_that_is_due_fires_when_all_operators_are_open_and_not_before():
+    log: list[str] = []
+    bench = TaskBench([Logged(log, "first"), Due(log, firings=1)]).start()
+    bench.work()
+    opened = ["op.initialize_state", "op.open", "first.initialize_state", "first.open"]
+    assert log[2:] == [*opened, "op.on_processing_time"]
+
+
+@pytest.mark.spec("E31", "lock")
+def test_no_timer_fires_amid_a_record_or_a_snapshot():
+    log: list[str] = []
+    bench = TaskBench([Long(log)]).start()
+    bench.feed(0, "x")
+    bench.work()
+    bench.feed(0, CheckpointBarrier(1, 0))
+    bench.work()
+    assert log[3:] == ["op.process begins", "op.process ends", *TIMER, "op.prepare_snapshot",
+                       "op.snapshot begins", "op.snapshot ends", *TIMER]  # fmt: skip
+
+
+@pytest.mark.spec("E31", "await")
+@pytest.mark.spec("L09", "await")
+@pytest.mark.spec("L09", "flush")
+def test_a_timer_that_fires_when_the_input_ends_is_finished_and_outputs_are_flushed_before_the_close():
+    log: list[str] = []
+    bench = TaskBench([Long(log)])
+    bench.start(credit=-1)
+    bench.feed(0, "x")
+    for _ in range(4):
+        bench.task.step()
+    bench.end(0)
+    assert bench.work() is Progress.DONE or bench.output == []
+    request = PartitionRequest(PartitionId(DATASET, 0), 0, 0, 1_000)
+    bench.say(CONSUMER, request, WindowUpdate(0, 0, 1 << 40, 1 << 20))
+    assert bench.work() is Progress.DONE
+    assert log[3:] == ["op.process begins", "op.process ends", *TIMER, "op.finish", "op.close"]
+    assert bench.output == ["x", "timer 0", "timer 1", "timer 2", EndOfData(), EndOfPartition()]
+
+
+@pytest.mark.spec("E31", "clock")
+def test_processing_time_is_that_of_the_system_unless_another_clock_is_set():
+    def program():
+        env = StreamExecutionEnvironment({"execution.target": "local"})
+        times = env.from_collection([1]).key_by(lambda n: n)
+        return env, times.process(lambda value, ctx: [ctx.timer_service().current_processing_time()])
+
+    before = time.time_ns() // 1_000_000
+    [now] = program()[1].execute_and_collect()
+    assert before <= now <= time.time_ns() // 1_000_000
+    env, times = program()
+    times.sink_to(CollectSink("now"))
+    clock = ManualClock(5)
+    result = InProcessCluster(env.get_job_graph(), clock, lambda ms: clock.advance(1)).run()
+    [now] = result.accumulators["now"]
+    assert 5 <= now < 1_000
+
+
+@pytest.mark.spec("L09", "backend")
+def test_state_and_its_storage_are_there_before_an_operator_is_initialized():
+    seen = []
+
+    class Looking(KeyedProcessOperator):
+        def initialize_state(self, snapshots):
+            seen.append((self.ctx.clock is not None, self.ctx.managed_memory is not None))
+            super().initialize_state(snapshots)
+            seen.append(self.backend.key_groups)
+
+        def open(self):
+            seen.append(self.keyed_state is not None)
+            super().open()
+
+    bench = TaskBench([Looking(str, lambda value, ctx: None)]).start()
+    assert seen == [(True, True), range(128), True]
+    assert bench.task is not None
 
 
 @pytest.mark.spec("L02")
@@ -169,7 +301,7 @@ def test_latency_markers_and_statuses_go_through_the_operators():
     assert bench.output == [marker, WatermarkStatus(True)]
 
 
-@pytest.mark.spec("E26", "X16")
+@pytest.mark.spec("E26", "X16", "E13", "rises")
 def test_the_task_joins_the_watermarks_of_its_channels():
     """The clocks of the worked example: (2, 4, 3, 6), then 4 on the first channel, then 7 on the second."""
     bench = TaskBench([Logged([])], channels=(0, 0, 0, 0)).start()
@@ -199,7 +331,7 @@ class Inputs(Operator):
         return (RowBatch(["finish"]),)
 
 
-@pytest.mark.spec("L17")
+@pytest.mark.spec("L17", "I13", "inputs")
 def test_two_inputs_are_told_apart_and_end_one_after_the_other():
     bench = TaskBench([Inputs()], channels=(0, 1, 1)).start()
     bench.feed(0, "x")
@@ -234,6 +366,7 @@ def test_a_failure_in_user_code_names_operator_line_and_record():
     assert "actors/task.py" not in failure.traceback
 
 
+@pytest.mark.spec("L10", "outputs", "L08", "network", "N24", "O19", "N30")
 def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
     bench = TaskBench([MapOperator(lambda n: 1 / n)]).start()
     bench.work()
@@ -243,7 +376,7 @@ def test_a_failed_task_tells_its_consumer_and_lets_its_producer_go():
     assert {("producer 0", "CancelPartitionRequest"), ("consumer", "ErrorResponse")} <= said
 
 
-@pytest.mark.spec("E31")
+@pytest.mark.spec("E31", "quiesce", "L09", "quiesce", "L10", "timers")
 def test_no_timer_of_processing_time_fires_after_the_end_of_input():
     log: list[str] = []
     bench = TaskBench([Due(log, firings=1_000)]).start()

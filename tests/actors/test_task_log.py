@@ -123,10 +123,9 @@ def logger() -> Iterator[logging.Logger]:
     logger.handlers.clear()
 
 
-def test_what_the_runtime_logs_is_taken_from_info_on_up_to_what_comes_by_standard_error(
-    tmp_path: Path, logger: logging.Logger
-) -> None:
+def test_what_loggers_say_is_taken_up_to_what_comes_by_standard_error(tmp_path: Path, logger: logging.Logger) -> None:
     logger.addHandler(TaskLogHandler(TaskLog(tmp_path, "a"), below=logging.WARNING))
+    logger.setLevel(logging.INFO)
     logger.debug("too little")
     logger.info("deployed %d", 3)
     logger.warning("comes by standard error")

@@ -57,7 +57,7 @@ def test_what_one_task_sends_the_next_receives() -> None:
     assert (source["numBytesIn"], source["numBuffersIn"], sink["numBytesOut"], sink["numBuffersOut"]) == (0, 0, 0, 0)
 
 
-@pytest.mark.spec("U01", "U02")
+@pytest.mark.spec("U01", "U02", "I25", "counts")
 def test_every_operator_of_a_chain_counts_what_it_takes_and_gives() -> None:
     env = environment()
     counted(env)
@@ -115,10 +115,10 @@ def test_late_records_are_counted_where_they_are_dropped() -> None:
     assert window["operators"][0]["metrics"]["numLateRecordsDropped"] == 2
 
 
-@pytest.mark.spec("U05")
-@pytest.mark.parametrize("detailed", ["true", "false"])
+@pytest.mark.spec("V22", "U05", "detailed")
+@pytest.mark.parametrize("detailed", ["true", "false", "absent"])
 def test_queue_lengths_are_reported_where_detailed_network_metrics_are_on(detailed: str) -> None:
-    config = {"taskmanager.network.detailed-metrics": detailed}
+    config = {} if detailed == "absent" else {"taskmanager.network.detailed-metrics": detailed}
     bench = TaskBench([MapOperator(lambda n: n)], config=config).start(credit=0)
     bench.feed(0, "a", "b")
     bench.work()
@@ -127,6 +127,7 @@ def test_queue_lengths_are_reported_where_detailed_network_metrics_are_on(detail
     expected = {"Network.Input.inputQueueLength": 0, "Network.Output.outputQueueLength": 2}
     assert queues == (expected if detailed == "true" else {})
     assert report["queuedBytes"] > 0
+    assert report["recordsInFlight"] > 0
 
 
 @pytest.mark.spec("U06")
@@ -143,6 +144,7 @@ def test_a_tasks_group_is_its_jobs_and_bears_who_the_attempt_is() -> None:
     assert group.group.snapshot() == {}, "the group is closed when the task is done"
 
 
+@pytest.mark.spec("U05", "buffers")
 def test_a_task_says_how_full_its_buffers_are() -> None:
     config = {"taskmanager.network.memory.buffers-per-channel": "2",
               "taskmanager.network.memory.floating-buffers-per-gate": "2"}  # fmt: skip
@@ -159,10 +161,9 @@ def test_a_task_says_how_full_its_buffers_are() -> None:
         "outputQueueLength", "outPoolUsage", "isBackPressured",
     }  # fmt: skip
     assert not any(idle.values())
-    bench.feed(0, *"abcd")
-    bench.work()
-    bench.feed(0, "e")
-    bench.work()
+    for letter in "abcde":
+        bench.feed(0, letter)
+        bench.work()
     full = shown()
     assert full["isBackPressured"] is True and full["outPoolUsage"] == 1.0
     assert 0 < full["inPoolUsage"] <= 1
@@ -201,7 +202,7 @@ def test_in_one_thread_a_task_is_idle_or_back_pressured_while_others_run() -> No
     assert [report[name] for name in names] == [400, 300, 400]
 
 
-@pytest.mark.spec("U10")
+@pytest.mark.spec("U10", "task")
 def test_a_tasks_life_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rayflink"):
         TaskBench([ListSource([])], channels=()).start().work()

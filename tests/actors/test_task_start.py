@@ -39,7 +39,7 @@ def test_a_task_cancelled_before_it_began_reports_that_and_opens_nothing():
     assert log == []
 
 
-@pytest.mark.spec("K09")
+@pytest.mark.spec("K09", "K11", "stays")
 def test_a_task_that_has_failed_before_it_began_stays_failed():
     log: list[str] = []
     bench = TaskBench([Logged(log)])
@@ -70,7 +70,7 @@ class CancelledWhileOpening(Logged):
         self.task.mail(CancelTask())
 
 
-@pytest.mark.spec("K10")
+@pytest.mark.spec("K10", "K11", "cancelled", "L05", "L11")
 def test_a_cancel_wins_over_the_move_to_running():
     log: list[str] = []
     operator = CancelledWhileOpening(log)
@@ -82,7 +82,7 @@ def test_a_cancel_wins_over_the_move_to_running():
     assert log == ["op.setup", "op.initialize_state", "op.open", "op.close"]
 
 
-@pytest.mark.spec("K10")
+@pytest.mark.spec("K10", "L05", "L11")
 def test_a_cancel_wins_over_the_move_to_finished():
     bench = TaskBench([ListSource([RowBatch([1])])], channels=()).start(credit=0)
     assert bench.work() is Progress.IDLE
@@ -103,7 +103,7 @@ class Sees(Operator):
         logging.getLogger("rayflink.test").info("open")
 
 
-@pytest.mark.spec("L04")
+@pytest.mark.spec("L04", "order")
 def test_what_a_function_needs_is_there_before_it_opens_and_data_is_asked_for_after(caplog):
     operator = Sees()
     bench = TaskBench([operator])
@@ -125,13 +125,14 @@ def test_what_a_function_needs_is_there_before_it_opens_and_data_is_asked_for_af
     assert request.receiver == "producer 0"
 
 
-@pytest.mark.spec("L04")
+@pytest.mark.spec("L04", "order")
 def test_a_task_whose_functions_do_not_open_asks_for_no_data():
     bench = TaskBench([Logged([], fails_in="open")]).start()
+    said = [type(frame).__name__ for envelope in bench.task.outgoing() for frame in envelope.frames]
+    assert "PartitionRequest" not in said
     assert bench.states == []
     bench.step()
     assert bench.states == ["DEPLOYING", "INITIALIZING", "FAILED"]
-    assert [f for f in bench.sent if type(f).__name__ == "PartitionRequest"] == []
 
 
 class Threads(Operator):
@@ -151,7 +152,7 @@ class Threads(Operator):
         self.threads.add(threading.current_thread().name)
 
 
-@pytest.mark.spec("L03")
+@pytest.mark.spec("L03", "I23", "apart")
 def test_all_of_a_task_happens_in_the_thread_that_steps_it_whoever_leaves_its_mail():
     operator = Threads()
     bench = TaskBench([operator])
@@ -194,7 +195,7 @@ class Exits(Logged):
         raise SystemExit("no licence")
 
 
-@pytest.mark.spec("L08")
+@pytest.mark.spec("L08", "operators")
 def test_a_function_that_ends_the_program_when_it_is_opened_fails_its_task_and_what_was_opened_is_closed():
     log: list[str] = []
     bench = TaskBench([Exits(log, "a"), Logged(log, "b")]).start()

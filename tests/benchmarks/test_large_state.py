@@ -144,6 +144,7 @@ def _javas(java: list[str]) -> list[psutil.Process]:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("benchmark", ["recovery", "rescale_pause", "checkpoint_sync"])
 def test_flink_goes_through_the_same_where_it_is_installed(benchmark: str) -> None:
     cache = cache_directory()

@@ -113,6 +113,7 @@ def test_a_query_writes_into_a_table_of_its_own() -> None:
     assert statements("q12")[1] == VIEWS["q12"]
 
 
+@pytest.mark.slow
 def test_files_hold_all_events_in_the_order_of_their_turns(tmp_path: Path) -> None:
     whole, dealt = event_files(tmp_path, 10_000), event_files(tmp_path, 10_000, parts=2)
     for table in ("person", "auction", "bid"):

@@ -141,6 +141,7 @@ def test_every_record_of_the_windows_benchmark_reaches_its_window(
     assert numbers["m_rows_per_cpu_second"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_as_many_sessions_fire_as_were_open(backend: str) -> None:
     numbers = open_sessions(500, backend)

@@ -142,6 +142,7 @@ def test_small_gives_few_keys_and_a_short_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_flink_updates_preloaded_keys_where_it_is_installed() -> None:
     cache = cache_directory()
     if not list(cache.glob("flink-py*/requirements.txt")) or not shutil.which("javac"):

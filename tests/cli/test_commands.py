@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +18,8 @@ from rayflink.actors.commands import JobResult
 from rayflink.actors.states import JobStatus
 from rayflink.actors.task_log import LogLine
 from rayflink.cli.main import main
-from rayflink.common.errors import TaskLost
+from rayflink.common.errors import JobCancelled, TaskLost
+from rayflink.datastream import StreamExecutionEnvironment
 
 COUNT = """
 import sys
@@ -43,6 +45,7 @@ def script(tmp_path):
     return write
 
 
+@pytest.mark.spec("H64", "parallelism")
 def test_run_gives_the_script_its_options_and_arguments(script, capsys):
     before = list(sys.argv), list(sys.path)
     assert main(["run", script(COUNT), "--local", "-p", "3", "--", "--local", "x"]) == 0
@@ -188,6 +191,28 @@ def test_an_interrupted_script_ends_with_130(script, capsys):
     assert "goes on without its driver, which was ended by SIGINT" in capsys.readouterr().err
 
 
+RETURNS = threading.Event()
+
+
+def stuck(number):
+    os.kill(os.getpid(), signal.SIGINT)
+    assert RETURNS.wait(20)
+    return number
+
+
+def test_ctrl_c_names_the_function_that_does_not_return(monkeypatch):
+    said = []
+    monkeypatch.setattr(launch, "STILL_RUNS_S", 0.01)
+    monkeypatch.setattr(launch, "print", lambda text, **how: (said.append(text), RETURNS.set()), raising=False)
+    env = StreamExecutionEnvironment({"execution.target": "local"})
+    env.from_collection([1]).map(stuck).name("stuck").print()
+    with pytest.raises(JobCancelled):
+        env.execute()
+    (text,) = said
+    assert text.startswith(f"the job ends when 'stuck' returns ({__file__}:")
+    assert text.endswith(" in stuck); another Ctrl-C interrupts that")
+
+
 @pytest.mark.parametrize("command", ["run", "explain"])
 def test_a_script_that_is_not_there_is_wrong_usage(command, capsys):
     assert main([command, "nowhere.py"]) == 2
@@ -268,7 +293,7 @@ def cluster(monkeypatch):
         def stop(self):
             cancelled.append(f"not {self.job_id}")
 
-        def wait(self):
+        def wait(self, on_progress=None):
             how = JobStatus.FINISHED if "not" in cancelled[0] else JobStatus.CANCELED
             return JobResult(self.job_id, "counts", how, 10)
 
@@ -285,6 +310,7 @@ def cluster(monkeypatch):
         def __init__(self, job_id, configuration):
             self.read = lambda: logs[job_id].pop(0)
 
+    monkeypatch.setattr(launch, "published_jobs", lambda configuration: None)
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: jobs)
     monkeypatch.setattr(launch, "recorded_jobs", lambda configuration: ended)
     monkeypatch.setattr(launch, "attach", Attached)
@@ -296,9 +322,22 @@ def test_list_shows_the_jobs(cluster, capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[2:]] == [
-        [JOB, "counts", "RUNNING", "1970-01-01", "00:00:00"],
-        [OTHER, "delays", "RUNNING", "1970-01-01", "00:00:00"],
+        [JOB, "counts", "RUNNING", "1970-01-01", "00:00:05", "1970-01-01", "00:00:00"],
+        [OTHER, "delays", "RUNNING", "1970-01-01", "00:00:05", "1970-01-01", "00:00:00"],
     ]
+
+
+def test_list_and_status_say_what_a_job_without_slots_waits_for(cluster, monkeypatch, capsys):
+    reason = "waiting for 2 slots of 1 CPU; the cluster has 1 CPUs, 0 of them free"
+    waiting = {**described(JOB, "counts", "CREATED"), "waiting": reason}
+    monkeypatch.setattr(launch, "list_jobs", lambda configuration: [waiting, described(OTHER, "delays")])
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert "  CREATED, WAITING FOR SLOTS  " in listed[2] and "  RUNNING  " in listed[3]
+    assert listed[4:] == [f"counts ({JOB[:8]}): {reason}"]
+    assert main(["status", JOB]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:2] == [f"counts  {JOB}  CREATED, WAITING FOR SLOTS  since 1970-01-01 00:00:05 UTC", reason]
 
 
 def test_list_all_shows_those_that_ended_too(cluster, capsys):
@@ -313,6 +352,7 @@ def test_list_all_shows_those_that_ended_too(cluster, capsys):
 
 
 def test_list_without_jobs_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(launch, "published_jobs", lambda configuration: None)
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: [])
     assert main(["list"]) == 0
     said = capsys.readouterr()
@@ -346,7 +386,7 @@ def test_arguments_of_the_program_with_a_dash_are_told_where_to_stand(script, ca
 def test_a_job_is_named_by_its_id_the_beginning_of_it_or_its_name(cluster, capsys, wanted):
     assert main(["status", wanted]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"counts  {JOB}  RUNNING\n")
+    assert shown.startswith(f"counts  {JOB}  RUNNING  since 1970-01-01 00:00:05 UTC\n")
     assert "boom" in shown
 
 
@@ -356,7 +396,7 @@ def test_status_names_the_split_that_holds_back_the_watermark(cluster, capsys, m
     operator = {
         "id": "o", "name": "in", "numRecordsIn": 0, "numRecordsOut": 0, "currentInputWatermark": None, "metrics": marks,
     }  # fmt: skip
-    report = {"subtask": 0, "state": "RUNNING", "timestamps": {}, "metrics": {"operators": [operator]}}
+    report = {"subtask": 0, "attempt": 0, "state": "RUNNING", "timestamps": {}, "metrics": {"operators": [operator]}}
     job["vertices"] = [{**job["vertices"][0], "subtasks": [report]}]
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: [job])
     assert main(["status", JOB]) == 0
@@ -366,7 +406,7 @@ def test_status_names_the_split_that_holds_back_the_watermark(cluster, capsys, m
 
 def test_status_shows_a_job_that_has_ended(cluster, capsys):
     assert main(["status", "0d"]) == 0
-    assert capsys.readouterr().out.startswith(f"counts  {OLD}  FAILED\n")
+    assert capsys.readouterr().out.startswith(f"counts  {OLD}  FAILED  since ")
 
 
 def test_stop_lets_the_sources_end(cluster, capsys):
@@ -375,8 +415,27 @@ def test_stop_lets_the_sources_end(cluster, capsys):
     assert capsys.readouterr().out == f"counts  {JOB}  FINISHED\n"
 
 
+def test_cancel_names_the_functions_that_it_waits_for(cluster, capsys, monkeypatch):
+    monkeypatch.setattr("rayflink.cli.jobs.TELL_EVERY_S", 0)
+    stalled = {"stalled": {"operator": "split", "at": "job.py:12 in words", "ms": 62_000}}
+    report = {"subtask": 0, "attempt": 0, "state": "CANCELING", "timestamps": {}, "metrics": stalled}
+    vertices = [{**VERTEX, "name": "Split", "parallelism": 1, "subtasks": [report]}]
+
+    def wait(self, on_progress):
+        on_progress({"vertices": vertices})
+        on_progress({"vertices": vertices, "note": "waits for its tasks to end"})
+        return JobResult(self.job_id, "counts", JobStatus.CANCELED, 10)
+
+    monkeypatch.setattr(launch.attach, "wait", wait)
+    assert main(["cancel", "counts"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "rayflink: 'split' in Split (1/1) has not returned for 62 s: job.py:12 in words",
+        "rayflink: waits for its tasks to end",
+    ]
+
+
 def test_cancel_after_which_the_driver_needs_no_coordinator_says_how_the_job_ended(cluster, capsys, monkeypatch):
-    def gone(self):
+    def gone(self, on_progress):
         raise TaskLost("coordinator", "its node", 1, "killed")
 
     monkeypatch.setattr(launch.attach, "wait", gone)
@@ -397,6 +456,8 @@ def test_cancel_after_which_the_driver_needs_no_coordinator_says_how_the_job_end
         (["--vertex", "ma"], ["00:00:01.000 out Map (1/2): one", "00:00:01.500 err Map (2/2): two"]),
         (["--subtask", "1"], ["00:00:01.500 err Map (2/2): two"]),
         (["--vertex", "Map", "--subtask", "7"], []),
+        (["--level", "info"], ["00:01:02.000 log coordinator: INFO three"]),
+        (["--level", "WARNING"], []),
     ],
 )  # fmt: skip
 def test_logs_shows_lines_with_their_task(cluster, capsys, given, lines):
@@ -452,3 +513,9 @@ def test_the_help_says_what_becomes_of_a_job_that_has_ended(capsys, command):
 def test_version(capsys):
     assert main(["version"]) == 0
     assert capsys.readouterr().out == f"rayflink {rayflink.__version__}\n"
+
+
+@pytest.mark.parametrize("flag", ["--wait", "--allow-waiting"])
+def test_some_flags_go_with_a_detached_run_alone(script, capsys, flag):
+    assert main(["run", "--local", flag, script("x = 1\n")]) == 2
+    assert f"{flag} goes with -d" in capsys.readouterr().err

@@ -33,7 +33,8 @@ def test_one_option(capsys: Any) -> None:
     assert capsys.readouterr().out == (
         "restart-strategy.type\n"
         "  one of none, off, disable, fixed-delay, failure-rate, exponential-delay, default (none)\n"
-        "  none, off and disable never restart; absent: exponential-delay with checkpoints on.\n"
+        "  none, off and disable never restart; absent: exponential-delay with checkpoints on, "
+        "and none with execution.target: local.\n"
         "  Also read: restart-strategy\n"
     )
     assert main(["config", "restart-strategy"]) == 0
@@ -84,5 +85,5 @@ def test_secrets_are_not_shown(capsys: Any) -> None:
         shown = capsys.readouterr().out
         assert "abc123" not in shown and "******" in shown
     configuration = Configuration().set_string("s3.secret-key", "abc123").set_string("s3.region", "us-east-1")
-    assert str(configuration) == "{'s3.secret-key': '******', 's3.region': 'us-east-1'}"
+    assert str(configuration) == "{s3.secret-key=******, s3.region=us-east-1}"
     assert "abc123" not in repr(configuration) and configuration.to_dict()["s3.secret-key"] == "abc123"

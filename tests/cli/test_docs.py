@@ -48,6 +48,8 @@ def test_a_command_prints_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     [program] = blocks("python")
     (tmp_path / "counts.py").write_text(program, encoding="utf-8")
+    [script] = blocks("sql")
+    (tmp_path / "report.sql").write_text(script, encoding="utf-8")
     for arguments, wanted in commands(block):
         main(arguments)
         said = capsys.readouterr()

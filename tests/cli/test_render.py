@@ -1,13 +1,11 @@
 """Tables and times as people see them."""
 
 from rayflink.cli.render import (
-    exceptions_table,
     late_records,
     metric_lines,
     moment,
     records_in,
     table,
-    user_metrics_table,
     vertex_table,
     watermark,
 )
@@ -42,6 +40,10 @@ def test_a_table_without_rows_shows_its_names():
     assert table(("a", "long name"), []).splitlines() == ["a  long name", "-  ---------"]
 
 
+def test_names_and_texts_of_others_tell_a_terminal_nothing():
+    assert table(("name",), [("a\x1b[2J\nb",)]).splitlines()[2] == r"a\x1b[2J\x0ab"
+
+
 def test_moments_are_utc_and_the_ends_of_time_have_names():
     assert [moment(t) for t in (None, MIN_TIMESTAMP, MAX_TIMESTAMP)] == ["-", "-", "end"]
     assert moment(0) == "1970-01-01 00:00:00"
@@ -70,22 +72,7 @@ def test_the_rate_of_an_ended_vertex_is_over_the_time_it_ran():
     assert line == ["Map", "1", "10", "8", "0", "5", "-"]
 
 
-def test_metrics_of_functions_have_a_table_of_their_own():
-    assert user_metrics_table([vertex(subtask(operator()))]) == ""
-    counted = subtask({**operator(**{"region.eu.hits": 1_200, "numRecordsIn": 7}), "id": "a", "name": "Map"})
-    lines = user_metrics_table([vertex(counted, counted)]).splitlines()
-    assert lines[0].split() == ["operator", "metric", "sum", "min", "max"]
-    assert lines[2].split() == ["Map", "region.eu.hits", "2,400", "1,200", "1,200"] and len(lines) == 3
-
-
 def test_all_metrics_of_a_job_are_listed_by_identifier():
     counted = {"scope": "n1.tm.Map.0", "numBytesIn": 5, "pid": 12, "operators": []}
     status = {"scope": "n1.jm.job", "metrics": {"uptime": 9}, "vertices": [{"subtasks": [{"metrics": counted}]}]}
     assert metric_lines(status).splitlines() == ["n1.jm.job.uptime 9", "n1.tm.Map.0.numBytesIn 5"]
-
-
-def test_failures_are_shown_whole():
-    words = ["a", "b" * 60, "c" * 60, "d" * 200, "end"]
-    shown = exceptions_table([{"timestamp": 0, "task": "Map (1/2)", "exception": "\n".join(words)}]).splitlines()
-    assert shown[2].startswith("1970-01-01 00:00:00  Map (1/2)  a bbb")
-    assert [line.strip() for line in shown[3:]] == words[2:]

@@ -113,6 +113,27 @@ def test_a_stored_job_takes_its_python_files_along(
 
 
 @pytest.mark.slow
+def test_a_module_that_was_not_stored_is_named_with_the_option_that_brings_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    module = tmp_path / "here" / "not_stored_with_its_job.py"
+    module.parent.mkdir()
+    module.write_text("def less_one(number):\n    return number - 1\n")
+    put_on_path([str(module)])
+    job = stored_job(tmp_path, importlib.import_module("not_stored_with_its_job").less_one)
+    sys.path.remove(str(module.parent))
+    del sys.modules["not_stored_with_its_job"]
+    restore = ["run", "--restore", "latest", str(tmp_path / job)]
+    assert main(restore) == 1
+    said = capsys.readouterr().err
+    assert "stored without a module that its program imports: No module named 'not_stored_with_its_job'" in said
+    assert "-D python.files=not_stored_with_its_job.py" in said and "Traceback" not in said
+    assert main([*restore, "-D", f"python.files={module}"]) == 0
+    assert told(capsys)[0] == [f"number {n}" for n in range(5)]
+
+
+@pytest.mark.slow
 @pytest.mark.spec("S10", "H52")
 def test_a_stored_job_goes_on_from_its_newest_checkpoint_where_its_folder_is_now_and_heeds_the_options_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -173,8 +194,8 @@ def test_what_is_not_stored_is_a_clear_error(tmp_path: Path, capsys: pytest.Capt
     assert "--restore latest takes one word" in capsys.readouterr().err
 
 
-@pytest.mark.spec("H64", "S17", "V27")
-def test_minus_s_and_minus_n_are_options_of_the_job(
+@pytest.mark.spec("H64", "path", "program", "S17", "options", "V27", "options")
+def test_minus_s_minus_n_and_minus_p_are_options_of_the_job(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     script = tmp_path / "job.py"
@@ -184,12 +205,12 @@ def test_minus_s_and_minus_n_are_options_of_the_job(
         "env.from_collection([1]).print()\n"
         "config = env.get_job_graph().configuration\n"
         "print(config['execution.state-recovery.path'])\n"
-        "print(config.get('execution.state-recovery.ignore-unclaimed-state'))\n"
+        "print(config.get('execution.state-recovery.ignore-unclaimed-state'), env.get_parallelism())\n"
         "env.execute()\n"
     )
     monkeypatch.chdir(tmp_path)
     for flags in (["-s", "savepoint-1", "-n"], ["--fromSavepoint", "savepoint-1", "--allowNonRestoredState"]):
-        assert main(["run", "--local", *flags, str(script)]) == 1
+        assert main(["run", "--local", "-p", "3", *flags, str(script)]) == 1
         shown = capsys.readouterr()
-        assert shown.out.splitlines()[:2] == [str(tmp_path / "savepoint-1"), "true"]
+        assert shown.out.splitlines()[:2] == [str(tmp_path / "savepoint-1"), "true 3"]
         assert f"there is no checkpoint or savepoint at {tmp_path / 'savepoint-1'}" in shown.err

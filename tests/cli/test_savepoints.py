@@ -153,7 +153,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
             return history().told(checkpoint_id)
 
-        def wait(self) -> Any:
+        def wait(self, on_progress: Any = None) -> Any:
             from rayflink.actors.commands import JobResult
             from rayflink.actors.states import JobStatus
 

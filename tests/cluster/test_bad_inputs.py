@@ -26,6 +26,7 @@ def environment() -> StreamExecutionEnvironment:
 
 
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.soak
 def test_large_records_are_all_drawn_though_the_job_ends_while_they_travel():
     large = environment().from_sequence(1, 3).map(lambda number: bytes([number]) * BIG)
     assert [(record[0], len(record)) for record in large.execute_and_collect()] == [(n, BIG) for n in (1, 2, 3)]
@@ -80,6 +81,7 @@ def test_a_record_that_cannot_be_read_names_the_cause_and_shows_no_frame_of_ours
 
 
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.soak
 def test_a_line_of_megabytes_is_printed_whole(capfd):
     env = environment()
     env.from_collection(["x" * 3_000_000]).print()

@@ -62,8 +62,8 @@ def test_batch_gives_what_streaming_gives_from_files_that_are_gone_afterwards(tm
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.spec("L19", "M04", "M06")
-@pytest.mark.parametrize("size", ["0 bytes", "16 kb", "8 mb"])
+@pytest.mark.spec("L19", "memory", "files", "M04", "M06", "pool")
+@pytest.mark.parametrize("size", ["16 kb", *(pytest.param(n, marks=pytest.mark.soak) for n in ("0 bytes", "8 mb"))])
 def test_the_tasks_of_a_slot_share_its_managed_memory_and_spill_what_has_no_room(tmp_path, size):
     total = {"0 bytes": 0, "16 kb": 16 << 10, "8 mb": 8 << 20}[size]
     sizes = {"taskmanager.memory.managed.size": size, "rayflink.blocking-partition.memory": "8 mb"}

@@ -48,6 +48,7 @@ def test_every_case_gives_the_same_in_one_process_on_ray(recorded: list[tuple[st
     check([(test, CaseJob(case)) for test, case in recorded])
 
 
+@pytest.mark.soak
 def test_keyed_cases_give_the_same_records_from_two_processes_on_ray(recorded: list[tuple[str, Case]]) -> None:
     keyed = [(test, case) for test, case in recorded if case.keys is not None and can_spread(case)]
     spread = [(test, case) for test, case in keyed if not any(name in test for name in TELL_THE_WATERMARK)]

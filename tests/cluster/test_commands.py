@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rayflink import launch
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled
 from rayflink.connectors.generator import DataGeneratorSource
@@ -27,6 +29,7 @@ def loud(number):
     if number % 100 == 0:
         print("saw", number)
         logging.getLogger("mine").warning("warned of %s", number)
+        logging.getLogger("mine").info("noted %s", number)
     return number
 
 env = StreamExecutionEnvironment.get_execution_environment()
@@ -77,7 +80,7 @@ def test_a_job_is_listed_shown_and_cancelled(capsys: Any) -> None:
 
     assert main(["status", "endless"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == f"endless  {job}  RUNNING"
+    assert shown[0].startswith(f"endless  {job}  RUNNING  since ")
     source, mapped = shown[4:6]
     assert source.startswith("Source: Numbers")
     assert int(mapped.split("Unnamed")[1].split()[1].replace(",", "")) > 0
@@ -92,6 +95,7 @@ def test_a_job_is_listed_shown_and_cancelled(capsys: Any) -> None:
     assert f"{job}  endless" in capsys.readouterr().out
 
 
+@pytest.mark.spec("S06")
 def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(ENDLESS, encoding="utf-8")
@@ -110,6 +114,9 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
                 next(other.stdout)
                 other.terminate()
                 assert (other.communicate(timeout=60)[1], other.returncode) == ("", 143)
+            drivers = watching.drivers()
+            assert job in said_by("list") and json.loads(said_by("status", job, "--json"))["name"] == "detached"
+            assert watching.drivers() == drivers, "a question is no job of Ray"
             assert said_by("stop", job[:10], "--no-savepoint") == f"detached  {job}  FINISHED\n"
             rest = follower.stdout.read()  # to its end: communicate() would lose what is buffered
         finally:
@@ -117,10 +124,11 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
     lines = "".join(seen) + rest
     saw = [int(line.split(": saw ")[1]) for line in lines.splitlines() if ": saw " in line]
     assert saw == [100 * number for number in range(len(saw))] and lines.count("warned of ") == len(saw)
+    assert lines.count("INFO mine: noted ") == len(saw)
     assert all("Source: Numbers -> loud (" in line for line in lines.splitlines())
 
     whole = said_by("logs", job)
-    assert whole.count(": saw ") == len(saw)
+    assert whole.count(": saw ") == len(saw) and ":actor_name:" not in whole
     assert f"coordinator: INFO rayflink.actors.ray_coordinator: Job detached ({job}) is FINISHED." in whole
     assert "quiet -> Sink: Unnamed (2/2): INFO" in whole
     assert " (1/2): " not in said_by("logs", job, "--subtask", "1")
@@ -128,8 +136,10 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
     assert job not in said_by("list")
     os.kill(watching.pid_of(f"{job}/coordinator"), 9)  # it would keep the result for a minute
     assert watching.eventually(lambda: not watching.actors(), within_s=30)
-    assert said_by("status", job).startswith(f"detached  {job}  FINISHED\n")
+    assert said_by("status", job).startswith(f"detached  {job}  FINISHED  since ")
     assert said_by("logs", job) == whole
+    graver = said_by("logs", job, "--level", "warning")
+    assert graver.count("warned of ") == len(saw) and "noted" not in graver and "saw" not in graver
 
 
 def test_the_log_and_the_failure_of_a_job_are_there_when_it_has_ended(tmp_path: Path) -> None:
@@ -138,8 +148,89 @@ def test_the_log_and_the_failure_of_a_job_are_there_when_it_has_ended(tmp_path: 
     done = command("run", str(script))
     assert done.returncode == 1 and "failed in 'divided', subtask 0: ZeroDivisionError" in done.stderr
     shown = said_by("status", "failing")
-    assert "failing  " in shown and "  FAILED\n" in shown and "function of operator 'divided'" in shown
+    assert "failing  " in shown and "  FAILED  since " in shown and "function of operator 'divided'" in shown
     log = said_by("logs", "failing")
     assert ": dividing by 1\n" in log and ": dividing by 0\n" in log and "coordinator: ERROR" in log
     assert f'coordinator:   File "{script}", line ' in log and "coordinator: ZeroDivisionError: " in log
     assert "ZeroDivisionError: " in shown
+
+
+WAITS = """
+import sys, time
+from rayflink.common.watermark_strategy import WatermarkStrategy
+from rayflink.connectors.file_source import FileSource, StreamFormat
+from rayflink.connectors.generator import DataGeneratorSource
+from rayflink.datastream import MapFunction, StreamExecutionEnvironment
+
+class Opens(MapFunction):
+    def __init__(self, name):
+        self.name = name
+    def open(self, runtime_context):
+        time.sleep(1)
+        if self.name == "fails":
+            raise LookupError("no prices today")
+    def map(self, value):
+        return value
+
+NAME = sys.argv[1]
+env = StreamExecutionEnvironment.get_execution_environment()
+if NAME == "missing":
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/not/there").build()
+else:
+    source = DataGeneratorSource(records_per_second=10)
+stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "in")
+stream.map(Opens(NAME)).add_sink(lambda value: None)
+env.execute(NAME)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "job.py"
+    path.write_text(WAITS, encoding="utf-8")
+    return str(path)
+
+
+def test_a_detached_run_returns_an_error_where_the_job_cannot_start(script: str) -> None:
+    missing = command("run", "-d", script, "missing")
+    assert missing.returncode == 1 and "could not start" in missing.stderr
+    assert "source 'Source: in' cannot be read: FileNotFoundError" in missing.stderr
+    failed = command("run", "-d", "--wait", script, "fails")
+    assert failed.returncode == 1 and "no prices today" in failed.stderr
+
+
+def test_a_detached_run_that_waits_returns_when_all_tasks_run(script: str) -> None:
+    began = command("run", "-d", "--wait", script, "runs")
+    assert began.returncode == 0 and "has been submitted" in began.stdout
+    [job] = [job for job in launch.list_jobs() if job["name"] == "runs"]
+    assert {state for vertex in job["vertices"] for state in vertex["states"]} == {"RUNNING"}
+    end(job["jid"])
+
+
+def test_a_job_without_room_says_so_in_list_status_and_logs(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = command("run", "-d", "-p", "3", script, "large")
+    assert refused.returncode == 1 and refused.stdout == ""
+    lack = "wants 3 CPU in all, of which the cluster has 2"
+    assert f"was not started: it {lack}, and the cluster has no autoscaler" in refused.stderr
+    assert launch.list_jobs() == []
+    large = command("run", "-d", "--allow-waiting", "-p", "3", script, "large")
+    assert large.returncode == 0
+    assert f"job 'large' {lack}: it waits for more nodes, at most slot.request.timeout" in large.stderr
+
+    def shown(*arguments: str) -> str:
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    reason = "waiting for 3 slots of 1 CPU; the cluster has 2 CPUs, "
+    assert watching.eventually(lambda: reason in shown("list"), 30)
+    assert "CREATED, WAITING FOR SLOTS" in shown("list")
+    assert reason in shown("status", "large").splitlines()[1]
+    assert f"coordinator: WARNING rayflink.actors.ray_slots: job 'large': {reason}" in shown("logs", "large")
+    end(large.stdout.split()[-1])
+
+
+def end(job: str) -> None:
+    """Cancel a job, and end its coordinator, which would keep the result for a minute."""
+    assert main(["cancel", job]) == 0
+    os.kill(watching.pid_of(f"{job}/coordinator"), 9)
+    assert watching.eventually(lambda: not watching.actors(), within_s=30)

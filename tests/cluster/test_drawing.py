@@ -42,7 +42,10 @@ def test_records_come_before_the_failure_of_their_job():
     assert drawn in ([], [1], [1, 2])
 
 
-@pytest.mark.parametrize("checkpoints", [True, False], ids=["with checkpoints", "without"])
+@pytest.mark.parametrize(
+    "checkpoints",
+    [pytest.param(True, id="with checkpoints"), pytest.param(False, id="without", marks=pytest.mark.soak)],
+)
 def test_rows_come_once_over_the_death_of_their_process_or_the_program_is_told(checkpoints, tmp_path):
     dead = tmp_path / "dead"
 
@@ -64,6 +67,7 @@ def test_rows_come_once_over_the_death_of_their_process_or_the_program_is_told(c
     assert dead.exists()
 
 
+@pytest.mark.soak
 def test_rows_come_once_over_the_death_of_the_coordinator(tmp_path):
     checkpoints = {"execution.checkpointing.interval": "200 ms", "execution.checkpointing.dir": str(tmp_path)}
     env = StreamExecutionEnvironment({"execution.target": "ray", **checkpoints})

@@ -105,13 +105,14 @@ def test_a_job_outlives_its_killed_driver_and_is_found_again():
         end(job_id)
 
 
+@pytest.mark.soak
 def test_a_job_outlives_a_driver_that_submits_and_leaves():
     with driver(then="leave") as (process, job_id):
         assert process.wait(timeout=60) == 0
         end(job_id)
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGTERM])
 def test_a_signal_cancels_the_job_where_that_is_configured(by):
     with driver(options=ENDS_WITH_DRIVER) as (process, job_id):
         process.send_signal(by)
@@ -128,7 +129,6 @@ def test_a_signal_leaves_the_job_running_otherwise():
         end(job_id)
 
 
-@pytest.mark.spec("S07")
 def test_interrupting_a_program_on_a_laptop_ends_its_job_and_its_ray():
     with driver(**laptop()) as (process, _):
         started = psutil.Process(process.pid).children(recursive=True)

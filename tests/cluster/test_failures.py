@@ -76,7 +76,7 @@ def test_an_exception_of_the_user_fails_the_job_with_all_he_needs_to_know():
     assert os.path.basename(__file__) in error.call_site
 
 
-@pytest.mark.spec("S09")
+@pytest.mark.spec("S09", "all-die", "several")
 def test_a_killed_task_process_fails_the_job_and_is_named():
     client = endless(program())
     killed = process_of(client, 1, 0)
@@ -95,7 +95,7 @@ def out_of_memory(value: int) -> None:
 
 
 @pytest.mark.spec("L07", "V23")
-@pytest.mark.parametrize("exits", [True, False])
+@pytest.mark.parametrize("exits", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_where_it_is_asked_for_a_process_without_memory_ends_itself(exits: bool) -> None:
     env = program(taskmanager_jvm__exit__on__oom=exits).set_parallelism(1)
     env.from_collection([1]).map(out_of_memory).print()
@@ -116,6 +116,7 @@ def test_a_stalled_task_process_is_found_by_its_heartbeat_and_ended():
     assert watching.eventually(lambda: not psutil.pid_exists(stalled), within_s=30)
 
 
+@pytest.mark.soak
 def test_a_function_that_takes_twice_the_heartbeat_timeout_is_no_lost_task(tmp_path):
     called, gate, wait = tmp_path / "called", tmp_path / "gate", watching.waiter(str(tmp_path / "gate"))
     env = program(heartbeat_timeout="3 s", heartbeat_interval="500 ms").set_parallelism(1)
@@ -142,6 +143,7 @@ def test_a_dead_coordinator_becomes_an_error_and_its_tasks_end_with_it():
     assert watching.eventually(lambda: not any(map(psutil.pid_exists, tasks)), within_s=30)
 
 
+@pytest.mark.soak
 def test_a_coordinator_that_stalls_becomes_an_error():
     client = endless(program(pekko_ask_timeout="3 s").set_parallelism(1))
     pid = watching.pid_of("/coordinator")
@@ -157,6 +159,7 @@ def never_returns(value: int) -> None:
     threading.Event().wait()  # nobody else has it to set it
 
 
+@pytest.mark.spec("L12", "killed")
 def test_a_function_that_never_returns_is_ended_after_the_cancellation_timeout():
     env = program(task_cancellation_timeout="1 s")
     env.from_collection([1]).map(never_returns).print()
@@ -220,6 +223,7 @@ def read_far_split() -> FarSplit:
     raise ModuleNotFoundError("No module named 'only_at_the_coordinator'")
 
 
+@pytest.mark.soak
 def test_splits_that_do_not_reach_their_reader_fail_the_job():
     env = program(heartbeat_timeout="20 s")
     env.from_source(FarSource([1]), source_name="far").print()
@@ -230,6 +234,7 @@ def test_splits_that_do_not_reach_their_reader_fail_the_job():
     assert caught.value.task == "Source: far (1/1)"
 
 
+@pytest.mark.soak
 def test_a_bad_folder_for_spill_files_is_an_error_of_its_option():
     env = program(execution_runtime__mode="BATCH", io_tmp_dirs="/dev/null")
     env.from_sequence(1, 10).key_by(lambda value: value).sum().print()
@@ -252,7 +257,9 @@ class Interrupted(MapFunction):
         raise self.error
 
 
-@pytest.mark.parametrize("method, error", [("map", KeyboardInterrupt("enough")), ("open", SystemExit("enough"))])
+@pytest.mark.parametrize("method, error", [
+    ("map", KeyboardInterrupt("enough")), pytest.param("open", SystemExit("enough"), marks=pytest.mark.soak)
+])  # fmt: skip
 def test_a_user_who_ends_the_process_gets_an_error_of_the_operator_in_which_he_did(method, error):
     env = program().set_parallelism(1)
     doubled = env.from_collection([1]).map(lambda value: 2 * value).name("double")
@@ -264,7 +271,7 @@ def test_a_user_who_ends_the_process_gets_an_error_of_the_operator_in_which_he_d
     assert "raise self.error" in caught.value.user_traceback
 
 
-@pytest.mark.spec("S02")
+@pytest.mark.spec("S02", "waits")
 def test_a_job_too_large_for_the_cluster_says_so_while_it_waits_and_then_fails(capsys):
     env = program(slot_request_timeout="3 s").set_parallelism(50)
     env.from_sequence(1, 100).print()

@@ -13,9 +13,14 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluste
 
 
 PACKED = [golden for golden in GOLDEN_JOBS if golden.name not in SPREAD_OUT]
+IN_EVERY_RUN = {"side outputs", "collatz", "cancelled midway"}
+"""The simulator and one process run all jobs each time; on Ray the others are long together."""
 
 
-@pytest.mark.parametrize("golden", PACKED, ids=lambda golden: golden.name.replace(" ", "_"))
+@pytest.mark.parametrize("golden", [
+    pytest.param(golden, id=golden.name.replace(" ", "_"), marks=[pytest.mark.soak] * (golden.name not in IN_EVERY_RUN))
+    for golden in PACKED
+])  # fmt: skip
 def test_gives_its_answer_on_ray(golden: GoldenJob):
     job = RayJob(golden.graph(), RayOptions(slot_cpus=0.25))
     if golden.cancelled_midway:

@@ -26,7 +26,7 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         yield running
 
 
-@pytest.mark.spec("S01", "S05", "S06")
+@pytest.mark.spec("S06", "S01", "graph", "S05", "sequence")
 @pytest.mark.timeout(400)  # what the dashboard needs is installed once
 def test_the_demo_is_submitted_to_a_cluster_and_looked_at_from_another_terminal(head: Head, tmp_path: Path) -> None:
     out = tmp_path / "out"

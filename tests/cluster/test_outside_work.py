@@ -47,6 +47,7 @@ def test_coroutines_run_in_the_process_of_their_slot():
     assert [n for n, _ in found] == list(range(1, 101)) and os.getpid() not in {pid for _, pid in found}
 
 
+@pytest.mark.soak
 def test_a_pool_that_the_cluster_has_no_room_for_says_what_there_is_and_what_is_wanted():
     pool = ActorPool(num_cpus=64, start_timeout_ms=1_000)
     scored = StreamExecutionEnvironment().from_sequence(1, 3).map_batches(lambda rows: rows, "rows", concurrency=pool)

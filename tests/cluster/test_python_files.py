@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 
+@pytest.mark.spec("S01", "archive")
 def test_tasks_import_what_the_program_has_added(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "taken_along.py").write_text("def twice(n):\n    return 2 * n\n\nWHERE = __file__\n")
@@ -25,3 +29,50 @@ def test_tasks_import_what_the_program_has_added(tmp_path, monkeypatch):
     found = list(env.from_collection([1, 2]).map(doubled).execute_and_collect())
     assert [number for number, _ in found] == [2, 4]
     assert all(where.endswith("taken_along.py") and where != str(tmp_path / "taken_along.py") for _, where in found)
+
+
+PROGRAM = """
+import json, os
+from pathlib import Path
+from rayflink.datastream import StreamExecutionEnvironment
+import beside
+from shop.orders import priced
+
+def priced_late(number):
+    import late
+    return number, priced(number), late.WHERE, os.getpid()
+
+env = StreamExecutionEnvironment({"execution.target": "ray", "parallelism.default": "2",
+                                  "rayflink.ray.placement-strategy": "STRICT_SPREAD"})
+
+from rayflink import launch
+taken_along = launch.beside_program
+
+def gone_then():
+    files = taken_along()
+    for name in ("beside.py", "lowest.py", "late.py", "shop"):  # as if the nodes were other machines
+        (Path(__file__).parent / name).rename(Path(__file__).parent.parent / f"not_{name}")
+    return files
+
+launch.beside_program = gone_then
+rows = env.from_sequence(1, 4).rebalance().map(beside.twice).map(priced_late).execute_and_collect()
+print(json.dumps(sorted(rows)))
+"""
+
+
+def test_modules_beside_the_program_are_on_every_node(tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "job.py").write_text(PROGRAM)
+    (folder / "beside.py").write_text("import lowest\n\ndef twice(n):\n    return lowest.TWO * n\n")
+    (folder / "lowest.py").write_text("TWO = 2\n")
+    (folder / "late.py").write_text("WHERE = __file__\n")
+    (folder / "shop" / "__init__.py").write_text("")
+    (folder / "shop" / "orders.py").write_text("def priced(n):\n    return n / 2\n")
+    command = [sys.executable, "-m", "rayflink.cli.main", "run", str(folder / "job.py")]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads(ran.stdout)
+    assert [row[:2] for row in rows] == [[2 * n, float(n)] for n in range(1, 5)]
+    assert len({pid for *_, pid in rows}) == 2, "both nodes had work"
+    assert not any(where.startswith(str(tmp_path)) for _, _, where, _ in rows)

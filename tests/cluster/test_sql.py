@@ -36,6 +36,18 @@ def test_a_query_on_ray_writes_a_table(cluster, tmp_path):
     assert sorted(map(text, result.collect())) == query.expected.partition("== Rows ==\n")[2].splitlines()
 
 
+def test_the_job_of_an_insert_ends_with_its_limit_on_ray(cluster, tmp_path):
+    query = GoldenQuery(FOLDER / "tumble")
+    t_env = query.environment(**{"execution.target": "ray", "execution.checkpointing.interval": "200 ms"})
+    t_env.execute_sql("CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '200')")
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'csv'"
+    t_env.execute_sql(f"CREATE TABLE few (n INT) WITH ({options})")
+    t_env.execute_sql("INSERT INTO few SELECT n FROM numbers WHERE MOD(n, 2) = 0 LIMIT 30").wait(60_000)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
+    assert sum(len(path.read_text().splitlines()) for path in files) == 30
+
+
+@pytest.mark.soak
 def test_changes_of_rows_go_through_a_query_on_ray(cluster):
     env = StreamExecutionEnvironment({"execution.target": "ray"})
     env.set_parallelism(2)

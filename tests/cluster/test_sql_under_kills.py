@@ -116,6 +116,7 @@ def goes_on(client: Any, width: int) -> list[int]:
     return found
 
 
+@pytest.mark.soak
 def test_tables_hold_each_row_once_whoever_is_killed(cluster, tmp_path):
     chance = random.Random(7)
     client = submitted(tmp_path, 1)  # a reader of several ranges of numbers would have late rows

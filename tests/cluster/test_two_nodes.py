@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluste
 SPREAD_OUT = ("word count", "windowed count", "rebalance 2 to 3")
 
 
-@pytest.mark.spec("N04", "S03", "X66")
+@pytest.mark.spec("N04", "X66", "O33", "remote", "S03", "exchange")
 def test_golden_jobs_span_two_nodes_with_remote_channels():
     jobs = [spread_out(golden) for golden in GOLDEN_JOBS if golden.name in SPREAD_OUT]
     assert len(jobs) == len(SPREAD_OUT)

@@ -22,6 +22,14 @@ def actors(alive: bool = True) -> list[dict[str, Any]]:
     return found
 
 
+def drivers() -> int:
+    """Jobs of Ray there have been on the cluster: each process that joined it was one."""
+    import ray
+    from ray._raylet import GcsClient
+
+    return len(GcsClient(address=ray.get_runtime_context().gcs_address).get_all_job_info())
+
+
 def pid_of(name_part: str) -> int:
     """The process of the one live actor whose name contains `name_part`."""
     (actor,) = [actor for actor in actors() if name_part in actor["Name"]]

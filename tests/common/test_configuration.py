@@ -37,11 +37,43 @@ def test_configurations_merge_copy_compare_and_pickle():
     merged = Configuration(config).add_all(config, "p.")
     assert merged.to_dict() == {"a": "1", "p.a": "1"} and config.to_dict() == {"a": "1"}
     target = {"z": "0"}
+    merged.set_integer("n", 2).set_float("f", 1.5).set_boolean("b", True).set_bytearray("y", bytearray([1]))
     merged.add_all_to_dict(target)
-    assert target == {"z": "0", "a": "1", "p.a": "1"}
+    assert target == {"z": "0", "a": "1", "p.a": "1", "n": 2, "f": 1.5, "b": True, "y": bytearray([1])}
     for twin in (copy.deepcopy(config), pickle.loads(pickle.dumps(config))):
         assert twin == config and hash(twin) == hash(config) and str(twin) == str(config)
     assert Configuration().set_integer("a", 1) == config != Configuration()
+
+
+def test_a_configuration_is_written_as_flink_writes_it_without_its_secrets():
+    config = Configuration().set_string("k1", "v1").set_integer("k2", 1).set_string("s3.secret-key", "abc")
+    assert str(config) == "{k1=v1, k2=1, s3.secret-key=******}"
+    assert repr(config) == f"Configuration({config})" and str(Configuration()) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("- /a\n- /b\n", ["/a", "/b"]),
+        ("- 'a;b'\n-   \"c, d\"\n-\n", ["a;b", "c, d"]),
+        ("[/a,\n  /b]", ["/a", "/b"]),
+        ("['a, b', 1377]", ["a, b", "1377"]),
+        ("[a: b, c]", ["a: b", "c"]),
+        ("- x", ["x"]),
+        ("/a;/b", ["/a", "/b"]),
+        ("", []),
+    ],
+)
+def test_a_list_is_read_from_one_line_or_several(text, items):
+    assert Configuration.parse_list_value(text) == items
+    assert Configuration().set_string("io.tmp.dirs", text or " ").get(options.TMP_DIRS) == items
+
+
+def test_a_list_in_a_block_of_a_file_is_read(tmp_path):
+    path = tmp_path / "config.yaml"
+    for text in ("- /a\n- /b\n", "\n  - /a\n  - /b\n", " [/a,\n  /b]\n", " |\n  - /a\n  - /b\n"):
+        path.write_text("io.tmp.dirs:" + ("\n" if text[0] == "-" else "") + text)
+        assert Configuration.from_file(path).get(options.TMP_DIRS) == ["/a", "/b"]
 
 
 def test_a_value_that_does_not_parse_names_key_found_wanted_and_example():
@@ -49,7 +81,7 @@ def test_a_value_that_does_not_parse_names_key_found_wanted_and_example():
     with pytest.raises(ConfigError) as caught:
         config.get(options.BATCH_MAX_BYTES)
     assert str(caught.value) == (
-        f"option 'taskmanager.memory.segment-size' ({__file__}:48): found 'lots', wanted memory size; "
+        f"option 'taskmanager.memory.segment-size' ({__file__}:80): found 'lots', wanted memory size; "
         "write for example rayflink.batch.max-bytes: 32 kb or 1 mb"
     )
     with pytest.raises(ConfigError, match="found 'lots'"):

@@ -25,7 +25,7 @@ def _context(**facts: Any) -> RuntimeContext:
     return RuntimeContext(OperatorContext("0" * 32, "op", **facts))
 
 
-@pytest.mark.spec("C35")
+@pytest.mark.spec("C35", "place")
 def test_a_function_knows_its_place_in_the_job() -> None:
     ctx = _context(
         task_name="map", subtask=1, parallelism=4, max_parallelism=64, attempt=2, metrics="m", config={"k": "v"}
@@ -39,7 +39,7 @@ def test_a_function_knows_its_place_in_the_job() -> None:
     assert (ctx.get_job_parameter("k", "d"), ctx.get_job_parameter("other", "d")) == ("v", "d")
 
 
-@pytest.mark.spec("C34")
+@pytest.mark.spec("C34", "registered", "C35", "cache")
 def test_cached_files_are_found_by_name_and_others_are_named() -> None:
     cache = _context(cached_files={"model": "/tmp/model"}).get_distributed_cache()
     assert cache.get_file("model") == "/tmp/model"
@@ -47,7 +47,7 @@ def test_cached_files_are_found_by_name_and_others_are_named() -> None:
         cache.get_file("other")
 
 
-@pytest.mark.spec("C35")
+@pytest.mark.spec("C35", "accumulators")
 def test_accumulators_of_a_task_are_registered_once_by_name() -> None:
     accumulators: dict[str, Any] = {}
     ctx = _context(accumulators=accumulators)
@@ -60,7 +60,7 @@ def test_accumulators_of_a_task_are_registered_once_by_name() -> None:
         ctx.add_accumulator("n", IntCounter())
 
 
-@pytest.mark.spec("C35")
+@pytest.mark.spec("C35", "accumulators")
 @pytest.mark.parametrize(
     ("kind", "parts", "want"),
     [

@@ -93,7 +93,7 @@ def test_a_job_that_is_submitted_is_asked_by_futures():
     assert "Accumulator Results: \n- calls (int): 3\n" in str(result)
 
 
-@pytest.mark.spec("S17")
+@pytest.mark.spec("S17", "job-id")
 def test_each_submission_of_a_program_is_a_job_of_its_own():
     env = program()
     first = env.execute_async("again")

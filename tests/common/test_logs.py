@@ -130,3 +130,65 @@ def test_a_program_that_sets_up_logging_itself_is_left_alone(tmp_path):
     kept, shown = told(tmp_path, before="logging.basicConfig(format='a b %(message)s', level='INFO')")
     assert len(kept) == 2
     assert shown == ["quiet", "loud", "unheard", "mine"]
+
+
+TASKS = """
+import logging, sys
+from pathlib import Path
+from rayflink.actors.task_log import TaskLog, lines_of, log_goes_to, read_pieces
+from rayflink.common.log_levels import LogLevels
+from rayflink.common.logs import bound, get_logger, keep_logs
+{before}
+keep_logs(open("process", "w"))
+log_goes_to(TaskLog(Path("kept"), "slot"), below=logging.WARNING)
+LogLevels.of({options}).apply()
+with bound(job="j1", vertex="Map", subtask=2):
+    for name in ("mine", "mine.below", "other", "rayflink.x"):
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+            logging.getLogger(name).log(level, "said")
+for piece in read_pieces(Path("kept"), {{}}):
+    for line in lines_of(piece):
+        print(line.vertex, line.subtask, line.text)
+"""
+ALL = [f"Map 2 INFO {name}: said" for name in ("mine", "mine.below", "other", "rayflink.x")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "before", "expected"),
+    [
+        ({}, "", ALL),
+        ({"rayflink.log.level": "warning"}, "", []),
+        (
+            {"rayflink.log.level": "ERROR", "rayflink.log.loggers": "mine:DEBUG,mine.below:INFO"},
+            "",
+            ["Map 2 DEBUG mine: said", *ALL[:2]],
+        ),
+        ({}, "logging.basicConfig(handlers=[logging.NullHandler()])", ALL[3:]),
+    ],
+)
+def test_the_loggers_of_a_program_reach_the_log_of_its_job(options, before, expected, tmp_path):
+    program = TASKS.format(options=options, before=before)
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == expected
+    assert all(" WARNING " in line for line in ran.stderr.splitlines())
+
+
+@pytest.mark.slow
+def test_a_local_program_shows_its_lines_from_the_level_of_the_option_on(tmp_path):
+    program = """
+import logging, sys
+from rayflink.datastream import StreamExecutionEnvironment
+env = StreamExecutionEnvironment({"execution.target": "local", **dict(word.split("=") for word in sys.argv[1:])})
+def say(number):
+    logging.getLogger("mine").info("number %d", number)
+    return number
+env.from_collection([7]).map(say).name("Say").add_sink(lambda number: None)
+env.execute()
+"""
+    said = []
+    for options in ([], ["rayflink.log.level=INFO"], ["rayflink.log.loggers=mine:INFO", "rayflink.log.level=ERROR"]):
+        command = [sys.executable, "-c", program, *options]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        said.append([line for line in ran.stderr.splitlines() if "number 7" in line])
+    assert said[0] == [] and all(len(lines) == 1 and "subtask=0" in lines[0] for lines in said[1:])

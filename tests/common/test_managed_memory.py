@@ -15,7 +15,7 @@ OWNERS = ("sort", "join", "partition")
 requests = st.lists(st.tuples(st.sampled_from(OWNERS), st.sampled_from(("take", "give", "all")), st.integers(0, 60)))
 
 
-@pytest.mark.spec("L19", "M06")
+@pytest.mark.spec("L19", "memory", "M06", "pool", "returned")
 @given(st.integers(0, 100), requests)
 def test_owners_have_together_what_was_granted_and_never_more_than_there_is(
     total: int, story: list[tuple[str, str, int]]
@@ -41,7 +41,7 @@ def test_owners_have_together_what_was_granted_and_never_more_than_there_is(
         assert (memory.used, memory.available) == (sum(has.values()), total - sum(has.values()))
 
 
-@pytest.mark.spec("L19")
+@pytest.mark.spec("L19", "memory")
 def test_threads_that_contend_neither_exceed_nor_lose_anything() -> None:
     memory, rounds, wrong = MemoryManager(1_000), 3_000, []
     started = threading.Barrier(4)
@@ -71,7 +71,7 @@ def test_threads_that_contend_neither_exceed_nor_lose_anything() -> None:
     assert (memory.used, memory.available) == (0, 1_000)
 
 
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "pool")
 def test_a_budget_of_nothing_grants_nothing_and_a_negative_one_is_refused() -> None:
     memory = MemoryManager(0)
     assert not memory.reserve("sort", 1)

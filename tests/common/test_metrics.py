@@ -141,7 +141,7 @@ def facts():
     return TaskFacts(JobID.new(source), "job", JobVertexID.new(source), ExecutionAttemptID.new(source), "map", 2, 1)
 
 
-@pytest.mark.spec("U06")
+@pytest.mark.spec("U06", "C35", "metrics")
 def test_a_task_has_a_group_below_its_job_that_closes_with_the_task(facts):
     root = MetricGroup()
     task = add_task_for_job(root, facts)

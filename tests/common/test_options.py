@@ -2,10 +2,12 @@
 
 import pytest
 
-from rayflink.actors.settings import TaskSettings
+from rayflink.actors.checkpoints.settings import CheckpointSettings
+from rayflink.actors.settings import JobSettings, TaskSettings
 from rayflink.common import options, options_page
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.datastream import StreamExecutionEnvironment
 
 
 def default(key: str) -> str:
@@ -14,34 +16,36 @@ def default(key: str) -> str:
     return option.default_text()
 
 
-@pytest.mark.spec("V01")
+@pytest.mark.spec("V01", "key")
 def test_flinks_key_sets_the_size_of_a_network_buffer_whose_default_is_larger_than_flinks():
     assert default("rayflink.batch.max-bytes") == "1 mb"
     for given, size in (("32 kb", 32 * 1024), ("64 kb", 64 * 1024)):
         assert TaskSettings.of({"taskmanager.memory.segment-size": given}).max_bytes == size
 
 
-@pytest.mark.spec("V02")
 def test_a_node_has_2048_network_buffers():
     assert default("taskmanager.network.numberOfBuffers") == "2048"
 
 
-@pytest.mark.spec("V04", "V05")
 def test_a_channel_has_two_buffers_and_a_gate_eight_more():
     assert default("taskmanager.network.memory.buffers-per-channel") == "2"
     assert default("taskmanager.network.memory.floating-buffers-per-gate") == "8"
     assert default("taskmanager.network.memory.max-buffers-per-channel") == "10"
 
 
-@pytest.mark.spec("V06", "O30")
+@pytest.mark.spec("V06", "on", "O30", "on")
 def test_credit_flow_control_is_on_and_cannot_be_turned_off():
     assert default("taskmanager.network.credit-model") == "true"
     with pytest.raises(ConfigError, match="no other flow control"):
         Configuration().set_string("taskmanager.network.credit-model", "false").check()
 
 
+@pytest.mark.spec("V07")
 def test_the_buffer_timeout_takes_minus_one_zero_and_more():
     assert default("execution.buffer-timeout.interval") == "100 ms"
+    env = StreamExecutionEnvironment()
+    env.from_collection([1]).rebalance().print()
+    assert {edge.buffer_timeout_ms for edge in env.get_job_graph().edges} == {100}, "flushed every 100 ms"
     for raw, millis in (("-1", -1), ("0 ms", 0), ("5 ms", 5)):
         assert options.BUFFER_TIMEOUT.read(raw).to_millis() == millis
 
@@ -53,6 +57,7 @@ def test_one_state_kept_by_the_coordinator_has_at_most_5_mb():
 @pytest.mark.spec("V14", "V15")
 def test_one_checkpoint_is_retained_and_cancellation_may_keep_or_delete_it():
     assert default("execution.checkpointing.num-retained") == "1"
+    assert CheckpointSettings.of({}).retained == 1
     members = {member.value for member in options.ExternalizedCheckpointRetention}
     assert members >= {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION"}
     config = Configuration().set_string(
@@ -62,7 +67,7 @@ def test_one_checkpoint_is_retained_and_cancellation_may_keep_or_delete_it():
     assert found is options.ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
 
 
-@pytest.mark.spec("V16")
+@pytest.mark.spec("V16", "names")
 @pytest.mark.parametrize("value", ["none", "off", "disable", "fixed-delay", "failure-rate", "exponential-delay"])
 def test_restart_strategies_bear_flinks_names(value):
     assert Configuration().set_string("restart-strategy.type", value).get(options.RESTART_STRATEGY).value == value
@@ -79,18 +84,19 @@ def test_cancellation_interrupts_every_30_s_and_gives_up_after_180_s():
     assert default("task.cancellation.timeout") == "3 min"
 
 
-@pytest.mark.spec("V22")
 def test_detailed_network_metrics_are_off_unless_configured():
     assert default("taskmanager.network.detailed-metrics") == "false"
 
 
-@pytest.mark.spec("V25", "V26")
+@pytest.mark.spec("V25", "ask", "heartbeat")
 def test_heartbeats_and_requests_have_timeouts_that_answer_to_the_older_names():
     assert (default("heartbeat.interval"), default("heartbeat.timeout")) == ("10 s", "50 s")
     assert Configuration().get(options.ASK_TIMEOUT).to_millis() == 10_000
-    debug = Configuration.from_dict({"akka.ask.timeout": "100000 s", "heartbeat.timeout": 50_000_000})
-    assert debug.get(options.ASK_TIMEOUT).to_millis() == 100_000_000
-    assert debug.get(options.HEARTBEAT_TIMEOUT).to_millis() == 50_000_000
+    debug = {"akka.ask.timeout": "100000 s", "heartbeat.interval": 10_000_000, "heartbeat.timeout": 50_000_000}
+    assert Configuration.from_dict(debug).get(options.ASK_TIMEOUT).to_millis() == 100_000_000
+    found = JobSettings.of(debug)
+    assert (found.ask_timeout_ms, found.heartbeat_interval_ms) == (100_000_000, 10_000_000)
+    assert found.heartbeat_timeout_ms == 50_000_000
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,11 @@ def test_heartbeats_and_requests_have_timeouts_that_answer_to_the_older_names():
         ("restart-strategy.exponential-delay.backoff-multiplier", "1.5"),
         ("slot.request.timeout", "5 min"),
         ("metrics.latency.interval", "0 ms"),
-        ("rayflink.batch.max-rows", "8192"),
+        ("rayflink.batch.max-rows", "1048576"),
+        ("taskmanager.network.memory.buffer-debloat.enabled", "true"),
+        ("taskmanager.network.memory.buffer-debloat.target", "1 s"),
+        ("taskmanager.network.memory.buffer-debloat.period", "200 ms"),
+        ("taskmanager.network.memory.buffer-debloat.threshold-percentages", "25"),
         ("rayflink.slice.target", "10 ms"),
         ("rayflink.exchange.max-in-flight-calls", "2"),
         ("rayflink.exchange.gap-timeout", "30 s"),

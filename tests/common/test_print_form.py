@@ -39,6 +39,8 @@ INT, TEXT, DOUBLE, FLOAT = Types.INT(), Types.STRING(), Types.DOUBLE(), Types.FL
         (Types.MAP(TEXT, DOUBLE), {"x": 1.0, "y": None}, "{x=1.0, y=null}"),
         (Types.SQL_DATE(), date(2024, 2, 29), "2024-02-29"),
         (Types.SQL_TIME(), time(7, 5, 3), "07:05:03"),
+        (Types.TUPLE([Types.SQL_TIME(), INT]), (time(7, 5, 3, 120_000), 1), "(07:05:03,1)"),
+        (Types.ROW([Types.SQL_TIME()]), Row(time(7, 5, 3, 120_000)), "+I[07:05:03.120000]"),
         (Types.SQL_TIMESTAMP(), datetime(2024, 2, 29, 7, 5, 3), "2024-02-29 07:05:03.0"),
         (Types.SQL_TIMESTAMP(), datetime(2024, 2, 29, 7, 5, 3, 120_000), "2024-02-29 07:05:03.12"),
         (Types.INSTANT(), Instant(0, 0), "1970-01-01T00:00:00Z"),

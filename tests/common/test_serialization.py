@@ -52,6 +52,7 @@ def test_an_unknown_character_set_is_refused_where_it_is_written() -> None:
 def test_bytes_stay_as_they_are_and_a_field_of_bytes_is_taken_out_of_a_row() -> None:
     assert ByteArraySchema().serialize(bytearray(b"a")) == b"a" and ByteArraySchema().deserialize(b"a") == b"a"
     assert RowFieldExtractorSchema(1).serialize(Row(b"k", b"v")) == b"v"
+    assert RowFieldExtractorSchema(1).serialize(Row(b"k", None)) == RowFieldExtractorSchema(0).serialize(None) == b""
     with pytest.raises(ValueError, match="Field index must be non-negative, got: -1"):
         RowFieldExtractorSchema(-1)
     with pytest.raises(TypeError, match="field 0 must be bytes, found str 'k'"):
@@ -66,7 +67,7 @@ def test_a_row_becomes_json_and_the_same_row_again() -> None:
     writer = JsonRowSerializationSchema.builder().with_type_info(NESTED).build()
     reader = JsonRowDeserializationSchema.builder().type_info(NESTED).build()
     text = writer.serialize(VALUE)
-    assert json.loads(text)["when"] == "2024-02-29T12:30:01.500000" and "ä".encode() in text and b"\n" not in text
+    assert json.loads(text)["when"] == "2024-02-29T12:30:01.5Z" and "ä".encode() in text and b"\n" not in text
     assert pickle.loads(pickle.dumps(reader)).deserialize(text) == VALUE
     assert reader.get_produced_type() == NESTED
 
@@ -175,7 +176,8 @@ def test_a_row_becomes_a_line_of_csv_and_the_same_row_again(quote: str | None) -
         reader.set_quote_character(quote)
     row = Row(n=1, t="a,b" if quote is None else "a|'\"b", d=None, b=True, l=[1, None, 2], at=time(1, 2, 3))
     line = writer.build().serialize(row)
-    assert line.endswith(b"|-|true|1;-;2|01:02:03\n")
+    inside = quote or ""
+    assert line.endswith(f"|-|true|{inside}1;-;2{inside}|{inside}01:02:03{inside}\n".encode())
     assert reader.build().deserialize(line) == row
 
 

@@ -22,7 +22,7 @@ class Trade:
         return float(value)
 
 
-@pytest.mark.spec("B04")
+@pytest.mark.spec("B04", "kinds", "B03", "declared")
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
@@ -43,7 +43,7 @@ def test_a_type_is_declared_by_type_information_hint_or_class(declared, expected
     assert to_type_info(declared) == expected
 
 
-@pytest.mark.spec("B04")
+@pytest.mark.spec("B04", "kinds")
 @pytest.mark.parametrize("declared", [5, "int", [int], Types.STRING, lambda x: x])
 def test_what_is_no_type_is_refused_when_declared(declared):
     with pytest.raises(InvalidTypesError, match=r"is not a type; .* \(at job.py:9\)"):
@@ -53,7 +53,7 @@ def test_what_is_no_type_is_refused_when_declared(declared):
             to_type_info(declared)
 
 
-@pytest.mark.spec("B03")
+@pytest.mark.spec("B03", "signatures")
 def test_a_function_says_its_type_by_its_annotation():
     def words(line: str) -> Iterator[tuple[str, int]]:
         yield line, 1
@@ -65,7 +65,7 @@ def test_a_function_says_its_type_by_its_annotation():
     assert return_type_of(str) == Types.STRING() and return_type_of(str, many=True) is None
 
 
-@pytest.mark.spec("B05")
+@pytest.mark.spec("B05", "lambdas")
 def test_a_lambda_or_an_unknown_annotation_says_nothing():
     def unknown(value) -> "NoSuchName":  # noqa: F821
         return value
@@ -81,7 +81,7 @@ def test_a_lambda_or_an_unknown_annotation_says_nothing():
     assert to_type_info(tuple[str, int]) == Types.TUPLE([Types.STRING(), Types.BIG_INT()])
 
 
-@pytest.mark.spec("B03")
+@pytest.mark.spec("B03", "values")
 def test_a_value_shows_its_type():
     assert infer_type(("a", 1, None)) == Types.TUPLE([Types.STRING(), Types.BIG_INT(), Types.VOID()])
     assert infer_type(Row(a=1)) == Types.ROW_NAMED(["a"], [Types.BIG_INT()])

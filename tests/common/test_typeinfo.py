@@ -73,19 +73,60 @@ typed_values = st.recursive(basic_samples, _composite, max_leaves=5).flatmap(
 )
 
 
-@pytest.mark.spec("B06", "B07")
+@pytest.mark.spec("B06", "types", "B07", "equivalent")
 @pytest.mark.parametrize(("kind", "text", "_values"), BASIC, ids=lambda value: value if isinstance(value, str) else "")
 def test_types_print_as_in_pyflink(kind, text, _values):
     assert str(kind) == repr(kind) == text and isinstance(kind, TypeInformation)
 
 
-@pytest.mark.spec("B07")
+@pytest.mark.spec("B06", "shortcuts")
+@pytest.mark.spec("B06", "types")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("STRING", "String"), ("BOOLEAN", "Boolean"), ("BYTE", "Byte"), ("SHORT", "Short"), ("INT", "Integer"),
+     ("LONG", "Long"), ("FLOAT", "Float"), ("DOUBLE", "Double"), ("CHAR", "Char")],
+)  # fmt: skip
+def test_basic_type_info_has_a_shortcut_of_each_name(name, text):
+    shortcut = getattr(BasicTypeInfo, f"{name}_TYPE_INFO")()
+    assert isinstance(shortcut, BasicTypeInfo) and str(shortcut) == text
+    assert shortcut == getattr(Types, name)()
+
+
+@pytest.mark.spec("B07", "equivalent")
 def test_the_shortcuts_of_types_and_of_basic_type_info_are_equivalent():
     for name in ("STRING", "BYTE", "BOOLEAN", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "CHAR",
                  "BIG_INT", "BIG_DEC", "INSTANT"):  # fmt: skip
         assert getattr(Types, name)() == getattr(BasicTypeInfo, f"{name}_TYPE_INFO")()
     assert (SqlTimeTypeInfo.DATE(), SqlTimeTypeInfo.TIME()) == (Types.SQL_DATE(), Types.SQL_TIME())
     assert SqlTimeTypeInfo.TIMESTAMP() == Types.SQL_TIMESTAMP()
+
+
+ONE_OF_EACH = [
+    (Types.STRING(), "a"), (Types.INSTANT(), Instant.of_epoch_milli(5)), (Types.SQL_DATE(), datetime.date(2024, 1, 2)),
+    (Types.SQL_TIME(), datetime.time(1, 2)), (Types.SQL_TIMESTAMP(), datetime.datetime(2024, 1, 2)),
+    (LocalTimeTypeInfo(LocalTimeTypeInfo.TimeType.LOCAL_DATE), datetime.date(2024, 1, 2)),
+    (Types.PICKLED_BYTE_ARRAY(), {1}), (Types.TUPLE([Types.INT()]), (1,)),
+    (Types.ROW_NAMED(["n"], [Types.INT()]), Row(n=1)),
+    (Types.LIST(Types.INT()), [1]), (Types.OBJECT_ARRAY(Types.INT()), [1]), (Types.BASIC_ARRAY(Types.INT()), [1]),
+    (Types.PRIMITIVE_ARRAY(Types.BYTE()), b"a"), (Types.MAP(Types.INT(), Types.INT()), {1: 2}),
+]  # fmt: skip
+"""A type of each class, and a value of it."""
+
+
+def _classes_below(base):
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _classes_below(kind)
+
+
+@pytest.mark.spec("B01", "base", "serializable", "B15", "made", "B19")
+def test_each_class_of_types_is_sent_to_other_processes_and_writes_its_values():
+    written = {kind for kind in _classes_below(TypeInformation) if kind.__module__.startswith("rayflink.common.")}
+    assert {type(kind) for kind, _ in ONE_OF_EACH} == {kind for kind in written if not kind.__name__.startswith("_")}
+    for kind, value in ONE_OF_EACH:
+        twin = pickle.loads(pickle.dumps(kind))
+        assert twin == kind
+        assert twin.create_serializer().from_bytes(kind.create_serializer().to_bytes(value)) == value
 
 
 def test_composite_types_print_as_in_pyflink():
@@ -103,7 +144,7 @@ def test_composite_types_print_as_in_pyflink():
     assert Types.ROW([Types.INT()]).get_field_names() == ["f0"]
 
 
-@pytest.mark.spec("B01", "B15", "B19")
+@pytest.mark.spec("B01", "serializable", "B15", "made", "B19")
 @few
 @given(typed_values)
 def test_every_type_pickles_accepts_its_values_and_serializes_them(sample):

@@ -94,6 +94,7 @@ def names_read() -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
     """A mark that became false is found as well: remove it with the reader that made it so."""
     named = {value.key: name for name, value in vars(options).items() if isinstance(value, ConfigOption)}

@@ -54,6 +54,7 @@ def drawn_in_simulation(options: dict[str, str], seed: int, faults: list[Any], k
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow
 def test_with_checkpoints_each_row_comes_once_whatever_dies(seed: int) -> None:
     faults = [KillTask("Sink", at=200 + seed * 23), KillTask("Source", at=500 + seed * 17), KillTask("Sink", at=900)]
     assert sorted(drawn_in_simulation(CHECKPOINTS, seed, faults, kill_late=True)) == list(range(200))

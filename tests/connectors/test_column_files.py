@@ -14,8 +14,10 @@ import pytest
 from rayflink.common import Row, Types
 from rayflink.common.arrow_rows import rows_to_arrow
 from rayflink.common.batches import ArrowBatch, RowBatch
+from rayflink.common.configuration import Configuration
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.json_rows import JsonRowSerializationSchema
+from rayflink.common.time import Instant
 from rayflink.connectors import column_blocks, file_blocks
 from rayflink.connectors.arrow_files import ArrowBulkWriters, ArrowFormat
 from rayflink.connectors.buckets import BucketAssigner
@@ -28,6 +30,7 @@ from rayflink.connectors.orc_files import OrcBulkWriters, OrcFormat
 from rayflink.connectors.parquet_files import ParquetBulkWriters, ParquetColumnarRowInputFormat, ParquetFormat
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
+from rayflink.table import DataTypes
 from tests.connectors.reading import Coordinator, read, read_with_restores
 from tests.operators.running import opened
 
@@ -220,6 +223,10 @@ def test_parquet_under_pyflink_s_name(tmp_path: Path) -> None:
         read(_source(ParquetColumnarRowInputFormat(Types.ROW_NAMED(["N"], [Types.INT()])), path))
     with pytest.raises(ValueError, match="without Hadoop"):
         ParquetColumnarRowInputFormat(OF, hadoop_config=object())  # type: ignore[arg-type]
+    said = Configuration()
+    said.set_string("fs.x", "1")
+    with pytest.raises(ValueError, match="hadoop_config has fs.x; .*without Hadoop: leave it out, or empty"):
+        ParquetBulkWriters.for_row_type(OF, hadoop_config=said)
     with pytest.raises(InvalidTypesError, match="a row type is wanted"):
         ParquetBulkWriters.for_row_type(Types.INT())
 
@@ -248,6 +255,47 @@ def test_a_stream_of_arrow_batches_and_a_packed_file_are_read_too(tmp_path: Path
 
     (tmp_path / "p.gz").write_bytes(gzip.compress((tmp_path / "s").read_bytes()))
     assert read(_source(ArrowFormat(), tmp_path / "p.gz")) == want
+
+
+# types of `DataTypes`
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "arrow"])
+def test_columns_are_declared_by_data_types(tmp_path: Path, kind: str) -> None:
+    row_type = DataTypes.ROW([
+        DataTypes.FIELD("n", DataTypes.INT()), DataTypes.FIELD("t", DataTypes.STRING()),
+        DataTypes.FIELD("p", DataTypes.DECIMAL(10, 2)), DataTypes.FIELD("l", DataTypes.ARRAY(DataTypes.INT())),
+    ])  # fmt: skip
+    empty = Configuration()
+    writers = {
+        "parquet": lambda: ParquetBulkWriters.for_row_type(row_type, hadoop_config=empty, utc_timestamp=True),
+        "orc": lambda: OrcBulkWriters.for_row_type(row_type, writer_properties=empty, hadoop_config=empty),
+        "arrow": lambda: ArrowBulkWriters.for_row_type(row_type),
+    }
+    formats = {
+        "parquet": lambda: ParquetColumnarRowInputFormat(
+            hadoop_config=empty, row_type=row_type, batch_size=500, is_utc_timestamp=True, is_case_sensitive=True
+        ),
+        "orc": lambda: OrcFormat(row_type),
+        "arrow": lambda: ArrowFormat(row_type),
+    }
+    rows = [Row(n=1, t="a", p=Decimal("1.50"), l=[1, None]), Row(n=None, t=None, p=None, l=None)]
+    path = _write(tmp_path, writers[kind](), RowBatch(rows))
+    assert read(_source(formats[kind](), path)) == rows
+
+
+def test_a_data_type_that_is_no_row_is_refused() -> None:
+    with pytest.raises(InvalidTypesError, match=r"a row type is wanted, found INT; .*DataTypes.ROW"):
+        ParquetBulkWriters.for_row_type(DataTypes.INT())
+
+
+def test_instants_in_parquet_come_back_as_instants(tmp_path: Path) -> None:
+    of = Types.ROW_NAMED(["at"], [Types.INSTANT()])
+    rows = [Row(at=Instant(1, 5)), Row(at=None), Row(at=Instant(-1, 999_999_999)), Row(at=Instant(9_000_000_000, 0))]
+    path = _write(tmp_path, ParquetBulkWriters.for_row_type(of), RowBatch(rows))
+    for form in (ParquetColumnarRowInputFormat(of), ParquetFormat(), ParquetFormat(of, rows=True)):
+        found = read(_source(form, path))
+        assert found == rows and type(found[0].at) is Instant
 
 
 # JSON lines
@@ -296,8 +344,8 @@ def test_a_line_that_is_no_json_is_an_error_with_its_number_or_left_out(tmp_path
     assert [row.n for row in read(_source(JsonLinesFormat(JSON_OF, True), tmp_path / "f"))] == [1, 3]
     with pytest.raises(ValueError, match="errors cannot be ignored"):
         JsonLinesFormat(schema, True)
-    (tmp_path / "g").write_text('{"n": "x"}\n')
-    with pytest.raises(ValueError, match="g', at or after line 1: .*; declare types"):
+    (tmp_path / "g").write_text('{"n": 1}\n' * 5 + '\n{"n": "x"}\n{"n": 2}\n{"n": "y"}\n')
+    with pytest.raises(ValueError, match=r"g', line 7: '{\"n\": \"x\"}' .*; declare types"):
         read(_source(JsonLinesFormat(schema), tmp_path / "g"))
 
 
@@ -314,7 +362,7 @@ def test_a_line_that_is_not_just_an_object_is_an_error_where_columns_are_read(tm
     """Arrow's parser ends the process at some of these."""
     (tmp_path / "a.json").write_bytes(b'{"n": 1}\n' + line + b"\n")
     form = JsonLinesFormat(pyarrow.schema([("n", pyarrow.int64())]))
-    with pytest.raises(Exception, match=r"a\.json', (line 2|at or after line 1)"):
+    with pytest.raises(Exception, match=r"a\.json', line 2"):
         read(FileSource(form, [tmp_path / "a.json"]))
 
 
@@ -351,7 +399,7 @@ def test_rows_become_csv_by_a_schema_and_are_read_again(tmp_path: Path) -> None:
         ("quote", _schema().set_quote_char("'").set_null_value("-").build()),
     ):
         path = _write(tmp_path / name, CsvBulkWriters.for_schema(schema), RowBatch(CSV_ROWS))
-        assert path.read_text().startswith("id|name|yes|many\n1|" if name == "header" else "1|")
+        assert path.read_text().startswith('"id"|"name"|"yes"|"many"\n1|' if name == "header" else "1|")
         assert read_with_restores(_source(CsvReaderFormat.for_schema(schema), path), 1, 1) == CSV_ROWS
         assert len(schema) == schema.size() == 4
 
@@ -363,7 +411,7 @@ def test_rows_become_csv_by_a_schema_and_are_read_again(tmp_path: Path) -> None:
         ("\ufeff1|x|true|1#2", lambda b: b),
         ("# a comment\r\n1|x|true|1#2\r\n#\r\n", lambda b: b.set_allow_comments()),
         ("what ever\n1|x|true|1#2\n", lambda b: b.set_skip_first_data_row()),
-        ("yes|id|more|many|name\ntrue|1|m|1#2|x\n", lambda b: b.set_use_header()),
+        ("other|names|here\n1|x|true|1#2\n", lambda b: b.set_use_header()),
         ("\ufeffid|name|yes|many\n1|x|true|1#2", lambda b: b.set_use_header().set_strict_headers()),
         ("1|\\x|true|1#2\n", lambda b: b.set_escape_char("\\")),
         ("1|x|true|1#2\n", lambda b: b.disable_quote_char()),
@@ -394,6 +442,44 @@ def test_headers_must_name_the_columns(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has columns id, name, many, yes; wanted are id, name, yes, many; name"):
         schema = _schema().set_use_header().set_strict_headers().build()
         read(_source(CsvReaderFormat.for_schema(schema), tmp_path / "f"))
+
+
+def test_a_csv_schema_of_data_types_has_decimals_of_their_digits(tmp_path: Path) -> None:
+    schema = (
+        CsvSchema.builder()
+        .add_number_column("id", number_type=DataTypes.INT())
+        .add_number_column("price", DataTypes.DECIMAL(10, 2))
+        .add_number_column("ratio", DataTypes.FLOAT())
+        .add_array_column("list", ",", element_type=DataTypes.DECIMAL(5, 1))
+        .add_columns_from(CsvSchema.builder().add_number_column("any", Types.BIG_DEC()).build())
+        .set_column_separator("|")
+        .build()
+    )
+    assert schema.get_type_info() == Types.ROW_NAMED(
+        ["id", "price", "ratio", "list", "any"],
+        [Types.INT(), Types.BIG_DEC(), Types.FLOAT(), Types.LIST(Types.BIG_DEC()), Types.BIG_DEC()],
+    )
+    rows = [
+        Row(id=1, price=Decimal("1.10"), ratio=1.1, list=[Decimal("1.0"), Decimal("20")], any=Decimal("1E-18")),
+        Row(id=2, price=Decimal("100"), ratio=None, list=None, any=Decimal("227.000")),
+    ]
+    path = _write(tmp_path, CsvBulkWriters.for_schema(schema), RowBatch(rows))
+    assert path.read_text() == '1|1.1|1.1|"1,2E+1"|1E-18\n2|1E+2|||227\n'
+    found = read(_source(CsvReaderFormat.for_schema(schema), path))
+    assert [(row.price, row.any, row.list) for row in found] == [(row.price, row.any, row.list) for row in rows]
+    wide = RowBatch([Row(1, Decimal("1.234"), 1.0, [], None)])
+    with pytest.raises(UserCodeError, match=r"field price: 1.234 does not fit decimal128\(10, 2\).*more digits"):
+        _write(tmp_path / "more", CsvBulkWriters.for_schema(schema), wide)
+    with pytest.raises(InvalidTypesError, match="no type of a stream stands for TIMESTAMP"):
+        CsvSchema.builder().add_number_column("at", DataTypes.TIMESTAMP(3))
+
+
+def test_a_csv_escape_character_doubles_itself_and_quotes_are_doubled_by_quotes(tmp_path: Path) -> None:
+    schema = CsvSchema.builder().add_string_column("t").add_number_column("n").set_escape_char("\\").build()
+    rows = [Row(t='say "a"', n=1), Row(t="a\\b", n=2), Row(t='\\"', n=3)]
+    path = _write(tmp_path, CsvBulkWriters.for_schema(schema), RowBatch(rows))
+    assert path.read_text() == '"say ""a""",1\n"a\\\\b",2\n"\\\\""",3\n'
+    assert read(_source(CsvReaderFormat.for_schema(schema), path)) == rows
 
 
 def test_a_csv_schema_is_built_column_by_column() -> None:

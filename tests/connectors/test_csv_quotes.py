@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ class Searching(CsvDialect):
         return False
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.lists(st.sampled_from([b'"', b'""', b",", b"\n", b"\r\n", b"a"]), max_size=12).map(b"".join))
 def test_a_quick_look_at_the_quotes_finds_the_same_records(block):

@@ -50,7 +50,7 @@ def _content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.mark.spec("C26")
+@pytest.mark.spec("C26", "rolling-files")
 def test_names_hold_prefix_job_subtask_number_and_suffix_so_no_job_replaces_another_s_files(tmp_path: Path) -> None:
     names = OutputFileConfig.builder().with_part_prefix("out").with_part_suffix(".log").build()
     assert (names.get_part_prefix(), names.get_part_suffix()) == ("out", ".log")

@@ -16,12 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.common.batches import ArrowBatch, RowBatch
+from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.connectors import file_blocks
+from rayflink.connectors.buckets import BucketAssigner
 from rayflink.connectors.csv_files import CsvFileSource
 from rayflink.connectors.csv_writing import csv_file_sink, text_file_sink
 from rayflink.connectors.file_blocks import FileSplit, LineBlocks, find_files, splits_of
 from rayflink.connectors.file_sink import FileSink
+from rayflink.connectors.json_files import json_lines_encoder
 from rayflink.connectors.text_files import TextFileSource
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
@@ -61,7 +64,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LineBlocks.__init__, "__defaults__", (16,))
 
 
-@pytest.mark.spec("C24")
 @pytest.mark.usefixtures("small_blocks")
 def test_one_file_is_read_by_several_readers_at_once_and_each_line_once(tmp_path: Path) -> None:
     lines = [f"line {number} {'x' * (number % 13)}" for number in range(200)]
@@ -284,7 +286,7 @@ def _content(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.spec("C26")
+@pytest.mark.spec("C26", "rolling-files")
 def test_each_subtask_writes_part_files_that_roll_by_size(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     _write(text_file_sink(out, roll_bytes=6), RowBatch(["abc", "de"]), RowBatch(["f"]), subtask=1)
@@ -304,6 +306,25 @@ def test_csv_part_files_hold_header_and_quoted_values(tmp_path: Path) -> None:
         "part-2-0.csv": "z\n1\n",
         "part-3-0.csv": "a,b\n1,2\n4,3\n",
     }
+
+
+@pytest.mark.parametrize("sink", [csv_file_sink, "json"])
+def test_numbers_of_32_bits_are_written_with_the_digits_they_have(tmp_path: Path, sink: Any) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    of = Types.ROW_NAMED(["f", "d"], [Types.FLOAT(), Types.DOUBLE()])
+    if sink == "json":
+        made: Any = FileSink.for_row_format(str(tmp_path), json_lines_encoder())
+        made = made.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+        wanted = '{"f":1.1,"d":1.1}\n'
+    else:
+        made, wanted = sink(tmp_path), "f,d\n1.1,1.1\n"
+    rows = RowBatch([of.convert(Row(f=1.1, d=1.1))])
+    assert rows.values[0].f != 1.1
+    _write(made.for_type(of), rows)
+    schema = pyarrow.schema([("f", pyarrow.float32()), ("d", pyarrow.float64())])
+    columns = ArrowBatch(pyarrow.RecordBatch.from_pydict({"f": [1.1], "d": [1.1]}, schema))
+    _write(made.for_type(of), columns, subtask=1)
+    assert [path.read_text() for path in tmp_path.iterdir()] == [wanted, wanted]
 
 
 @settings(max_examples=30)

@@ -140,6 +140,7 @@ class Arrived(list[RowBlock]):
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow
 def test_each_record_is_there_once_whatever_dies_and_blocks_of_the_dead_go(tmp_path, seed):
     store = FrameFolder(str(tmp_path))
     env = StreamExecutionEnvironment(CHECKPOINTS)

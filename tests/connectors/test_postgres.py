@@ -176,7 +176,7 @@ def test_what_is_wrong_with_the_sink_is_told_with_the_remedy_before_the_first_re
     assert missing in str(_opening(PostgresSink(dsn, "t", ["n", "x"])))
     assert missing in str(_opening(PostgresSink(dsn, "t", keys=["x"])))
     no_index = "table 't' has no unique index on exactly (word) that is valid and not deferrable; CREATE UNIQUE INDEX"
-    assert no_index + ' ON "t" (word)' in str(_opening(PostgresSink(dsn, "t", keys=["word"])))
+    assert no_index + ' ON "t" ("word")' in str(_opening(PostgresSink(dsn, "t", keys=["word"])))
     execute(dsn, "ALTER TABLE t ADD UNIQUE (word) DEFERRABLE")
     assert no_index in str(_opening(PostgresSink(dsn, "t", keys=["word"])))
     assert "key 'word' is not among the columns n" in str(_opening(PostgresSink(dsn, "t", ["n"], keys=["word"])))

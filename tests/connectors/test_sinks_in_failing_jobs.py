@@ -56,7 +56,7 @@ def _run(folder: Path, *sinks: Any) -> int:
     return 4 - len(FAILURES)
 
 
-@pytest.mark.spec("H23", "H24")
+@pytest.mark.spec("H23", "commit", "H24", "H01", "end-to-end", "H22", "twice")
 def test_part_files_hold_each_record_once(tmp_path: Path) -> None:
     out = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
     sink = out.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import select
 import socket
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -21,7 +23,7 @@ from tests.connectors.reading import Coordinator, read, read_with_restores
 from tests.operators.running import FixedClock
 
 
-@pytest.mark.spec("C24")
+@pytest.mark.spec("C24", "from-elements")
 def test_a_collection_comes_in_order_from_one_reader_with_its_timestamps() -> None:
     source = CollectionSource(["a", "b", "c"], [1, 2, 3])
     assert source.max_parallelism == 1 and source.boundedness is Boundedness.BOUNDED
@@ -124,7 +126,7 @@ def test_arguments_of_generators_are_checked() -> None:
         DataGeneratorSource(records_per_second=0)
 
 
-@pytest.mark.spec("C01", "C24")
+@pytest.mark.spec("C01", "add-source", "C24", "source-function")
 def test_a_source_function_runs_until_it_is_cancelled() -> None:
     calls: list[str] = []
 
@@ -165,7 +167,7 @@ def test_what_is_no_iterable_factory_is_refused() -> None:
         IteratorSource([1, 2])  # type: ignore[arg-type]
 
 
-@pytest.mark.spec("C25", "X65")
+@pytest.mark.spec("C25", "lines", "rest", "X65")
 @given(st.integers(0, 10), st.integers(0, 10))
 def test_lines_are_cut_at_the_delimiter_whatever_the_pieces(first: int, second: int) -> None:
     text = "a\r\nb\nrest"
@@ -177,7 +179,7 @@ def test_lines_are_cut_at_the_delimiter_whatever_the_pieces(first: int, second: 
     assert splitter.finish() == ["rest"] and splitter.finish() == []
 
 
-@pytest.mark.spec("C25")
+@pytest.mark.spec("C25", "lines")
 def test_a_carriage_return_stays_before_other_delimiters() -> None:
     splitter = LineSplitter("||")
     assert splitter.feed("a\r|") == []
@@ -216,7 +218,7 @@ def _until_answer(coordinator: Coordinator) -> object:
     raise AssertionError("the socket gave nothing")
 
 
-@pytest.mark.spec("C24", "C25", "X65")
+@pytest.mark.spec("C24", "socket", "C25", "lines", "rest", "X65")
 def test_a_socket_is_read_without_blocking_until_its_end_and_the_rest_is_the_last_record(server: Server) -> None:
     coordinator = Coordinator(SocketTextSource("127.0.0.1", server.port))
     assert coordinator.poll() is PENDING
@@ -229,7 +231,7 @@ def test_a_socket_is_read_without_blocking_until_its_end_and_the_rest_is_the_las
     coordinator.close()
 
 
-@pytest.mark.spec("C25")
+@pytest.mark.spec("C25", "retries")
 def test_a_socket_connects_again_after_the_pause_as_often_as_it_may(server: Server) -> None:
     clock = FixedClock(1000)
     coordinator = Coordinator(SocketTextSource("127.0.0.1", server.port, max_retries=1, retry_ms=500), clock=clock)
@@ -246,6 +248,38 @@ def test_a_socket_connects_again_after_the_pause_as_often_as_it_may(server: Serv
     assert _until_answer(coordinator) == RowBatch(["bc"])
     assert _until_answer(coordinator) == RowBatch(["d"])
     assert coordinator.poll() is END
+    coordinator.close()
+
+
+@pytest.mark.spec("C25", "endless")
+def test_a_socket_connects_again_for_ever_where_the_program_says_so(server: Server) -> None:
+    source = SocketTextSource("127.0.0.1", server.port, max_retries=-1, retry_ms=0)
+    coordinator = Coordinator(source, clock=FixedClock(1000))
+    for number in range(5):
+        while not select.select([server.socket], [], [], 0)[0]:  # until it has connected, again from the second on
+            assert coordinator.poll() is PENDING
+        server.send(b"%d\n" % number)
+        assert _until_answer(coordinator) == RowBatch([str(number)])
+    coordinator.close()
+
+
+@pytest.mark.spec("V20", "C25", "chunks")
+def test_a_socket_is_read_in_pieces_of_8192(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Line(socket.socket):
+        """A connection that has `content` at once and notes how much is asked for."""
+
+        content = b"x" * 20_000
+        asked: ClassVar[list[int]] = []
+
+        def recv(self, size: int, flags: int = 0) -> bytes:
+            self.asked.append(size)
+            piece, self.content = self.content[:size], self.content[size:]
+            return piece
+
+    monkeypatch.setattr(socket, "create_connection", lambda *address: Line())
+    coordinator = Coordinator(SocketTextSource("127.0.0.1", 9))
+    assert _until_answer(coordinator) == RowBatch(["x" * 20_000])
+    assert Line.asked == [8192] * 4  # 8192 + 8192 + 3616, and the end
     coordinator.close()
 
 

@@ -133,6 +133,7 @@ def _endless(env):
     return env.from_source(SocketTextSource("localhost", 1))
 
 
+@pytest.mark.slow
 def test_a_local_job_that_could_not_be_deployed_is_left_at_once(tmp_path):
     taken = tmp_path / "taken"
     taken.touch()

@@ -27,6 +27,7 @@ from rayflink.datastream import (
     StateBackend,
     StreamExecutionEnvironment,
 )
+from rayflink.state.storage import StorageNotSupported
 
 
 @pytest.fixture
@@ -124,6 +125,7 @@ def test_checkpoint_storages_are_options(env):
         config.set_checkpoint_storage("p")
 
 
+@pytest.mark.spec("G15", "pluggable")
 def test_state_backends_are_options(env):
     assert env.get_state_backend() is None
     memory = HashMapStateBackend()
@@ -157,9 +159,26 @@ def test_a_rocksdb_backend_keeps_what_it_is_told():
         backend.set_options("org.example.Factory")
 
 
+def test_addresses_of_folders_have_no_slash_at_their_end(env):
+    assert FileSystemCheckpointStorage("file:///x/").get_checkpoint_path() == "file:///x"
+    assert FsStateBackend("/x/").get_checkpoint_path() == "/x"
+    assert JobManagerCheckpointStorage("/x//").get_checkpoint_path() == "/x"
+    env.get_configuration().set(options.CHECKPOINT_DIRECTORY, "file:///x/")
+    env.get_configuration().set(options.SAVEPOINT_DIRECTORY, "/x/")
+    env.get_configuration().set(options.ROCKSDB_DIRS, ["file:///db/", "/other"])
+    env.get_configuration().set(options.TMP_DIRS, ["file:///tmp/"])
+    env.from_collection([1]).print()
+    found = env.get_job_graph().configuration
+    wanted = (options.CHECKPOINT_DIRECTORY, options.SAVEPOINT_DIRECTORY, options.ROCKSDB_DIRS, options.TMP_DIRS)
+    assert [found[option.key] for option in wanted] == ["file:///x", "/x", "/db;/other", "/tmp"]
+
+
 def test_folders_and_settings_for_a_kind_of_disk_are_options(env):
     backend = EmbeddedRocksDBStateBackend()
-    backend.set_db_storage_paths("/a", "/b")
+    backend.set_db_storage_paths("file:///a/", "/b")
+    assert backend.get_db_storage_paths() == ["/a", "/b"]
+    with pytest.raises(StorageNotSupported, match="s3://bucket/db"):
+        backend.set_db_storage_paths("s3://bucket/db")
     backend.set_predefined_options(PredefinedOptions.SPINNING_DISK_OPTIMIZED_HIGH_MEM)
     env.set_state_backend(backend)
     configuration = env.get_configuration()

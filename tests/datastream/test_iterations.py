@@ -31,7 +31,7 @@ def halving(stream: Any) -> Any:
     return halved.filter(lambda n: n <= 1)
 
 
-@pytest.mark.spec("C18")
+@pytest.mark.spec("C18", "feedback")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_records_go_round_until_none_is_left(mode: Any, parallelism: int) -> None:
@@ -42,7 +42,7 @@ def test_records_go_round_until_none_is_left(mode: Any, parallelism: int) -> Non
     )
 
 
-@pytest.mark.spec("C18")
+@pytest.mark.spec("C18", "feedback")
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_input_ends_at_once(mode: Any) -> None:
     assert list(halving(environment(2, mode).from_collection([]).map(int)).execute_and_collect()) == []
@@ -55,6 +55,15 @@ def test_what_is_fed_back_may_be_more_than_memory_holds(mode: Any) -> None:
     shares = loop.flat_map(lambda n: [1] * n if n > 1 else [])
     loop.close_with(shares)
     assert list(loop.filter(lambda n: n == 1).key_by(lambda n: n).sum().execute_and_collect())[-1] == 20_000
+
+
+@pytest.mark.spec("C18", "co-feedback")
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_fed_back_may_be_the_second_of_two_connected_streams(mode: Any) -> None:
+    loop = environment(2, mode).from_collection(["one", "three"]).map(str).iterate().with_feedback_type(int)
+    lengths = loop.map((len, lambda n: n - 2), output_type=int)
+    loop.close_with(lengths.filter(lambda n: n > 2))
+    assert sorted(lengths.execute_and_collect()) == [1, 1, 3, 3, 5]
 
 
 @pytest.mark.slow
@@ -157,6 +166,7 @@ class Time(ProcessFunction):
         yield value, ctx.timer_service().current_watermark()
 
 
+@pytest.mark.spec("A03", "unbounded")
 @pytest.mark.parametrize(("kind", "seen"), [(Endless, {MIN_TIMESTAMP, 100, 200}), (ScriptedSource, {MIN_TIMESTAMP})])
 def test_event_time_passes_the_loop_of_an_endless_stream_and_waits_for_that_of_another(kind: Any, seen: Any) -> None:
     script = [rec(8, 100), wm(100), Pause(9_000), rec(9, 200), wm(200), Pause(9_000), rec(1, 300)]

@@ -29,6 +29,8 @@ from rayflink.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from rayflink.operators.co_group_windows import CoGroupedRecords
+from rayflink.operators.windows import BaseWindowOperator
 from rayflink.testing import Pause, ScriptedSource, rec, wm
 from tests.datastream.programs import environment, timed
 from tests.datastream.test_blame import failure_of, line_of
@@ -48,13 +50,30 @@ def order_and_town(order: Any, user: Any) -> Any:
     return order[1], user[0]
 
 
-@pytest.mark.spec("C09", "C11", "X12")
+@pytest.mark.spec("C09", "X12", "A03", "joins", "windows")
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_a_window_join_is_all_pairs_of_a_user_and_window(parallelism, mode):
     orders, users = streams(parallelism, **{"execution.runtime-mode": mode})
     joined = orders.join(users).where(itemgetter(0)).equal_to(1).window(WINDOW).apply(order_and_town)
     assert sorted(joined.execute_and_collect()) == PAIRS
+
+
+@pytest.mark.spec("C11")
+def test_a_join_is_a_co_group_is_a_window_over_both_streams():
+    def operator_of(joined):
+        return joined._transformation.operator_factory()
+
+    orders, users = streams(1)
+    joined = orders.join(users).where(0).equal_to(1).window(WINDOW)
+    grouped = orders.co_group(users).where(0).equal_to(1).window(WINDOW)
+    assert isinstance(joined, CoGroupedStreams.WithWindow)
+    made = operator_of(joined.apply(order_and_town))
+    assert isinstance(made, BaseWindowOperator) and type(made) is type(operator_of(grouped.apply(lambda *both: [])))
+    co_grouped = made._evaluation.function
+    assert isinstance(co_grouped, CoGroupedRecords)
+    pairs = co_grouped.apply("ann", None, [(0, ORDERS[0]), (1, USERS[0]), (1, USERS[1])])
+    assert list(pairs) == [(1, "Ulm"), (1, "Bonn")]
 
 
 @pytest.mark.spec("C10")
@@ -322,12 +341,12 @@ def test_a_failing_key_selector_is_blamed_on_its_own_line():
 
 def test_a_key_that_can_be_none_is_refused_with_the_side_and_the_record():
     orders, _ = streams()
-    lists = orders.map(lambda order: [*order])
-    keyed, line = orders.join(lists).where(0).equal_to(lambda order: order), line_of()
+    sets = orders.map(lambda order: {order[0]})
+    keyed, line = orders.join(sets).where(0).equal_to(lambda order: order), line_of()
     error = failure_of(keyed.window(WINDOW).apply(order_and_town))
     refused(line, error)
-    assert "in 'where and equal_to'" in str(error) and "key is a list, which cannot be a key" in str(error)
-    assert "(1, ['ann', 1, 1000])" in str(error)
+    assert "in 'where and equal_to'" in str(error) and "key is a set, which cannot be a key" in str(error)
+    assert "(1, {'ann'})" in str(error)
 
 
 @pytest.mark.parametrize("kind", ["window", "interval"])

@@ -54,10 +54,12 @@ def test_a_key_is_a_function_a_selector_an_index_or_a_tuple_of_them(key):
 @pytest.mark.spec("C05")
 def test_a_key_is_a_name_of_a_dictionary_or_of_an_attribute():
     env = environment(2)
-    dictionaries = env.from_collection([{"k": "a", "n": 1}, {"k": "a", "n": 2}])
-    assert [row["n"] for row in dictionaries.key_by("k").sum("n").execute_and_collect()] == [1, 3]
-    readings = env.from_collection([Reading("x", 1), Reading("x", 2)])
-    assert list(readings.key_by(("sensor",)).max("value").execute_and_collect()) == [Reading("x", 1), Reading("x", 2)]
+    dictionaries = env.from_collection([{"k": "a", "n": 1}, {"k": "b", "n": 5}, {"k": "a", "n": 2}])
+    assert sorted(row["n"] for row in dictionaries.key_by("k").sum("n").execute_and_collect()) == [1, 3, 5]
+    readings = env.from_collection([Reading("x", 1), Reading("y", 5), Reading("x", 2)])
+    assert sorted(readings.key_by(("sensor",)).sum("value").execute_and_collect()) == [("x", 1), ("x", 3), ("y", 5)]
+    pairs = readings.key_by(("sensor", "value")).process(lambda value, ctx: [ctx.get_current_key()])
+    assert sorted(pairs.execute_and_collect()) == [("x", 1), ("x", 2), ("y", 5)]
 
 
 @pytest.mark.parametrize("key", [True, (), (0, "name")])
@@ -118,6 +120,7 @@ def test_map_flat_map_and_filter_functions_use_the_state_of_the_key():
     assert sorted(keyed.map(lambda pair: pair[1]).execute_and_collect()) == [1, 2, 3, 5]
 
 
+@pytest.mark.spec("C22", "timers")
 def test_a_keyed_process_function_has_timers():
     class AtTheEnd(_Counts, KeyedProcessFunction):
         def process_element(self, value, ctx):

@@ -15,7 +15,7 @@ KEYS, RECORDS, PER_SECOND = 4_000, 60_000, 15_000
 
 
 @pytest.mark.slow
-@pytest.mark.spec("G35")
+@pytest.mark.spec("G35", "J20", "local")
 @pytest.mark.parametrize("from_local", [True, False])
 def test_state_on_disk_comes_back_from_the_node_where_the_option_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_local: bool

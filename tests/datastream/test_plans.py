@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
 import pytest
 
 from rayflink.actors.settings import JobSettings
+from rayflink.common import Types
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, NotSerializable
-from rayflink.connectors import socket_text
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.attributes import ChainingStrategy
@@ -30,13 +31,14 @@ def counted(mode: str) -> JobGraph:
     return env.get_job_graph("count")
 
 
-@pytest.mark.spec("I06")
+@pytest.mark.spec("I06", "I04")
 def test_a_call_on_a_stream_records_input_name_operator_and_registers_it() -> None:
     env = environment(**{"parallelism.default": "3"})
     numbers = env.from_collection([1])
-    mapped = numbers.map(lambda n: n)
+    mapped = numbers.map(lambda n: n, Types.LONG())
     step = mapped._transformation
     assert isinstance(step, OneInput)
+    assert step.output_type == Types.LONG()
     assert step.operator_factory is not None
     assert step.inputs == (numbers._transformation,)
     assert (step.name, type(step.operator_factory())) == ("Map", MapOperator)
@@ -45,7 +47,15 @@ def test_a_call_on_a_stream_records_input_name_operator_and_registers_it() -> No
     assert node.parallelism == 3
 
 
-@pytest.mark.spec("I02", "V17")
+@pytest.mark.spec("C30", "environment")
+def test_an_environment_gives_the_plan_of_its_program_as_json() -> None:
+    env = environment()
+    env.from_collection([1]).map(str).print()
+    nodes = json.loads(env.get_execution_plan())["nodes"]
+    assert [node["type"] for node in nodes] == ["Source: Collection Source", "Map", "Sink: Print to Std. Out"]
+
+
+@pytest.mark.spec("I02", "both", "V17", "J02", "default")
 def test_both_modes_give_the_same_vertices_and_differ_in_how_data_is_passed_and_when_tasks_start() -> None:
     stream, batch = counted("STREAMING"), counted("BATCH")
     assert [vertex.name for vertex in stream.vertices] == [vertex.name for vertex in batch.vertices]
@@ -70,12 +80,7 @@ def test_sources_begin_chains_and_all_else_may_be_chained_anywhere() -> None:
     assert env.is_chaining_enabled()
 
 
-@pytest.mark.spec("V20")
-def test_a_socket_is_read_in_pieces_of_8192() -> None:
-    assert socket_text._CHUNK_BYTES == 8192
-
-
-@pytest.mark.spec("V21")
+@pytest.mark.spec("V21", "timeout")
 def test_the_jobs_cancellation_timeout_wins_over_the_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("task.cancellation.timeout: 60 s\ntask.cancellation.interval: 7 s\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -34,7 +35,7 @@ def noted(word):
     return word.upper()
 
 
-@pytest.mark.spec("A06")
+@pytest.mark.spec("A06", "A01", "deployment-local", "datastream", "I04")
 def test_a_program_has_five_parts_and_nothing_runs_before_the_last(capsys):
     RAN.clear()
     env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})  # where it runs
@@ -85,7 +86,7 @@ def test_a_process_function_has_events_of_two_streams_state_that_survives_and_ca
     )  # fmt: skip
 
 
-@pytest.mark.spec("A07")
+@pytest.mark.spec("A07", "A03", "bounded")
 def test_a_program_is_any_graph_from_sources_to_sinks_without_cycles_but_iterations():
     env = environment()
     numbers = env.from_collection([1, 2]).name("numbers")
@@ -117,7 +118,7 @@ def test_a_program_is_any_graph_from_sources_to_sinks_without_cycles_but_iterati
         second.execute_and_collect()
 
 
-@pytest.mark.spec("A08")
+@pytest.mark.spec("A08", "A01", "runtime", "A03", "aggregations", "I01")
 def test_calls_become_graphs_and_what_is_submitted_becomes_executions_in_slots():
     env = environment(2)
     pairs = env.from_sequence(1, 4).map(lambda n: (n % 2, n))
@@ -148,7 +149,7 @@ class WhoAndWhere(RichFunction, MapFunction):
 
 
 @pytest.mark.slow
-@pytest.mark.spec("A14")
+@pytest.mark.spec("A14", "data", "tasks", "jobs", "S09", "threads")
 def test_one_process_runs_subtasks_of_one_operator_different_operators_and_different_jobs_at_once():
     env = environment(2)
     env.set_buffer_timeout(0).disable_operator_chaining()
@@ -256,3 +257,17 @@ def test_a_job_finishes_at_the_end_of_its_input_and_not_before(seed):
     assert endless.status is JobStatus.CANCELED and states_of(endless) == {"CANCELED"}
     stopped = simulate(counting(10**15), seed, [StopJob(at=500)])
     assert stopped.status is JobStatus.FINISHED and states_of(stopped) == {"FINISHED"}, "the sources came to an end"
+
+
+def test_a_local_job_answers_a_thread_while_another_waits_for_its_end(tmp_path):
+    env = StreamExecutionEnvironment({"execution.target": "local", "execution.checkpointing.dir": str(tmp_path)})
+    env.from_sequence(0, 1 << 40).filter(lambda number: False).sink_to(CollectSink())
+    client = env.execute_async("endless")
+    waiting = threading.Thread(target=client.get_job_execution_result().result, daemon=True)
+    waiting.start()
+    while client.get_job_status().result().name != "RUNNING":
+        pass
+    assert client.trigger_savepoint(str(tmp_path / "savepoints")).result()
+    assert client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result()
+    waiting.join(20)
+    assert not waiting.is_alive()

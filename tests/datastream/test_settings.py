@@ -112,10 +112,17 @@ def test_time_characteristics_set_the_watermark_interval():
 def test_the_default_local_parallelism_gives_way_to_the_parallelism():
     env = environment()
     env.set_default_local_parallelism(3)
-    assert env.get_parallelism() == env.get_default_local_parallelism() == 1  # which the environment of tests sets
+    assert (env.get_parallelism(), env.get_default_local_parallelism()) == (1, 3)  # the environment of tests sets 1
     env = StreamExecutionEnvironment({"execution.target": "local"})
-    env.set_default_local_parallelism(3)
-    assert env.get_parallelism() == env.get_default_local_parallelism() == 3
+    assert env.get_default_local_parallelism() == 1
+    for parallelism in (3, 2):
+        env.set_default_local_parallelism(parallelism)
+        assert env.get_parallelism() == env.get_default_local_parallelism() == parallelism
+    env.set_parallelism(4)
+    env.set_default_local_parallelism(8)
+    assert (env.get_parallelism(), env.get_default_local_parallelism()) == (4, 8)
+    with pytest.raises(ConfigError, match="found 0"):
+        env.set_default_local_parallelism(0)
     assert env.is_chaining_of_operators_with_different_max_parallelism_enabled()
 
 

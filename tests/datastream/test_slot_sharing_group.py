@@ -25,7 +25,7 @@ def graph_of(env, group):
     return env.get_job_graph()
 
 
-@pytest.mark.spec("J11")
+@pytest.mark.spec("J11", "I34", "resources")
 def test_the_resources_of_a_group_reach_the_bundles_of_its_slots():
     graph = graph_of(StreamExecutionEnvironment(), HEAVY)
     assert graph.slot_resources == (("heavy", ResourceSpec(1.5, 6, (("disk", 0.5), ("gpu", 1.0)))),)

@@ -20,6 +20,7 @@ from rayflink.common import (
     WatermarkStrategy,
 )
 from rayflink.common.accumulators import IntCounter
+from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
     FilterFunction,
     FlatMapFunction,
@@ -34,6 +35,10 @@ from rayflink.datastream import (
 from rayflink.datastream.connectors import DiscardingSink
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.graph.attributes import ChainingStrategy
+from rayflink.graph.errors import MissingTypeError
+from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.transformations import MissingType
+from rayflink.testing import simulate
 from tests.datastream.programs import environment
 
 
@@ -240,6 +245,7 @@ def test_print_prefixes_lines_with_the_subtask(capsys):
     assert capsys.readouterr() == ("out:1> a\n", "b\n")
 
 
+@pytest.mark.spec("C01", "add-source")
 def test_a_source_function_is_run_by_one_subtask():
     class Three(SourceFunction):
         def run(self):
@@ -296,6 +302,7 @@ def test_records_come_before_the_failure_of_their_job():
     assert list(found) == []
 
 
+@pytest.mark.slow
 def test_a_local_job_whose_records_nobody_draws_says_that_it_did_not_run(capfd):
     found = environment().from_sequence(1, 3).execute_and_collect("undrawn")
     del found
@@ -303,6 +310,7 @@ def test_a_local_job_whose_records_nobody_draws_says_that_it_did_not_run(capfd):
     assert "job 'undrawn' did not run to its end" in capfd.readouterr().err
 
 
+@pytest.mark.spec("I23", "operator")
 def test_attributes_reach_the_graph():
     env = environment(2)
     stream = env.from_collection([1]).map(str)
@@ -391,6 +399,7 @@ def test_the_steps_of_a_program_are_forgotten_once_it_runs():
     assert len(env._sinks) == 0
 
 
+@pytest.mark.spec("B04", "takes-effect", "B05", "declared", "B07", "row")
 def test_declared_types_give_records_their_form():
     env = environment()
     person = Types.ROW_NAMED(["name", "height"], [Types.STRING(), Types.FLOAT()])
@@ -401,6 +410,24 @@ def test_declared_types_give_records_their_form():
     assert again.filter(lambda row: row.height > 1.2).get_type() == person
     longest = people.key_by("name").reduce(lambda first, second: second)
     assert [type(row) for row in longest.execute_and_collect()] == [Row, Row]
+
+
+@pytest.mark.spec("B01", "travels")
+def test_a_declared_type_goes_with_the_job():
+    env = environment(2)
+    person = Types.ROW_NAMED(["name", "height"], [Types.STRING(), Types.FLOAT()])
+    people = env.from_collection([("Ada", 1.5)]).map(lambda pair: pair, output_type=person)
+    people.sink_to(CollectSink("people"))
+    [row] = simulate(JobGraph.from_bytes(env.get_job_graph().to_bytes()), 1).collected("people")
+    assert row == Row(name="Ada", height=1.5) and isinstance(row, Row)
+
+
+@pytest.mark.spec("B16", "appended")
+def test_a_step_behind_one_whose_type_cannot_be_determined_is_refused_where_it_is_appended():
+    stream = environment().from_collection([1])
+    stream._transformation.output_type = MissingType("a list of what?")
+    with pytest.raises(MissingTypeError, match=r"(?s)cannot be determined: a list of what.*test_streams\.py"):
+        stream.map(str)
 
 
 def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_remedy():
@@ -415,6 +442,7 @@ def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_
         environment().from_collection([1, "x"], type_info=Types.INT())
 
 
+@pytest.mark.spec("B04", "takes-effect", "B05", "declared")
 def test_python_types_stand_for_types():
     stream = environment().from_collection([1]).map(str, output_type=str)
     assert stream.get_type() == Types.STRING()

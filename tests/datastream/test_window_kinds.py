@@ -8,6 +8,7 @@ from rayflink.common import Duration, PlanError, Time
 from rayflink.datastream import CountWindow, DataStream, ProcessWindowFunction, WindowAssigner
 from rayflink.datastream.window import (
     CountEvictor,
+    CountSlidingWindowAssigner,
     CountTrigger,
     EventTimeSessionWindows,
     EventTimeTrigger,
@@ -71,7 +72,9 @@ class Counted(ProcessWindowFunction[tuple, tuple, str, CountWindow]):
 def test_count_windows_of_all_records():
     stream = environment(2).from_collection([1, 2, 3, 4, 5]).set_parallelism(1)
     assert list(stream.count_window_all(2).sum().execute_and_collect()) == [3, 7]
-    assert list(stream.count_window_all(3, 1).sum().execute_and_collect()) == [6, 9, 12]
+    assert list(stream.count_window_all(3, 1).sum().execute_and_collect()) == [1, 3, 6, 9, 12]
+    full = stream.window_all(CountSlidingWindowAssigner.of(3, 1))
+    assert list(full.sum().execute_and_collect()) == [6, 9, 12]
 
 
 @pytest.mark.spec("F13", "X05")
@@ -82,7 +85,7 @@ def test_count_windows_of_each_key(parallelism):
     assert sorted(keyed.count_window(2).process(Counted()).execute_and_collect()) == [
         ("a", 0, [1, 3]), ("a", 1, [4, 6]), ("b", 0, [2, 5]),
     ]  # fmt: skip
-    assert sorted(keyed.count_window(3, 1).process(Counted()).execute_and_collect()) == [
+    assert sorted(keyed.window(CountSlidingWindowAssigner.of(3, 1)).process(Counted()).execute_and_collect()) == [
         ("a", 0, [1, 3, 4]), ("a", 1, [3, 4, 6]), ("a", 2, [4, 6, 7]),
     ]  # fmt: skip
     whole = keyed.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))
@@ -92,12 +95,15 @@ def test_count_windows_of_each_key(parallelism):
             keyed.count_window(size, slide)
 
 
+@pytest.mark.spec("F14")
 @pytest.mark.spec("X04")
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_sliding_count_window_made_of_its_three_parts_gives_what_flinks_gives(parallelism):
+def test_a_sliding_count_window_fires_at_every_slide_with_the_newest_records_as_its_three_parts_do(parallelism):
     records = [("a", number) for number in (2, 5, 7, 9, 4, 2)] + [("b", 1)]
     windows = environment(parallelism).from_collection(records).key_by(0).window(GlobalWindows.create())
     sums = windows.trigger(CountTrigger.of(2)).evictor(CountEvictor.of(4)).sum(1)
+    assert list(sums.execute_and_collect()) == [("a", 7), ("a", 23), ("a", 22)]
+    sums = environment(parallelism).from_collection(records).key_by(0).count_window(4, 2).sum(1)
     assert list(sums.execute_and_collect()) == [("a", 7), ("a", 23), ("a", 22)]
     with pytest.raises(TypeError, match="an Evictor is wanted, found 4"):
         windows.evictor(4)

@@ -54,7 +54,7 @@ def test_a_job_that_ended_before_its_rounds_did_is_a_failure(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sink", ["files", "PostgreSQL"])
+@pytest.mark.parametrize("sink", ["files", pytest.param("PostgreSQL", marks=pytest.mark.soak)])
 def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sink: str, tmp_path: Path):
     said: list[str] = []
     options = ("execution.target=local", "execution.checkpointing.interval=200 ms")
@@ -71,8 +71,10 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("victims", "on_postgres"),
-    [(("task", "coordinator", "rescale"), False), (("task", "raylet"), programs() is not None)],
-    ids=["task-coordinator-rescale", "task-raylet"],
+    [
+        pytest.param(("task", "coordinator", "rescale"), False, id="task-coordinator-rescale"),
+        pytest.param(("task", "raylet"), programs() is not None, id="task-raylet", marks=pytest.mark.soak),
+    ],
 )
 def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_postgres: bool):
     """A campaign is a process with a cluster of its own, which goes with it; longer ones are run by hand."""

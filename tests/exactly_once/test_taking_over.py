@@ -56,7 +56,7 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
     return driver.returncode, said
 
 
-@pytest.mark.spec("H73", "S01", "S11", "S12", "S13", "S14")
+@pytest.mark.spec("H73", "S11", "S12", "S01", "one", "checkpoints", "S13", "next", "S14", "coordinator", "I38", "store")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job):
@@ -79,7 +79,7 @@ def attempts(status: dict[str, Any]) -> set[int]:
     return {subtask["attempt"] for vertex in status["vertices"] for subtask in vertex["subtasks"]}
 
 
-@pytest.mark.spec("H63", "S10")
+@pytest.mark.spec("H63", "S10", "A11", "storage")
 def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job):
@@ -94,7 +94,7 @@ def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
     assert job.verdict()[0], job.verdict()[1]
 
 
-@pytest.mark.spec("S13")
+@pytest.mark.spec("A11", "leader", "S13", "leader")
 def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job), restored(job, "--local") as second:
@@ -107,7 +107,7 @@ def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_pat
     assert job.verdict()[0], job.verdict()[1]
 
 
-@pytest.mark.spec("S02", "S08", "S14", "X45")
+@pytest.mark.spec("S02", "waits", "S08", "X45", "waits", "S14", "workers")
 def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS)
     with under_way(job) as nodes:
@@ -118,6 +118,9 @@ def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path
         assert watching.eventually(lambda: len(handle.status()["exceptions"]) > 0, 5), handle.status()
         assert "is lost: nobody answered at port" in handle.status()["exceptions"][0]["exception"]
         assert watching.eventually(lambda: handle.status()["slots"].startswith("waiting for"), 10)
+        waiting = handle.status()
+        assert waiting["waiting"].startswith("waiting for slots in the place of those of a lost node")
+        assert waiting["state"] == ("CREATED" if waiting["slots"] == "waiting for 2 slots" else "RUNNING")
         nodes.cluster.remove_node(nodes.worker, allow_graceful=False)
         nodes.join_worker(WITHIN_S)
         assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)

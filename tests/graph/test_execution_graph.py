@@ -33,7 +33,7 @@ def rescaled(producers: int, consumers: int) -> ExecutionGraph:
     return execution_graph(job(step(Partition(source(parallelism=producers), Rescale()), parallelism=consumers)))
 
 
-@pytest.mark.spec("X43", "I36")
+@pytest.mark.spec("X43", "I36", "I35")
 @pytest.mark.parametrize(
     ("producers", "consumers", "read"),
     [
@@ -64,7 +64,7 @@ def test_pointwise_edges_cover_both_ends_evenly(producers: int, consumers: int) 
         assert min(sizes) >= 1 and max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.spec("I27", "X34")
+@pytest.mark.spec("I27", "X34", "I32", "total", "I33", "subtasks")
 def test_every_vertex_unfolds_into_named_subtasks() -> None:
     graph = execution_graph(job(socket_window_count(3)))
     tasks = {task.name for vertex in graph.vertices for task in vertex.tasks}
@@ -79,7 +79,7 @@ def test_every_vertex_unfolds_into_named_subtasks() -> None:
     assert graph.task_count == 5
 
 
-@pytest.mark.spec("I28", "I29", "I33", "I34")
+@pytest.mark.spec("I28", "I29", "I33", "results", "I34", "partitions")
 def test_every_data_set_has_one_partition_a_producer_and_edges_name_both_ends() -> None:
     graph = execution_graph(job(socket_window_count(3)))
     result = graph.vertices[1].results[0]
@@ -88,9 +88,11 @@ def test_every_data_set_has_one_partition_a_producer_and_edges_name_both_ends() 
     assert [(edge.source, edge.target.name) for edge in edges] == [
         (partition, "Sink: Print to Std. Out (1/1)") for partition in result.partitions
     ]
+    for task in graph.vertices[1].tasks:
+        assert {edge.target for edge in graph.edges_into(graph.vertices[1].id, task.subtask)} == {task}
 
 
-@pytest.mark.spec("I35", "I37", "N16")
+@pytest.mark.spec("I35", "I37", "N16", "I28")
 def test_all_to_all_gives_every_consumer_a_subpartition_of_every_producer() -> None:
     graph = execution_graph(job(step(Partition(source(parallelism=2), Rebalance()), parallelism=3)))
     producer, consumer = graph.vertices
@@ -136,7 +138,7 @@ def test_both_ends_of_every_channel_agree(program: Program) -> None:
     assert read == written
 
 
-@pytest.mark.spec("J10", "J11")
+@pytest.mark.spec("J10", "J11", "I33", "slots")
 def test_slots_are_the_largest_parallelism_of_each_sharing_group_together() -> None:
     graph = execution_graph(job(sink(step(source(), parallelism=5), parallelism=2)))
     assert (graph.slots_by_group, graph.required_slots) == ({"default": 5}, 5)
@@ -145,7 +147,7 @@ def test_slots_are_the_largest_parallelism_of_each_sharing_group_together() -> N
     assert (graph.slots_by_group, graph.required_slots) == ({"default": 2, "heavy": 5}, 7)
 
 
-@pytest.mark.spec("I32")
+@pytest.mark.spec("I32", "attached", "I33", "sanity")
 def test_two_vertices_or_data_sets_of_one_id_are_refused_in_flinks_words() -> None:
     graph = job(sink(step(source(), parallelism=2)))
     twice = replace(graph, vertices=(graph.vertices[0], graph.vertices[0]))
@@ -163,7 +165,7 @@ def test_two_vertices_or_data_sets_of_one_id_are_refused_in_flinks_words() -> No
     assert str(refused.value).startswith(wanted)
 
 
-@pytest.mark.spec("I31", "I32")
+@pytest.mark.spec("I31", "server", "I32", "attached")
 def test_vertices_stand_after_their_producers_and_a_missing_data_set_is_refused() -> None:
     graph = job(sink(step(source(), parallelism=2)))
     with pytest.raises(PlanError, match="No previous intermediate result found for ID"):
@@ -172,7 +174,7 @@ def test_vertices_stand_after_their_producers_and_a_missing_data_set_is_refused(
         execution_graph(replace(graph, vertices=graph.vertices[:1]))
 
 
-@pytest.mark.spec("I32")
+@pytest.mark.spec("I32", "stoppable")
 def test_one_source_that_cannot_stop_makes_the_job_unstoppable() -> None:
     endless = Source(operator, stoppable=False, name="Endless")
     assert execution_graph(job(source())).stoppable

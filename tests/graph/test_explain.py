@@ -78,7 +78,7 @@ def shown(graph: StreamGraph) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-@pytest.mark.spec("X34", "X37", "X38", "X39", "X41", "I01", "C30")
+@pytest.mark.spec("X34", "X37", "X38", "X39", "X41", "I01", "C30", "fields")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_shown_as_its_golden_file_has_it(name: str) -> None:
     found, file = shown(PROGRAMS[name]()), GOLDEN / f"{name}.txt"
@@ -87,7 +87,7 @@ def test_a_program_is_shown_as_its_golden_file_has_it(name: str) -> None:
     assert found == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.spec("C30")
+@pytest.mark.spec("C30", "fields")
 def test_the_plan_has_flinks_fields_with_sinks_last() -> None:
     mapped = step(source(), description="to upper case")
     plan = json.loads(plan_json(stream_graph([sink(mapped, "First"), step(key_by(mapped), "Count", parallelism=2)])))

@@ -37,7 +37,7 @@ def test_the_vertices_of_socket_window_count_have_flinks_names() -> None:
     assert [vertex.parallelism for vertex in graph.vertices] == [1, 3, 1]
 
 
-@pytest.mark.spec("X38", "I17", "I18")
+@pytest.mark.spec("X38", "I17", "I18", "I15", "chaining")
 def test_chains_are_made_in_flinks_order_of_calls() -> None:
     counted = step(key_by(step(source(chaining_strategy=ChainingStrategy.NEVER), "Flat Map")), "Window")
     calls = chain_calls(stream_graph([sink(counted)]))
@@ -57,7 +57,7 @@ def test_chains_are_made_in_flinks_order_of_calls() -> None:
     ]
 
 
-@pytest.mark.spec("I17")
+@pytest.mark.spec("I17", "I15", "edges")
 def test_a_vertex_that_two_edges_reach_is_made_once() -> None:
     one = step(source(), "Left")
     graph = assemble(sink(step(key_by(Union((one, step(source("Other"), "Right")))), "Both")))
@@ -66,7 +66,9 @@ def test_a_vertex_that_two_edges_reach_is_made_once() -> None:
         "Source: Other -> Right",
         "Both -> Sink: Print to Std. Out",
     ]
-    assert [edge.gate for edge in graph.vertices[2].inputs] == [0, 1]
+    both = graph.vertices[2]
+    assert [operator.name for operator in both.operators] == ["Both", "Sink: Print to Std. Out"], "each once"
+    assert [(edge.gate, edge.source) for edge in both.inputs] == [(0, graph.vertices[0].id), (1, graph.vertices[1].id)]
 
 
 @pytest.mark.spec("X37", "X39")
@@ -88,7 +90,7 @@ def test_a_chain_lists_its_operators_tail_first_as_flink_does() -> None:
     assert vertex.head.name == "Source: Socket Stream"
 
 
-@pytest.mark.spec("X41", "I22", "I23")
+@pytest.mark.spec("X41", "I22", "tasks", "I23", "application")
 def test_chaining_off_gives_every_operator_a_vertex() -> None:
     end = sink(step(source()))
     chained = assemble(end, settings=PlanSettings(parallelism=2))
@@ -109,9 +111,11 @@ def test_resources_of_a_chain_are_summed_and_unknown_when_one_is() -> None:
     vertex = assemble(step(source(min_resources=half), min_resources=one, preferred_resources=one)).vertices[0]
     assert vertex.min_resources == ResourceSpec(1.5, 192, (("GPU", 1.0),))
     assert vertex.preferred_resources is None
+    both = assemble(step(source(preferred_resources=half), preferred_resources=one)).vertices[0]
+    assert both.preferred_resources == ResourceSpec(1.5, 192, (("GPU", 1.0),))
 
 
-@pytest.mark.spec("I26")
+@pytest.mark.spec("I26", "I18", "I28")
 def test_a_vertex_has_one_data_set_for_each_consumer() -> None:
     mapped = step(source())
     graph = assemble(
@@ -140,7 +144,7 @@ def test_forward_and_rescale_edges_are_pointwise_and_the_others_all_to_all() -> 
     ]
 
 
-@pytest.mark.spec("N13", "N14", "I15")
+@pytest.mark.spec("N13", "N14", "I15", "mode")
 def test_streams_are_pipelined_and_bounded_and_batches_block() -> None:
     stream, batch = (assemble(socket_window_count(2), settings=PlanSettings(batch=b)) for b in (False, True))
     assert {edge.partition_type for edge in stream.edges} == {ResultPartitionType.PIPELINED_BOUNDED}
@@ -154,7 +158,7 @@ def test_streams_are_pipelined_and_bounded_and_batches_block() -> None:
     }
 
 
-@pytest.mark.spec("J12", "I15")
+@pytest.mark.spec("J12", "I15", "slots")
 def test_co_location_needs_one_slot_sharing_group() -> None:
     left = step(key_by(source()), "Left", co_location_group_key="k")
     right = step(key_by(left), "Right", co_location_group_key="k")
@@ -164,6 +168,7 @@ def test_co_location_needs_one_slot_sharing_group() -> None:
         assemble(right)
 
 
+@pytest.mark.spec("G27")
 def test_max_parallelism_is_the_operators_else_the_jobs_else_by_parallelism() -> None:
     own = step(key_by(source()), max_parallelism=16)
     assert [v.max_parallelism for v in assemble(own).vertices] == [128, 16]
@@ -173,7 +178,7 @@ def test_max_parallelism_is_the_operators_else_the_jobs_else_by_parallelism() ->
         assemble(step(source(), parallelism=17, max_parallelism=16))
 
 
-@pytest.mark.spec("I15")
+@pytest.mark.spec("I15", "artifacts", "configuration")
 def test_configuration_and_cached_files_are_carried() -> None:
     settings = PlanSettings("named", configuration={"a": 1}, user_artifacts=(("dict", "/tmp/words"),))
     graph = assemble(source(), settings=settings)

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from rayflink.common.callables import SplitBy
 from rayflink.graph.attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, NodeKind, ResourceSpec
 from rayflink.graph.errors import (
     EmptyProgramError,
@@ -54,13 +55,13 @@ def test_a_program_without_operators_is_refused_in_flinks_words() -> None:
     assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
 
 
-@pytest.mark.spec("I05")
+@pytest.mark.spec("I05", "unknown")
 def test_a_transformation_of_unknown_kind_is_refused() -> None:
     with pytest.raises(UnknownTransformationError, match=r"^Unknown transformation: Transformation\(name='odd'"):
         stream_graph([Transformation(name="odd")])
 
 
-@pytest.mark.spec("I03", "I04", "I12")
+@pytest.mark.spec("I03", "I12", "I05", "one-input", "source-and-sink")
 def test_operators_become_nodes_and_their_inputs_edges_at_both_ends() -> None:
     graph = stream_graph([sink(step(source()))])
     assert [(node.id, node.name, node.kind) for node in graph.nodes] == [
@@ -102,7 +103,7 @@ def test_forward_between_different_parallelisms_is_refused_in_flinks_words() -> 
     )
 
 
-@pytest.mark.spec("D11", "I10")
+@pytest.mark.spec("D11", "I10", "I05", "partition")
 def test_a_partition_is_no_node_but_a_property_of_the_edge() -> None:
     graph = stream_graph([step(key_by(source()))])
     assert len(graph.nodes) == 2
@@ -113,15 +114,18 @@ def test_a_partition_is_no_node_but_a_property_of_the_edge() -> None:
 def test_the_partitioner_nearest_to_the_consumer_wins() -> None:
     graph = stream_graph([step(Partition(Partition(source(), Broadcast()), Shuffle()))])
     assert graph.edges[0].partitioner == Shuffle()
+    graph = stream_graph([step(SideOutput(SideOutput(source(), "far"), "near"))])
+    assert graph.edges[0].tag_id == "near"
 
 
-@pytest.mark.spec("I11")
+@pytest.mark.spec("I11", "I05", "side-output", "C17", "edge", "I03", "I10")
 def test_partition_and_side_output_are_folded_into_one_edge() -> None:
     graph = stream_graph([step(Partition(SideOutput(source(), "late"), Rescale()))])
+    assert len(graph.nodes) == 2
     assert (graph.edges[0].tag_id, graph.edges[0].partitioner) == ("late", Rescale())
 
 
-@pytest.mark.spec("I10")
+@pytest.mark.spec("I10", "I05", "union")
 def test_a_union_gives_its_consumer_one_edge_a_stream_with_each_streams_own_partitioner() -> None:
     left, right = source("Left"), source("Right")
     graph = stream_graph([step(Union((Partition(left, Global()), right)))])
@@ -137,16 +141,29 @@ def test_a_partition_behind_a_union_applies_to_every_stream_of_it() -> None:
     assert [edge.partitioner for edge in graph.edges] == [Broadcast(), Broadcast()]
 
 
-@pytest.mark.spec("C16", "I10")
+@pytest.mark.spec("C16", "logical", "overrides", "I10", "I03", "I11")
 def test_select_is_no_node_and_a_later_selection_replaces_an_earlier_one() -> None:
-    split = Split(source(), first)
+    split = Split(source(), SplitBy(first))
     graph = stream_graph([step(Select(Select(split, ("even",)), ("odd", "big")))])
     assert len(graph.nodes) == 2
     assert graph.edges[0].selected_names == ("odd", "big")
-    assert graph.node(1).output_selectors == (first,)
+    assert graph.node(1).output_selectors == (SplitBy(first),)
 
 
-@pytest.mark.spec("B16")
+@pytest.mark.spec("C16", "logical")
+def test_two_splits_of_a_stream_are_told_apart_and_what_was_selected_is_not_split_again() -> None:
+    numbers = source()
+    ones = [Split(numbers, SplitBy(selector)) for selector in (first, key_by)]
+    graph = stream_graph([step(Select(Union(tuple(ones)), ("even",))), step(Select(ones[1], ("odd",))), step(numbers)])
+    assert [(edge.selector, edge.selected_names) for edge in graph.edges] == [
+        (0, ("even",)), (1, ("even",)), (1, ("odd",)), (0, ()),
+    ]  # fmt: skip
+    again = Select(Split(Select(ones[0], ("even",)), SplitBy(first)), ("big",))
+    with pytest.raises(PlanError, match="split again.*side outputs.*test_translation.py"):
+        stream_graph([step(again)])
+
+
+@pytest.mark.spec("B16", "graph")
 def test_a_type_that_cannot_be_determined_is_refused_when_the_graph_is_made() -> None:
     untyped = step(source(), output_type=MissingType("a list of what?"))
     with pytest.raises(MissingTypeError, match="output type of 'Map' cannot be determined: a list of what.*job.py:2"):
@@ -154,7 +171,6 @@ def test_a_type_that_cannot_be_determined_is_refused_when_the_graph_is_made() ->
     assert stream_graph([sink(step(source()))]).node(2).output_type is None
 
 
-@pytest.mark.spec("B16")
 def test_streams_of_different_known_types_do_not_unite() -> None:
     union = Union((source(output_type="INT"), source(), source(output_type="STRING")))
     with pytest.raises(PlanError, match="Cannot union streams of different types: INT and STRING"):
@@ -163,7 +179,7 @@ def test_streams_of_different_known_types_do_not_unite() -> None:
 
 @pytest.mark.spec("C33", "I08", "J12")
 def test_every_attribute_reaches_the_node() -> None:
-    small, large = ResourceSpec(0.5, 100), ResourceSpec(1.0, 200, (("GPU", 1.0),))
+    small, large = ResourceSpec(0.5, 100), ResourceSpec(0.5, 200, (("GPU", 1.0),))
     counted = OneInput(
         key_by(source()),
         operator,
@@ -219,6 +235,7 @@ def test_a_slot_sharing_group_is_inherited_when_all_inputs_agree_on_it() -> None
     assert groups == ["heavy", "light", "heavy", "heavy", DEFAULT_SLOT_SHARING_GROUP, "own"]
 
 
+@pytest.mark.spec("I05", "two-input", "I03")
 def test_the_inputs_of_a_two_input_operator_are_told_apart() -> None:
     rules = source("Rules")
     joined = TwoInput(key_by(source()), Partition(rules, Broadcast()), operator, first, None, name="Join")
@@ -230,7 +247,7 @@ def test_the_inputs_of_a_two_input_operator_are_told_apart() -> None:
     assert graph.node(3).key_selectors == (first, None)
 
 
-@pytest.mark.spec("I05", "I13")
+@pytest.mark.spec("I05", "feedback", "I13", "loops", "C18", "no-recursion", "head-and-tail")
 def test_an_iteration_becomes_a_head_and_a_tail_without_a_cycle() -> None:
     loop = Feedback(source(parallelism=2), wait_ms=500)
     body = step(loop, "Body", parallelism=2)
@@ -248,7 +265,7 @@ def test_an_iteration_becomes_a_head_and_a_tail_without_a_cycle() -> None:
     assert graph.in_edges(tail.id)[0].partitioner == Rebalance()
 
 
-@pytest.mark.spec("I05")
+@pytest.mark.spec("I05", "co-feedback")
 def test_a_co_iteration_gives_only_what_is_fed_back() -> None:
     loop = CoFeedback(parallelism=1)
     body = TwoInput(source(), loop, operator, name="Body")
@@ -304,7 +321,7 @@ def test_two_translations_of_one_program_are_equal_and_print_alike() -> None:
     assert one != stream_graph([sink(step(source(), parallelism=2))])
 
 
-@pytest.mark.spec("D01")
+@pytest.mark.spec("D01", "D06", "all-to-all")
 def test_partitioners_have_flinks_names_and_patterns() -> None:
     printed = {
         "FORWARD": Forward(),

@@ -24,7 +24,7 @@ def by_name(*ends: Transformation, settings: PlanSettings | None = None) -> dict
     return {node.name: ids[node.id] for node in graph.nodes}
 
 
-@pytest.mark.spec("I16")
+@pytest.mark.spec("I16", "same", "I15", "hashes")
 def test_the_same_program_has_the_same_ids_of_32_hex_digits() -> None:
     ids = by_name(socket_window_count())
     assert ids == by_name(socket_window_count())
@@ -32,7 +32,7 @@ def test_the_same_program_has_the_same_ids_of_32_hex_digits() -> None:
     assert all(re.fullmatch("[0-9a-f]{32}", identity) for identity in ids.values())
 
 
-@pytest.mark.spec("I16")
+@pytest.mark.spec("I16", "changed")
 def test_parallelism_partitioning_chaining_and_names_do_not_change_ids() -> None:
     def ids(**attributes: object) -> list[str]:
         mapped = step(source(), **attributes)
@@ -44,7 +44,7 @@ def test_parallelism_partitioning_chaining_and_names_do_not_change_ids() -> None
     assert list(by_name(sink(step(source())), settings=PlanSettings(chaining=False)).values()) == before
 
 
-@pytest.mark.spec("I16")
+@pytest.mark.spec("I16", "same")
 def test_the_ids_are_pinned_so_that_old_state_is_found() -> None:
     assert uid_to_operator_id("counts") == "66063ac889c0a036ea96034ade5a0b5f"
     assert by_name(sink(source())) == {
@@ -53,14 +53,22 @@ def test_the_ids_are_pinned_so_that_old_state_is_found() -> None:
     }
 
 
-@pytest.mark.spec("I16", "C33")
+@pytest.mark.spec("I16", "changed", "legacy", "C33")
 def test_a_uid_decides_the_id_wherever_the_operator_stands() -> None:
     near = by_name(step(source(), "Count", uid="count"))
     far = by_name(step(step(step(source())), "Count", uid="count"))
     assert near["Count"] == far["Count"] == uid_to_operator_id("count")
 
 
-@pytest.mark.spec("C33")
+@pytest.mark.spec("H62", "I16", "changed")
+def test_an_id_is_made_of_those_of_the_operators_before() -> None:
+    def behind(uid: str) -> str:
+        return by_name(step(step(source(), "Before", uid=uid), "Behind"))["Behind"]
+
+    assert behind("one") == behind("one") != behind("two")
+
+
+@pytest.mark.spec("C33", "I15", "legacy", "I16", "legacy")
 def test_a_uid_hash_is_the_id() -> None:
     assert by_name(step(source(), "Count", uid="count", uid_hash="ab" * 16))["Count"] == "ab" * 16
 
@@ -77,7 +85,7 @@ def test_siblings_and_side_outputs_have_ids_of_their_own() -> None:
     assert len(set(ids.values())) == len(ids) == 6
 
 
-@pytest.mark.spec("I16")
+@pytest.mark.spec("I16", "changed")
 @settings(max_examples=25)
 @given(programs(), st.integers(0, 100))
 def test_ids_hold_when_an_unrelated_branch_or_program_is_appended(program: Program, where: int) -> None:

@@ -23,7 +23,7 @@ from rayflink.operators.base import OperatorContext, UserCodeError
 from rayflink.operators.event_loops import LoopThread, SteppedLoop, coroutine_runner
 from rayflink.operators.stateless import FlatMapOperator
 from rayflink.state.clock import ManualClock, SystemClock
-from rayflink.testing import OperatorHarness, active, at, end, idle, rec, side, verify, wm
+from rayflink.testing import MAX_WATERMARK, OperatorHarness, active, at, end, idle, rec, side, verify, wm
 
 STEPS = [
     rec(("a", 30), 1), rec(("b", 10), 2), rec(("c", 20), 3), at(40), wm(3), idle(), active(), rec(("d", 5), 4),
@@ -44,17 +44,18 @@ def waiting(function=sleeps, timeout_ms=0, capacity=10, ordered=True, **more):
 @pytest.mark.parametrize("capacity", [1, 2, 10])
 def test_results_come_in_the_order_of_the_records_under_every_hardship(capacity):
     names = [rec(name, stamp) for stamp, name in enumerate("abcde", start=1)]
-    verify(waiting(capacity=capacity), STEPS, [*names[:3], wm(3), idle(), active(), *names[3:], wm(5)])
+    verify(waiting(capacity=capacity), STEPS, [*names[:3], wm(3), idle(), active(), *names[3:], wm(5), MAX_WATERMARK])
 
 
 def test_unordered_results_come_as_they_are_ready_under_every_hardship():
     then = [rec("b", 2), rec("c", 3), rec("a", 1), wm(3), idle(), active(), rec("e", 5), rec("d", 4), wm(5)]
-    verify(waiting(ordered=False), STEPS, then)
+    verify(waiting(ordered=False), STEPS, [*then, MAX_WATERMARK])
 
 
 def test_no_unordered_result_crosses_a_watermark():
     steps = [rec(("late", 50), 1), wm(1), rec(("soon", 1), 2), wm(2), at(10), rec(("sooner", 0), 3), at(60), end()]
-    verify(waiting(ordered=False), steps, [rec("late", 1), wm(1), rec("soon", 2), wm(2), rec("sooner", 3)])
+    then = [rec("late", 1), wm(1), rec("soon", 2), wm(2), rec("sooner", 3), MAX_WATERMARK]
+    verify(waiting(ordered=False), steps, then)
 
 
 def test_a_record_may_have_no_results_several_or_some_for_a_side_output():
@@ -63,7 +64,8 @@ def test_a_record_may_have_no_results_several_or_some_for_a_side_output():
     async def digits(n):
         return [] if n == 0 else [(tag, digit) if digit in "13579" else digit for digit in str(n)]
 
-    verify(waiting(digits), [rec(0), rec(21), rec(46), end()], [rec("2"), side(tag, "1"), rec("4"), rec("6")])
+    then = [rec("2"), side(tag, "1"), rec("4"), rec("6"), MAX_WATERMARK]
+    verify(waiting(digits), [rec(0), rec(21), rec(46), end()], then)
 
 
 def test_async_steps_follow_one_another_in_one_chain():
@@ -76,7 +78,7 @@ def test_async_steps_follow_one_another_in_one_chain():
         return [text.upper()]
 
     then = [rec(f"{n}{c}") for n in (1, 2, 3) for c in "XYZ"]
-    verify(chain, [rec(1), rec(2), rec(3), at(500), wm(9), end()], [*then, wm(9)])
+    verify(chain, [rec(1), rec(2), rec(3), at(500), wm(9), end()], [*then, wm(9), MAX_WATERMARK])
 
 
 def test_at_most_capacity_calls_are_under_way():
@@ -129,7 +131,7 @@ def test_a_snapshot_holds_what_is_under_way_and_it_is_asked_again_once():
     assert harness.take() == [rec("a", 97), rec("b", 98)]
     with harness.restore(make, harness.snapshot()) as restored:
         restored.end_input()
-        assert restored.output == [rec("c", 99), rec("d", 100), wm(99), rec("e", 200)]
+        assert restored.output == [rec("c", 99), rec("d", 100), wm(99), rec("e", 200), MAX_WATERMARK]
     assert asked == ["a", "b", "c", "d", "c", "d", "e"]
 
 
@@ -141,7 +143,7 @@ def test_snapshots_of_several_subtasks_are_worked_by_one_and_event_time_does_not
         harness.advance_watermark(time_ms)
     with OperatorHarness(make, restore=[first.snapshot(), second.snapshot()]) as both:
         both.end_input()
-        assert both.output == [rec("a", 9), wm(9), rec("b", 4)]
+        assert both.output == [rec("a", 9), wm(9), rec("b", 4), MAX_WATERMARK]
     first.close()
     second.close()
 
@@ -170,7 +172,7 @@ def test_timeout_may_give_results_and_the_call_is_cancelled():
             return [f"{value[0]}?"]
 
     steps = [rec(("a", 30), 1), rec(("b", 5), 2), at(100), end()]
-    verify(waiting(Patient(), timeout_ms=20), steps, [rec("a?", 1), rec("b", 2)])
+    verify(waiting(Patient(), timeout_ms=20), steps, [rec("a?", 1), rec("b", 2), MAX_WATERMARK])
     cancelled.clear()
     with OperatorHarness(waiting(Patient(), timeout_ms=20)) as harness:
         for element in steps:
@@ -349,6 +351,7 @@ def test_timers_of_a_stepped_loop_fire_each_at_its_time_however_far_the_clock_mo
     loop.close()
 
 
+@pytest.mark.spec("L10", "async")
 def test_nothing_is_closed_before_the_calls_are_cancelled_and_a_close_that_raises_is_named():
     seen = []
 

@@ -99,7 +99,7 @@ def nested_loop(records: Any, assigner: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.spec("C10", "C11")
+@pytest.mark.spec("C10")
 def test_a_co_group_gets_both_lists_in_order_of_arrival_and_is_called_where_one_is_empty() -> None:
     class Counted(CoGroupFunction):
         def co_group(self, first: Any, second: Any) -> Any:

@@ -379,7 +379,7 @@ class World:
             harness.set_processing_time(harness.clock.now_ms() + ms)
 
 
-@pytest.mark.spec("H23", "H24")
+@pytest.mark.spec("H23", "commit", "H24")
 @given(st.integers(1, 3), st.lists(steps, max_size=25))
 def test_every_record_is_committed_once_and_only_when_its_checkpoint_is_complete(
     parallelism: int, history: list[tuple[str, Any]]

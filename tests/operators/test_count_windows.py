@@ -48,7 +48,7 @@ def maker(assigner: Any, trigger: Any = None, contents: Any = collecting, evalua
     return lambda: window_operator(first, assigner, contents(), evaluation and WindowEvaluation(evaluation()), rules)
 
 
-@pytest.mark.spec("F01", "F13")
+@pytest.mark.spec("F01", "count", "F13")
 def test_a_count_window_is_evaluated_when_it_is_full_and_the_next_begins_empty() -> None:
     out = [
         ("a", "CountWindow(id=0)", [0, 2, 5]), ("b", "CountWindow(id=0)", [1, 4, 10]),
@@ -127,6 +127,7 @@ def test_a_continuous_event_time_trigger_fires_each_interval_and_at_the_end(is_g
     assert fired[:3] == [("a", [1]), b, a] and sorted(fired[3:]) == ([a, a, b, b] if is_global else [a, b])
 
 
+@pytest.mark.spec("F05", "timer")
 def test_a_continuous_processing_time_trigger_fires_each_interval_of_an_open_window() -> None:
     verify(
         maker(TumblingProcessingTimeWindows.of(12), ContinuousProcessingTimeTrigger.of(Time.milliseconds(5))),
@@ -153,7 +154,6 @@ def test_a_trigger_is_told_the_records_timestamp_whatever_clock_the_windows_go_b
     assert seen == [77, -(2**63)]
 
 
-@pytest.mark.spec("F01")
 def test_triggers_and_assigners_can_be_written_with_the_types_of_pyflinks_documentation() -> None:
     class Mine(Trigger[tuple, TimeWindow]):  # type: ignore[type-arg]
         def on_element(self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> Any:

@@ -181,6 +181,7 @@ def mutable_parts(value: Any) -> list[Any]:
 plain = st.recursive(st.integers() | st.text(max_size=2), lambda parts: st.lists(parts) | st.tuples(parts, parts))
 
 
+@pytest.mark.slow
 @given(st.lists(plain, max_size=6))
 def test_copies_are_equal_and_share_no_list(values: list[Any]) -> None:
     copies = own_copies(values)

@@ -107,6 +107,7 @@ def test_records_that_come_round_are_not_the_objects_that_were_fed_back() -> Non
     assert taken(queue) == RowBatch([[1]])
 
 
+@pytest.mark.spec("C18", "head-and-tail")
 def test_the_head_ends_when_a_superstep_came_round_in_which_no_head_gave_anything() -> None:
     with (
         OperatorHarness(lambda: IterationHead(1)) as head,
@@ -186,7 +187,7 @@ def feed(tail: IterationTail, *elements: Any) -> None:
             list(tail.process(RowBatch([element]), 0))
 
 
-@pytest.mark.spec("H48")
+@pytest.mark.spec("H48", "counts-once")
 def test_what_comes_back_before_the_barrier_is_in_the_snapshot_and_is_given_all_the_same() -> None:
     head, tail = ends()
     assert gives(head) == [(1, False)]
@@ -203,7 +204,7 @@ def test_what_comes_back_before_the_barrier_is_in_the_snapshot_and_is_given_all_
     assert gives(head) == ["last", (2, True), "behind the barrier"]
 
 
-@pytest.mark.spec("H48")
+@pytest.mark.spec("H48", "counts-once")
 def test_a_restored_head_gives_the_records_first_and_ends_only_when_they_have_gone_round() -> None:
     head, tail = ends()
     assert gives(head) == [(1, False)]

@@ -140,13 +140,25 @@ PARALLEL = ("three subtasks", "three subtasks become two")
 
 
 @pytest.mark.parametrize("kind", [*ONE_INPUT, *KEYED])
-@pytest.mark.spec("G01", "G02", "G33")
+@pytest.mark.spec("G01", "G02", "G33", "operator")
 def test_list_state_of_a_function_of_each_kind_comes_back(kind: str) -> None:
     then = [rec(2), rec(4)] if kind == "filter" else [rec(n + 1) for n in range(4)]
     if kind == "filter":
         then = [rec("b"), rec("d")]
     without = (*PARALLEL, "as a job in this process", "as a simulated job") if kind in KEYED else ()
     verify({**ONE_INPUT, **KEYED}[kind], [rec(value) for value in "abcd"], then, without=without)
+
+
+@pytest.mark.spec("G04", "other-operators")
+def test_operators_of_one_task_do_not_see_each_others_state_of_one_name() -> None:
+    make = lambda: [MapOperator(SeenMap()), MapOperator(SeenMap())]  # noqa: E731
+    with OperatorHarness(make) as harness:
+        for value in "ab":
+            harness.process(value)
+        with harness.restore(make, harness.snapshot()) as again:
+            again.process("c")
+            seen = [operator._user.checkpointed[0].seen for operator in again.operators]  # type: ignore[attr-defined]
+    assert seen == [["a", "b", "c"], [1, 2, 3]]
 
 
 def test_list_state_of_functions_of_two_inputs_and_of_windows_comes_back() -> None:
@@ -159,7 +171,7 @@ def test_list_state_of_functions_of_two_inputs_and_of_windows_comes_back() -> No
     verify(windows, timed, [rec(1, 9), rec(2, 9), wm(9), rec(3, 19), wm(19)], without=alone)
 
 
-@pytest.mark.spec("G03", "G04")
+@pytest.mark.spec("G03", "registered", "G04", "same", "other-subtasks", "C35", "task-state")
 def test_list_state_of_a_sink_comes_back_and_each_subtask_has_its_own() -> None:
     first, second = (OperatorHarness(lambda: SinkFunctionOperator(SeenSink()), place=Place(n, 2)) for n in range(2))
     first.process("a")

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.functions import KeySelector, ReduceFunction
+from rayflink.common.batches import RowBatch, Watermark
+from rayflink.common.functions import KeyedProcessFunction, KeySelector, ReduceFunction
 from rayflink.common.types import Row
 from rayflink.operators.aggregations import aggregation
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.keyed import KeyedReduceOperator, KeyedSumOperator, keyed_aggregation
+from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.state.descriptors import MapStateDescriptor, ValueStateDescriptor
 from rayflink.testing import HARDSHIPS
 from tests.operators.laws import answers, context, run, started, verify
 
@@ -51,6 +53,39 @@ def test_equal_keys_are_one_key_and_all_nan_are_one() -> None:
     records = [(index, 1) for index in range(len(keys))]
     out = verify(lambda: KeyedSumOperator(lambda record: keys[record[0]], 1), [RowBatch(records)])
     assert values(out) == [(0, 1), (0, 2), (0, 3), (3, 1), (3, 2), (5, 1), (5, 2)]
+
+
+class Counting(KeyedProcessFunction):
+    """Counts by key, and says what the key is, also by a timer."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+        self.maps = runtime_context.get_map_state(MapStateDescriptor("maps"))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.count.update((self.count.value() or 0) + 1)
+        self.maps.put(ctx.get_current_key(), self.count.value())
+        ctx.timer_service().register_event_time_timer(50)
+        yield ctx.get_current_key(), self.count.value()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield "timer", ctx.get_current_key(), dict(self.maps.items())[ctx.get_current_key()]
+
+
+LISTS = [[1], (1,), [True], "a", ("a", [1.0]), ("a", [1]), [[]], [[], 2], [1]]
+
+
+def test_lists_are_keys_that_differ_from_tuples() -> None:
+    given = [RowBatch([(key, 1) for key in LISTS], [5] * len(LISTS)), Watermark(60)]
+    out = verify(lambda: KeyedSumOperator(first, 1), given)
+    assert [total for _, total in values(out[:-1])] == [1, 1, 2, 1, 1, 2, 1, 1, 3]
+    verify(lambda: KeyedProcessOperator(first, Counting()), given, [
+        *((None, (key, count), 5) for key, count in zip(LISTS, [1, 1, 2, 1, 1, 2, 1, 1, 3], strict=True)),
+        *((None, ("timer", key, count), 50) for key, count in [
+            ([1], 3), ((1,), 1), ("a", 1), (("a", [1]), 2), ([[]], 1), ([[], 2], 1),
+        ]),
+        Watermark(60),
+    ])  # fmt: skip
 
 
 def test_min_by_keeps_the_first_of_equal_records_and_min_the_other_fields_of_the_first() -> None:
@@ -140,14 +175,71 @@ def test_a_record_without_the_field_is_an_error_with_a_remedy() -> None:
         list(answers(operator, RowBatch([("a", 1), ("a", 2)])))
 
 
-@pytest.mark.parametrize("key", [["a"], {"a": 1}, {"a"}])
+@pytest.mark.parametrize("key", [[{}], {"a": 1}, {"a"}])
 def test_a_value_that_cannot_be_a_key_is_refused_with_a_remedy(key: Any) -> None:
     for make in (lambda: KeyedSumOperator(first, 1), lambda: KeyedReduceOperator(first, add)):
         with pytest.raises(UserCodeError, match="cannot be a key.*use tuple"):
             list(answers(started(make, context()), RowBatch([(key, 1)])))
 
 
+def test_a_key_that_contains_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(UserCodeError, match="key is a list nested too deeply, which cannot be a key"):
+        list(answers(started(lambda: KeyedSumOperator(first, 1), context()), RowBatch([(endless, 1)])))
+
+
 @pytest.mark.parametrize(("kind", "position", "error"), [("mean", 1, ValueError), ("sum", 1.5, TypeError)])
 def test_an_unknown_aggregation_or_position_is_refused(kind: str, position: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         keyed_aggregation(first, kind, position)
+
+
+class Numbered(ReduceFunction):
+    """Adds, and counts in state how often it was called for the key."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.calls = runtime_context.get_state(ValueStateDescriptor("calls"))
+        self.seen = runtime_context.get_map_state(MapStateDescriptor("seen"))
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        self.calls.update((self.calls.value() or 0) + 1)
+        self.seen.put(value2[1], True)
+        return value1[0], value1[1] + value2[1], self.calls.value(), sorted(self.seen.keys())
+
+
+@pytest.mark.spec("G01")
+def test_a_reduce_function_sees_the_state_of_the_records_key() -> None:
+    given = [RowBatch([("a", 1), ("b", 2), ("a", 3), ("a", 4)]), RowBatch([("b", 5), ("a", 1)])]
+    out = verify(lambda: KeyedReduceOperator(first, Numbered()), given)
+    assert values(out) == [
+        ("a", 1), ("b", 2), ("a", 4, 1, [3]), ("a", 8, 2, [3, 4]), ("b", 7, 1, [5]), ("a", 9, 3, [1, 3, 4]),
+    ]  # fmt: skip
+
+
+def test_a_reduce_function_may_get_its_state_when_it_is_restored() -> None:
+    class Counted(ReduceFunction):
+        def initialize_state(self, context: Any) -> None:
+            self.calls = context.get_keyed_state_store().get_state(ValueStateDescriptor("calls"))
+
+        def snapshot_state(self, context: Any) -> None: ...
+
+        def reduce(self, value1: Any, value2: Any) -> Any:
+            self.calls.update((self.calls.value() or 0) + 1)
+            return value1[0], self.calls.value()
+
+    out = verify(lambda: KeyedReduceOperator(first, Counted()), [RowBatch([("a", 1), (1, 2), ("a", 3), (True, 4)])])
+    assert values(out) == [("a", 1), (1, 2), ("a", 1), (1, 1)]
+
+
+def test_a_state_with_the_name_of_the_operators_own_is_refused() -> None:
+    class Clashing(ReduceFunction):
+        def open(self, runtime_context: Any) -> None:
+            runtime_context.get_state(ValueStateDescriptor(KeyedReduceOperator.state_name))
+
+        def reduce(self, value1: Any, value2: Any) -> Any:
+            return value1
+
+    with pytest.raises(UserCodeError) as failure:
+        started(lambda: KeyedReduceOperator(first, Clashing()), context())
+    assert "state '_op_state' is the operator's own" in str(failure.value.__cause__)

@@ -134,6 +134,7 @@ def test_windows_that_share_panes_give_what_windows_of_their_own_give_in_the_sam
 
 @pytest.mark.parametrize("kind", CONTENTS)
 @pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 7])
+@pytest.mark.slow
 def test_shared_panes_give_the_same_under_every_hardship(kind: str, lateness: int) -> None:
     records = [
         ("a", 1, 1), ("b", 2, 7), ("a", 1, 12), Watermark(9), ("a", 0, 3), ("c", 1, 9), Watermark(12), ("a", 1, 3),

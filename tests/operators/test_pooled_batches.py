@@ -16,7 +16,7 @@ from rayflink.common.output_tag import OutputTag
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.pooled_batches import PooledBatchesOperator
 from rayflink.operators.workers import InlineWorker, WorkerLost
-from rayflink.testing import OperatorHarness, at, columns, end, rec, side, verify, wm
+from rayflink.testing import MAX_WATERMARK, OperatorHarness, at, columns, end, rec, side, verify, wm
 
 NAME = "operator.PooledBatchesOperator-0."
 
@@ -40,7 +40,7 @@ def pooled(function=Doubling, form="rows", open_worker=None, **how):
 )
 def test_results_come_in_order_with_their_timestamps_under_every_hardship(how):
     given = [rec(1, 5), rec(2, 6), rec(3, 7), wm(7), rec(4, 8), at(30), rec(5, 9), rec(6, 9), wm(9), end()]
-    then = [rec(2, 5), rec(4, 6), rec(6, 7), wm(7), rec(8, 8), rec(10, 9), rec(12, 9), wm(9)]
+    then = [rec(2, 5), rec(4, 6), rec(6, 7), wm(7), rec(8, 8), rec(10, 9), rec(12, 9), wm(9), MAX_WATERMARK]
     verify(pooled(**how), given, then)
 
 
@@ -52,7 +52,7 @@ def test_columns_stay_columns():
     with OperatorHarness(pooled(plus_one, None, batch_size=2)) as harness:
         harness.give(columns(data, [5, 6, 7]))
         harness.end_input()
-        assert [(row.value.n, row.timestamp) for row in harness.output] == [(2, 5), (3, 6), (4, 7)]
+        assert [(row.value.n, row.timestamp) for row in harness.output[:-1]] == [(2, 5), (3, 6), (4, 7)]
 
 
 class Recorder(InlineWorker):
@@ -112,7 +112,7 @@ def test_what_is_under_way_is_asked_again_after_a_restore():
     assert harness.take() == []
     with harness.restore(make, harness.snapshot()) as restored:
         restored.end_input()
-        assert restored.output == [*(rec(2 * n, n) for n in range(5)), wm(9)]
+        assert restored.output == [*(rec(2 * n, n) for n in range(5)), wm(9), MAX_WATERMARK]
 
 
 def breaking(*failures, and_then=None):
@@ -325,7 +325,7 @@ def test_a_function_may_change_the_list_it_is_given():
     verify(
         pooled(emptied, batch_size=2),
         [rec(1, 1), rec(2, 2), rec(3, 3), wm(3), end()],
-        [rec(1, 1), rec(2, 2), rec(3, 3), wm(3)],
+        [rec(1, 1), rec(2, 2), rec(3, 3), wm(3), MAX_WATERMARK],
     )
 
 

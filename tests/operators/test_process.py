@@ -14,6 +14,7 @@ from rayflink.common.functions import (
     CoProcessFunction,
     OutputTag,
     ProcessFunction,
+    TimerService,
 )
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.process import ProcessOperator
@@ -29,7 +30,7 @@ class Reading(ProcessFunction):
         yield value, ctx.timestamp(), timers.current_watermark(), timers.current_processing_time()
 
 
-@pytest.mark.spec("C22")
+@pytest.mark.spec("C22", "reads", "changes-nothing")
 def test_a_process_function_reads_timestamp_event_time_and_processing_time_and_changes_none() -> None:
     operator = opened(ProcessOperator(Reading()), clock=FixedClock(77))
     assert records(operator.process(RowBatch(["a"], [5]), 0)) == [(None, ("a", 5, MIN_TIMESTAMP, 77), 5)]
@@ -37,6 +38,10 @@ def test_a_process_function_reads_timestamp_event_time_and_processing_time_and_c
     assert records(operator.process(RowBatch(["b"]), 0)) == [(None, ("b", None, 9, 77), None)]
     public = {name for name in dir(ProcessFunction.Context) if not name.startswith("_")}
     assert public == {"timestamp", "timer_service"}
+    assert {name for name in dir(TimerService) if not name.startswith("_")} == {
+        "current_processing_time", "current_watermark", "register_processing_time_timer",
+        "register_event_time_timer", "delete_processing_time_timer", "delete_event_time_timer",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["register", "delete"])
@@ -57,7 +62,7 @@ def _sorted_out(value: int, ctx: Any) -> Iterator[Any]:
         yield OutputTag("other"), value
 
 
-@pytest.mark.spec("C17", "D12")
+@pytest.mark.spec("C17", "tag")
 def test_tagged_results_go_to_their_side_output_only_and_keep_timestamps() -> None:
     for batches in ([RowBatch([1, 2, 3], [10, 20, 30])], [RowBatch([n], [n * 10]) for n in (1, 2, 3)]):
         out = run(ProcessOperator(_sorted_out), batches)

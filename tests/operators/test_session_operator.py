@@ -122,10 +122,10 @@ OUT_OF_ORDER = [
 ]  # fmt: skip
 
 
-@pytest.mark.spec("F26")
 @pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
 @pytest.mark.parametrize("assigner", [FIXED, DYNAMIC], ids=["fixed", "dynamic"])
 @pytest.mark.parametrize("contents", [lambda: aggregating(Listed()), collecting], ids=["aggregates", "records"])
+@pytest.mark.slow
 def test_sessions_are_the_same_under_every_hardship(contents: Any, assigner: Any, lateness: int) -> None:
     rules = WindowRules(None, lateness, "late")
     steps = steps_of(OUT_OF_ORDER)

@@ -19,7 +19,13 @@ from rayflink.operators.session_windows import (
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from rayflink.operators.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger, TriggerResult
+from rayflink.operators.triggers import (
+    CountTrigger,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    TriggerResult,
+)
 from rayflink.operators.window import TimeWindow
 from rayflink.operators.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows import WindowRules, window_operator
@@ -62,7 +68,7 @@ def maker(contents: Any = collecting, evaluation: Any = None, assigner: Any = TE
     )
 
 
-@pytest.mark.spec("F21", "F22", "F23", "F31")
+@pytest.mark.spec("F21", "F22", "F23", "F01", "session")
 def test_records_at_most_the_gap_apart_are_one_session_and_sessions_that_touch_merge() -> None:
     verify(
         maker(evaluation=Listed()),
@@ -77,7 +83,14 @@ def test_records_at_most_the_gap_apart_are_one_session_and_sessions_that_touch_m
     )  # fmt: skip
 
 
-@pytest.mark.spec("F22", "F23", "F24", "F25", "F31", "X09")
+@pytest.mark.spec("X11")
+def test_a_session_by_event_time_gives_its_one_result_when_the_watermark_reaches_its_end() -> None:
+    records = [rec(("a", 1), 0), rec(("a", 2), 5)]
+    verify(maker(evaluation=Listed()), [*records, wm(13)], [wm(13)])
+    verify(maker(evaluation=Listed()), [*records, wm(14), wm(99)], [rec(("a", 0, 15, [1, 2]), 14), wm(14), wm(99)])
+
+
+@pytest.mark.spec("F22", "F23", "F24", "F25", "F31", "contents", "persisted", "X09")
 def test_a_record_that_comes_late_joins_two_sessions_with_all_they_hold() -> None:
     given_records = [rec(("a", 1), 0), rec(("a", 2), 20), wm(8), rec(("a", 3), 10), wm(28), wm(29), wm(50)]
     verify(maker(evaluation=Listed()), given_records, [
@@ -95,7 +108,6 @@ OUT_OF_ORDER = [
 ]  # fmt: skip
 
 
-@pytest.mark.spec("F25", "F34", "F37")
 @pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
 @pytest.mark.parametrize("contents", [lambda: built_in("sum", 1), collecting, lambda: aggregating(Mean())])
 def test_sessions_are_the_same_under_every_hardship(contents: Any, lateness: int) -> None:
@@ -107,8 +119,15 @@ def test_sessions_are_the_same_under_every_hardship(contents: Any, lateness: int
     ContinuousEventTimeTrigger.of(Duration.of_millis(4)),
 ], ids=repr)  # fmt: skip
 @pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
+@pytest.mark.slow
 def test_triggers_that_merge_give_the_same_under_every_hardship(trigger: Any, lateness: int) -> None:
     verify(maker(evaluation=Listed(), trigger=trigger, allowed_lateness_ms=lateness, late_tag_id="late"), OUT_OF_ORDER)
+
+
+@pytest.mark.spec("F31", "on-merge")
+def test_what_the_triggers_of_merged_sessions_counted_is_added_up() -> None:
+    steps = [rec(("a", 1), 0), rec(("b", 8), 3), rec(("a", 2), 20), rec(("a", 3), 10), rec(("a", 4), 29)]
+    verify(maker(evaluation=Listed(), trigger=CountTrigger.of(3)), steps, [rec(("a", 0, 30, [1, 2, 3]), 29)])
 
 
 @pytest.mark.spec("F34")
@@ -120,6 +139,7 @@ def test_a_record_whose_session_would_be_over_is_late_and_one_that_reaches_an_op
     )
 
 
+@pytest.mark.spec("F31", "late")
 def test_within_the_allowed_lateness_a_session_fires_again_with_what_came_late_and_then_all_is_gone() -> None:
     make = maker(lambda: built_in("sum", 1), allowed_lateness_ms=10, late_tag_id="late")
     steps = [rec(("a", 1), 0), wm(9), rec(("a", 2), 5), wm(14), rec(("a", 4), 8), wm(40), rec(("a", 8), 9)]
@@ -133,7 +153,7 @@ def test_within_the_allowed_lateness_a_session_fires_again_with_what_came_late_a
         assert state.keyed == {}, "contents, timers, the trigger's state and the set of windows are cleared"
 
 
-@pytest.mark.spec("F21")
+@pytest.mark.spec("F21", "F36", "merging")
 def test_sessions_by_the_wall_clock() -> None:
     assigner = ProcessingTimeSessionWindows.with_gap(Time.milliseconds(10))
     verify(
@@ -206,7 +226,7 @@ def test_a_merged_window_keeps_the_state_of_one_of_its_parts() -> None:
         windows.retire("k", whole)
 
 
-@pytest.mark.spec("X10")
+@pytest.mark.spec("X10", "F31", "timers", "contents")
 def test_three_windows_that_become_one_leave_their_contents_in_the_state_of_one_and_one_timer() -> None:
     windows, merges = in_flight(), []
     a, b, c, d = TimeWindow(0, 5), TimeWindow(10, 15), TimeWindow(20, 24), TimeWindow(0, 26)
@@ -290,6 +310,27 @@ def test_a_timer_that_a_trigger_left_behind_is_passed_over() -> None:
         harness.advance_watermark(50)
         assert harness.output_values() == [("a", 0, 15, [0, 5])]
     assert seen == [(14, 0), (17, 0)], "the timer of [0, 10) is due too, but that window is no more"
+
+
+@pytest.mark.spec("F35")
+def test_a_timer_of_the_wall_clock_that_a_trigger_left_behind_is_passed_over() -> None:
+    class Leaves(ProcessingTimeTrigger[Any]):
+        def clear(self, window: Any, ctx: Any) -> None:
+            """Deletes no timer."""
+
+        def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
+            seen.append((time, window.start))
+            return super().on_processing_time(time, window, ctx)
+
+    seen: list[Any] = []
+    assigner = ProcessingTimeSessionWindows.with_gap(Time.milliseconds(10))
+    with OperatorHarness(maker(evaluation=Listed(), trigger=Leaves(), assigner=assigner)) as harness:
+        for time in (0, 5):
+            harness.set_processing_time(time)
+            harness.process(("a", time))
+        harness.set_processing_time(50)
+        assert harness.output_values() == [("a", 0, 15, [0, 5])]
+    assert seen == [(14, 0)], "the timer of [0, 10) is due too, but that window is no more"
 
 
 def test_state_of_a_window_that_may_merge_is_refused_with_the_remedy_and_that_of_the_key_is_there() -> None:

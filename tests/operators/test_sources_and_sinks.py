@@ -32,7 +32,7 @@ def _source_operator(source: Source, snapshots: tuple[Any, ...] = (), strategy: 
     return operator, requests
 
 
-@pytest.mark.spec("C01")
+@pytest.mark.spec("C35", "splits")
 def test_a_source_asks_for_a_split_at_open_and_when_it_has_used_up_one_and_ends_after_the_last() -> None:
     operator, requests = _source_operator(DataGeneratorSource(None, 4))
     assert len(requests) == 1 and operator.poll(10) == () and len(requests) == 1
@@ -91,7 +91,7 @@ class ScriptedSource(Source):
         return Reader()
 
 
-@pytest.mark.spec("E18")
+@pytest.mark.spec("E18", "E17", "declared")
 def test_a_source_emits_timestamps_and_watermarks_at_any_point() -> None:
     script = [RowBatch(["a"], [1]), Watermark(1), RowBatch(["b"], [5]), WatermarkStatus(True), PENDING, END]
     operator, _ = _source_operator(ScriptedSource(*script))
@@ -124,7 +124,7 @@ def test_a_source_without_coordinator_says_so() -> None:
         opened(ReaderSourceOperator(CollectionSource([1])))
 
 
-@pytest.mark.spec("C26")
+@pytest.mark.spec("C26", "custom")
 def test_a_sink_function_or_callable_is_called_for_each_record() -> None:
     class Keeping(SinkFunction):
         def __init__(self) -> None:
@@ -142,7 +142,7 @@ def test_a_sink_function_or_callable_is_called_for_each_record() -> None:
     assert (failure.value.where, failure.value.record) == ("invoke", "0")
 
 
-@pytest.mark.spec("C26")
+@pytest.mark.spec("C26", "print")
 @pytest.mark.parametrize(
     ("identifier", "facts", "prefix"),
     [

@@ -115,6 +115,7 @@ class Bench:
         return list(self.operator.poll(100))  # type: ignore[attr-defined]
 
 
+@pytest.mark.spec("E23", "source")
 def test_the_watermark_of_a_source_is_the_minimum_over_its_splits_and_one_not_read_yet_holds_it_back() -> None:
     bench = Bench()
     bench.operator.add_splits(["a", "b"])  # type: ignore[attr-defined]

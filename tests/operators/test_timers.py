@@ -84,7 +84,25 @@ def test_a_timer_set_by_a_timer_fires_in_the_same_advance_when_it_is_due() -> No
     assert out == [(None, 1, 1), (None, 3, 3), (None, 4, 4), Watermark(4), (None, 5, 5), Watermark(5)]
 
 
-@pytest.mark.spec("G06", "G07")
+@pytest.mark.spec("E29")
+def test_a_timer_of_processing_time_set_by_a_timer_fires_in_the_same_advance_and_the_next_is_armed() -> None:
+    class Chained(Script):
+        def on_timer(self, timestamp: int, ctx: Any) -> Any:
+            if timestamp < 5:
+                ctx.timer_service().register_processing_time_timer(timestamp + 2)
+            yield ctx.get_current_key(), timestamp
+
+    operator = started(lambda: KeyedProcessOperator(first, Chained()), context())
+    service = "register_processing_time_timer"
+    flat(answers(operator, RowBatch([("a", service, 1), ("b", service, 4), ("b", service, 9)])))
+    fired = [value for _, value, _ in flat(answers(operator, now(4)))]
+    assert fired == [("a", 1), ("a", 3), ("b", 4)]
+    assert operator.next_processing_time() == 5
+    assert [value for _, value, _ in flat(answers(operator, now(8)))] == [("a", 5), ("b", 6)]
+    assert operator.next_processing_time() == 9
+
+
+@pytest.mark.spec("G06", "scoped", "G07")
 def test_state_is_that_of_the_key_and_side_outputs_keep_the_timestamp() -> None:
     class Count(KeyedProcessFunction):
         def open(self, runtime_context: Any) -> None:

@@ -30,7 +30,7 @@ def watermarks(strategy: WatermarkStrategy, steps: list[Any]) -> list[Any]:
     return verify(make, steps, without=[name for name in HARDSHIPS if name.startswith("restored")])
 
 
-@pytest.mark.spec("E19", "X17")
+@pytest.mark.spec("E19")
 def test_bounded_out_of_orderness_emits_the_greatest_timestamp_less_bound_less_one_by_interval() -> None:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(timedelta(milliseconds=3)).with_timestamp_assigner(itself)
     steps = [RowBatch([3, 9, 5]), now(9), now(10), RowBatch([4]), now(25), RowBatch([20]), now(29), now(30)]
@@ -51,7 +51,7 @@ def test_without_records_no_watermark_is_emitted() -> None:
     assert watermarks(WatermarkStrategy.no_watermarks(), [RowBatch([1], [1]), now(10)]) == [(None, 1, 1)]
 
 
-@pytest.mark.spec("E05", "E21", "E22")
+@pytest.mark.spec("E05", "E21", "derived", "E22")
 def test_a_punctuated_watermark_follows_its_record_within_the_batch() -> None:
     class EveryRise(WatermarkGenerator):
         def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
@@ -67,7 +67,23 @@ def test_a_punctuated_watermark_follows_its_record_within_the_batch() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.spec("E04", "E23")
+@pytest.mark.spec("E21", "none")
+def test_a_record_need_not_give_a_watermark() -> None:
+    class Marked(WatermarkGenerator):
+        def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+            if event % 2:
+                output.emit_watermark(Watermark(event_timestamp))
+
+        def on_periodic_emit(self, output: WatermarkOutput) -> None:
+            pass
+
+    strategy = WatermarkStrategy.for_generator(Marked).with_timestamp_assigner(itself)
+    assert watermarks(strategy, [RowBatch([3, 4, 6, 7]), now(10)]) == [
+        (None, 3, 3), Watermark(3), (None, 4, 4), (None, 6, 6), (None, 7, 7), Watermark(7),
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("E04", "own-unit", "E23", "replaced")
 def test_an_assigner_sees_the_timestamp_so_far_and_replaces_it() -> None:
     seen = []
 
@@ -82,7 +98,7 @@ def test_an_assigner_sees_the_timestamp_so_far_and_replaces_it() -> None:
     assert seen == [5, MIN_TIMESTAMP]
 
 
-@pytest.mark.spec("E17")
+@pytest.mark.spec("E17", "declared")
 def test_a_quiet_stream_becomes_idle_and_active_with_its_next_watermark() -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(itself)
     steps = [RowBatch([5]), now(10), now(20), now(30), now(40), now(50), now(60), RowBatch([9]), now(70), now(80)]
@@ -90,7 +106,7 @@ def test_a_quiet_stream_becomes_idle_and_active_with_its_next_watermark() -> Non
     assert out == [(None, 5, 5), Watermark(4), IDLE, (None, 9, 9), ACTIVE, Watermark(8)]
 
 
-@pytest.mark.spec("E18")
+@pytest.mark.spec("E18", "E23", "replaced")
 def test_upstream_watermarks_and_statuses_are_replaced_all_but_the_last() -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(itself)
     out = watermarks(strategy, [Watermark(99), IDLE, RowBatch([5]), Watermark(MAX_TIMESTAMP), now(10)])
@@ -133,7 +149,7 @@ def test_wrong_strategies_are_refused_where_they_are_made() -> None:
         WatermarkStrategy.for_generator(WatermarkStrategy.no_watermarks().create_generator())  # type: ignore[arg-type]
 
 
-@pytest.mark.spec("E13", "X16")
+@pytest.mark.spec("E13", "least", "rises", "X16")
 def test_the_valve_gives_the_minimum_of_its_channels_and_only_when_it_rises() -> None:
     valve = WatermarkValve(4)
     given = [(0, 2), (1, 4), (2, 3), (3, 6), (0, 4), (1, 7), (2, 6)]
@@ -141,7 +157,7 @@ def test_the_valve_gives_the_minimum_of_its_channels_and_only_when_it_rises() ->
     assert valve.watermarks == [4, 7, 6, 6]
 
 
-@pytest.mark.spec("E06", "E13", "E14", "E24", "X18")
+@pytest.mark.spec("E06", "E13", "greatest", "least", "E14", "least", "E24", "X18")
 @given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20))))
 def test_the_valve_equals_the_minimum_over_the_maxima_and_never_falls(n: int, marks: list[tuple[int, int]]) -> None:
     valve, out = WatermarkValve(n), []
@@ -154,7 +170,7 @@ def test_the_valve_equals_the_minimum_over_the_maxima_and_never_falls(n: int, ma
     assert [mark.timestamp for mark in out] == sorted({mark.timestamp for mark in out})  # type: ignore[union-attr]
 
 
-@pytest.mark.spec("E15", "E17", "E26")
+@pytest.mark.spec("E17", "left-out", "again", "E26")
 def test_an_idle_channel_holds_nobody_back_and_takes_part_again_when_it_has_caught_up() -> None:
     valve = WatermarkValve(2)
     assert valve.watermark(0, 5) == []
@@ -180,7 +196,7 @@ def test_when_all_are_idle_the_greatest_watermark_goes_out_and_then_the_status()
     assert valve.status(1, False) == []
 
 
-@pytest.mark.spec("E17", "E26")
+@pytest.mark.spec("E17", "again", "E26")
 def test_a_channel_that_takes_part_again_alone_gives_its_watermark_at_once_and_goes_on() -> None:
     valve = WatermarkValve(3)
     for channel, timestamp in ((0, 5), (1, 30), (2, 20)):

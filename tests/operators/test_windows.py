@@ -1,3 +1,4 @@
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -75,7 +76,7 @@ def both(assigner: Any, contents: Any, given: list[Any], then: list[Any] | None 
     return out
 
 
-@pytest.mark.spec("F10", "F20", "F38", "E11", "E12", "E25", "X11")
+@pytest.mark.spec("F20", "over", "F38", "state", "E11", "E12", "E25", "F01", "time", "tumbling", "F18", "event-time")
 def test_a_tumbling_window_fires_at_its_last_timestamp_before_the_watermark_passes() -> None:
     both(
         TEN,
@@ -91,7 +92,21 @@ def test_a_tumbling_window_fires_at_its_last_timestamp_before_the_watermark_pass
     )
 
 
-@pytest.mark.spec("F17", "X07")
+@pytest.mark.spec("F10")
+@pytest.mark.parametrize("trigger", [None, EventTimeTrigger()])
+def test_a_window_that_aggregates_keeps_one_value_however_many_records_it_has(trigger: Any) -> None:
+    operator: Any = started(maker(lambda: aggregating(Mean()), trigger=trigger), context())
+    flat(answers(operator, batch(*(("a", n, n % 10) for n in range(100)))))
+    assert list(operator._table.entries(range(128))) == [("a", TimeWindow(0, 10), [4_950, 100])]
+
+
+@pytest.mark.spec("F30", "late", "F34")
+def test_a_record_is_left_out_of_those_of_its_windows_that_are_over_and_counts_in_the_others() -> None:
+    out = [Watermark(9), (None, ("a", 1), 14), END]
+    both(SLIDING, lambda: built_in("sum", 1), [Watermark(9), batch(("a", 1, 7)), END], out, late_tag_id="late")
+
+
+@pytest.mark.spec("F17", "formula", "X07")
 @pytest.mark.parametrize(
     ("timestamp", "expected"),
     [(0, [(0, 10), (-5, 5)]), (7, [(5, 15), (0, 10)]), (-1, [(-5, 5), (-10, 0)]), (5, [(5, 15), (0, 10)])],
@@ -100,7 +115,7 @@ def test_sliding_windows_of_a_timestamp_are_the_latest_first(timestamp: int, exp
     assert SLIDING.assign_windows(None, timestamp, None) == expected
 
 
-@pytest.mark.spec("F17", "F18")
+@pytest.mark.spec("F17", "formula")
 @given(st.integers(-99, 99), st.integers(1, 12), st.integers(1, 12), st.data())
 def test_windows_are_those_that_hold_the_timestamp(timestamp: int, size: int, slide: int, data: Any) -> None:
     offset = data.draw(st.integers(1 - slide, slide - 1))
@@ -128,7 +143,7 @@ def test_sums_of_sliding_windows_equal_a_naive_count(records: list[Any], size: i
     assert snapshot_of(operator).keyed == {}
 
 
-@pytest.mark.spec("F02", "F30")
+@pytest.mark.spec("F02", "F30", "added", "F01", "sliding", "F38", "state")
 def test_sliding_windows_count_each_record_in_each_of_its_windows() -> None:
     both(
         SLIDING,
@@ -148,7 +163,8 @@ def test_between_windows_that_leave_gaps_records_belong_to_none_and_are_late_onl
                                                    (None, ("a", 8), 13), END], late_tag_id="late")  # fmt: skip
 
 
-@pytest.mark.spec("F09", "F27")
+@pytest.mark.slow
+@pytest.mark.spec("F09", "F27", "aggregate", "process", "window")
 def test_aggregate_process_and_window_functions_see_the_windows_records() -> None:
     steps = [batch(("a", 1, 1), ("b", 2, 9), ("a", 4, 5)), END]
     both(TEN, lambda: aggregating(Mean()), steps, [(None, 2.5, 9), (None, 2.0, 9), END])
@@ -161,6 +177,34 @@ def test_aggregate_process_and_window_functions_see_the_windows_records() -> Non
 
     both(TEN, lambda: aggregating(Mean()), steps, [(None, "a", 9), (None, 2.5, 9), (None, "b", 9), (None, 2.0, 9), END],
          evaluation=WindowEvaluation(Twice()))  # fmt: skip
+
+
+@pytest.mark.spec("X14")
+def test_the_timers_of_a_window_of_a_minute_stand_at_its_end_less_one() -> None:
+    minute = TumblingProcessingTimeWindows.of(60_000)
+    for trigger in (None, ProcessingTimeTrigger()):
+        clock = Clock()
+        clock.ms = 1551505390123
+        make = partial(made, minute, lambda: built_in("sum", 1), trigger=trigger)
+        operator = started(make, context(clock))
+        flat(answers(operator, RowBatch([(1, 1), (2, 1), (3, 1)])))
+        window = TimeWindow(1551505380000, 1551505440000)
+        assert sorted(operator._processing_timers) == [(1551505439999, key, window) for key in (1, 2, 3)]
+
+
+@pytest.mark.spec("X17")
+def test_records_that_are_out_of_order_are_late_up_to_the_watermark_and_no_further() -> None:
+    instants = TumblingEventTimeWindows.of(1)
+    steps = [
+        batch(("a", 1, 1), ("a", 2, 6), ("a", 3, 4)),
+        Watermark(5),
+        batch(("a", 4, 3), ("a", 5, 5), ("a", 6, 6)),
+        END,
+    ]
+    both(instants, lambda: built_in("sum", 1), steps, [
+        (None, ("a", 1), 1), (None, ("a", 3), 4), Watermark(5), ("late", ("a", 4), 3), ("late", ("a", 5), 5),
+        (None, ("a", 8), 6), END,
+    ], late_tag_id="late")  # fmt: skip
 
 
 @pytest.mark.spec("F34", "F37", "E08")
@@ -176,7 +220,7 @@ def test_late_records_are_counted_or_sent_aside() -> None:
         assert metrics.counters[LATE_METRIC].count == 1
 
 
-@pytest.mark.spec("F07", "F37", "E36")
+@pytest.mark.spec("F07", "F37", "E36", "F30", "clean-up")
 def test_within_the_allowed_lateness_each_record_fires_its_window_again_and_then_all_is_cleared() -> None:
     steps = [
         batch(("a", 1, 1)), Watermark(9), batch(("a", 2, 9), ("b", 3, 8)), Watermark(12), batch(("a", 4, 0)),
@@ -210,7 +254,7 @@ def test_what_a_kept_window_emitted_is_not_the_object_in_state() -> None:
     assert out == [(None, ([2], [1]), 9), Watermark(9), (None, ([2, 2], [1, 2]), 9)]
 
 
-@pytest.mark.spec("F19", "F36", "X06", "X14")
+@pytest.mark.spec("F19", "X06")
 def test_processing_time_windows_fire_when_their_last_millisecond_has_passed() -> None:
     sliding = SlidingProcessingTimeWindows.of(10, 5)
     steps = [RowBatch([("a", 1), ("b", 2)]), now(4), now(5), RowBatch([("a", 4)]), now(9), now(10), END, now(15)]
@@ -224,7 +268,7 @@ def test_processing_time_windows_fire_when_their_last_millisecond_has_passed() -
     assert operator.next_processing_time() == 5
 
 
-@pytest.mark.spec("F20", "X08", "E28")
+@pytest.mark.spec("F20", "once", "X08", "E28", "F38", "timers")
 def test_many_records_of_a_key_and_window_have_one_timer() -> None:
     for trigger in (None, EventTimeTrigger()):
         make = maker(lambda: built_in("sum", 1), trigger=trigger)
@@ -234,7 +278,7 @@ def test_many_records_of_a_key_and_window_have_one_timer() -> None:
         assert timers == [(9, "a", TimeWindow(0, 10)), (9, "b", TimeWindow(0, 10))]
 
 
-@pytest.mark.spec("F03", "F04")
+@pytest.mark.spec("F03", "F04", "F20", "over")
 def test_window_contents_are_in_the_snapshot_and_gone_after_firing() -> None:
     operator = started(lambda: window_operator(first, TEN, collecting(), WindowEvaluation(Listed())), context())
     flat(answers(operator, batch(("a", 1, 1))))
@@ -272,7 +316,7 @@ class Every(Trigger):
         ctx.get_partitioned_state(self._count).clear()
 
 
-@pytest.mark.spec("F05", "F06", "F07")
+@pytest.mark.spec("F05", "record", "decides", "F06", "F07", "F30", "fire", "purge")
 @pytest.mark.parametrize(
     ("result", "sums"),
     [(TriggerResult.FIRE, [3, 15]), (TriggerResult.FIRE_AND_PURGE, [3, 12]), (TriggerResult.PURGE, [])],
@@ -285,6 +329,44 @@ def test_a_trigger_decides_by_record_whether_to_fire_and_to_keep(result: Trigger
     operator = started(make, context())
     flat(answers(operator, records)), flat(answers(operator, END))
     assert snapshot_of(operator).keyed == {}, "the trigger's state is cleared with the window"
+
+
+@pytest.mark.spec("F05", "own", "F38", "trigger")
+def test_each_window_of_a_key_has_a_trigger_of_its_own() -> None:
+    records = batch(("a", 1, 2), ("b", 64, 3), ("a", 2, 7), ("a", 4, 9))
+    make = lambda: made(SLIDING, lambda: built_in("sum", 1), trigger=Every(2, TriggerResult.FIRE))  # noqa: E731
+    verify(make, [records, END], [(None, ("a", 3), 9), (None, ("a", 6), 14), END])
+
+
+@pytest.mark.spec("F17", "clock")
+def test_windows_of_the_wall_clock_do_not_look_at_timestamps() -> None:
+    steps = [now(7), RowBatch([("a", 1)], [9_999]), now(10), now(15)]
+    then = [(None, ("a", 1), 9), (None, ("a", 1), 14)]
+    both(SlidingProcessingTimeWindows.of(10, 5), lambda: built_in("sum", 1), steps, then)
+
+
+@pytest.mark.spec("F36", "fire", "purge", "clear")
+@pytest.mark.spec("F18", "processing-time")
+def test_a_window_of_the_wall_clock_gives_what_it_holds_at_its_end_and_is_cleared() -> None:
+    class Purging(ProcessingTimeTrigger[Any]):
+        def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
+            super().on_element(element, timestamp, window, ctx)
+            if ctx.get_current_processing_time() < 4:
+                ctx.register_processing_time_timer(4)
+            return TriggerResult.PURGE if element[1] == 0 else TriggerResult.CONTINUE
+
+        def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
+            return TriggerResult.FIRE_AND_PURGE if time == 4 else TriggerResult.FIRE
+
+    records = RowBatch([("a", 1), ("b", 2), ("b", 0), ("c", 4)])
+    steps = [now(3), records, now(5), RowBatch([("a", 8)]), now(9), now(10)]
+    windows = TumblingProcessingTimeWindows.of(10)
+    make = lambda: made(windows, lambda: built_in("sum", 1), trigger=Purging())  # noqa: E731
+    verify(make, steps, [(None, ("a", 1), 9), (None, ("c", 4), 9), (None, ("a", 8), 9)])
+    operator = started(make, context())
+    for step in steps:
+        flat(answers(operator, step))
+    assert snapshot_of(operator).keyed == {}, "contents and timers"
 
 
 def test_window_state_belongs_to_key_and_window_and_global_state_to_the_key() -> None:
@@ -343,6 +425,7 @@ def test_the_operators_name_lists_its_parts() -> None:
     assert isinstance(sliding, TriggeredWindowOperator)
 
 
+@pytest.mark.spec("E04", "wanted")
 def test_records_without_timestamps_are_refused_with_a_remedy() -> None:
     for trigger in (None, EventTimeTrigger()):
         make = maker(lambda: built_in("sum", 1), trigger=trigger)
@@ -365,7 +448,7 @@ def test_failures_name_the_method_and_the_record_or_window() -> None:
         with pytest.raises(UserCodeError, match=r"failed in add on record \('a', 'x'\)"):
             flat(answers(started(make, context()), batch(("a", 1, 1), ("a", "x", 1))))
         with pytest.raises(UserCodeError, match=r"cannot be a key"):
-            flat(answers(started(make, context()), batch((["a"], 1, 1))))
+            flat(answers(started(make, context()), batch(({"a": 1}, 1, 1))))
 
 
 @pytest.mark.parametrize(
@@ -386,6 +469,18 @@ def test_default_triggers_follow_the_clock_of_the_assigner() -> None:
     assert isinstance(SLIDING.get_default_trigger(), EventTimeTrigger)
     assert isinstance(SlidingProcessingTimeWindows.of(2, 1).get_default_trigger(), ProcessingTimeTrigger)
     assert Clock().now_ms() == 0
+
+
+class Remembering(Mean):
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen"))
+
+
+def test_what_gathers_a_windows_records_has_no_keyed_state() -> None:
+    with pytest.raises(UserCodeError) as failure:
+        started(lambda: made(TEN, lambda: aggregating(Remembering()), WindowEvaluation(Listed())), context())
+    said = str(failure.value.__cause__)
+    assert "asked for keyed state 'seen', but a ReduceFunction or AggregateFunction of windows has none" in said
 
 
 @pytest.mark.parametrize("assigner", [TEN, SLIDING])

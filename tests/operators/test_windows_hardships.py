@@ -20,7 +20,6 @@ LATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.spec("F04", "F34", "F37")
 @pytest.mark.parametrize("trigger", [None, EventTimeTrigger()])
 @pytest.mark.parametrize("lateness", [0, 3, 20])
 @pytest.mark.parametrize("assigner", [TumblingEventTimeWindows.of(10), SlidingEventTimeWindows.of(10, 4)])

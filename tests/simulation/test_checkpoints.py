@@ -38,10 +38,11 @@ def counting(**options: Any) -> JobGraph:
     return env.get_job_graph()
 
 
-@pytest.mark.spec("H20", "H21", "H22", "H45", "X33", "G17")
+@pytest.mark.spec("H20", "reset", "H21", "H22", "once", "H45", "restored", "A10", "exactly-once", "X33", "exactly-once")
 @pytest.mark.parametrize("mode", ["in memory", "in files"])
 @pytest.mark.parametrize("faults", FAULTS, ids=["without faults", "kills", "silence"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Fault], mode: str) -> None:
     directory = {"execution__checkpointing__dir": "/checkpoints"} if mode == "in files" else {}
     story = simulate(counting(**directory), seed, faults)
@@ -49,7 +50,7 @@ def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Faul
     assert story.acknowledged, "no checkpoint was taken"
 
 
-@pytest.mark.spec("H15", "H26", "H42")
+@pytest.mark.spec("H15", "complete", "H26", "H42", "way")
 def test_the_last_checkpoint_comes_after_the_end_of_the_data_and_does_not_wait_for_its_time():
     story = simulate(counting(execution__checkpointing__interval="1 h"), 1)
     ((number, parts),) = story.acknowledged.items()

@@ -99,7 +99,7 @@ def test_the_further_behind_the_watermark_the_fewer_records_are_late_and_the_lon
     assert waits == (1_000, 1_200, 1_500), "a window waits for its end and the bound, not for ever"
 
 
-@pytest.mark.spec("E16")
+@pytest.mark.spec("E16", "E15")
 def test_of_two_inputs_the_clock_follows_the_slower_and_the_faster_ones_records_wait_in_state() -> None:
     env = StreamExecutionEnvironment.get_execution_environment({})
     fast = env.from_source(ScriptedSource([*(rec(("k", 1), 1_000 * n) for n in range(5)), wm(4_999), Pause(60_000)]))

@@ -11,7 +11,7 @@ from tests.simulation.exactly_once import expected, run
 from tests.simulation.seeds import Log, main, processes, run_all, table, work
 from tests.simulation.topologies import BY_NAME, TOPOLOGIES
 
-FEW = 2
+FEW = 1
 MANY = 223
 """Seeds of each topology here, 2,000 of all; `python -m tests.simulation.seeds` runs as many as wanted."""
 PARTS = 8
@@ -20,6 +20,7 @@ PARTS = 8
 every_topology = pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 
 
+@pytest.mark.spec("X33", "end-to-end")
 @every_topology
 @pytest.mark.parametrize("seed", range(FEW))
 def test_a_few_seeds_commit_each_record_once(name, seed):
@@ -48,8 +49,9 @@ def two_processes():
             yield pool
 
 
+@pytest.mark.spec("X33", "end-to-end")
+@pytest.mark.soak
 @pytest.mark.slow
-@pytest.mark.spec("X33")
 @every_topology
 @pytest.mark.parametrize("part", range(PARTS))
 def test_thousands_of_seeds_commit_each_record_once(name, part, two_processes):
@@ -79,7 +81,9 @@ def test_the_log_of_seeds_goes_on_behind_what_was_cut_off(tmp_path, capsys):
     assert "timers    2 " in capsys.readouterr().out
 
 
-@every_topology
+@pytest.mark.parametrize("name", [
+    pytest.param(one.name, marks=[pytest.mark.slow] * bool(number % 3)) for number, one in enumerate(TOPOLOGIES)
+])  # fmt: skip
 def test_two_runs_of_one_seed_have_one_trace(name):
     graph = BY_NAME[name].graph(2)
     traces = []

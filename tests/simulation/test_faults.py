@@ -52,6 +52,7 @@ def happened(story: Story, what: str, who: str = "") -> bool:
     ],
     ids=lambda value: repr(value) if isinstance(value, Fault) else "",
 )
+@pytest.mark.slow
 def test_a_job_bears_it(fault, what, who):
     story = simulate(counting(**IN_FILES), 4, [fault])
     assert happened(story, what, who), story.told("the fault did not strike")

@@ -87,7 +87,7 @@ def test_an_accumulator_of_a_function_counts_what_its_last_attempt_did(seed):
     assert story.result.accumulators["seen late"] < 125
 
 
-@pytest.mark.spec("H36")
+@pytest.mark.spec("H36", "held-up")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8, 12))
 def test_a_checkpoint_that_a_task_missed_because_it_ended_does_not_hold_the_next_ones_up(seed):

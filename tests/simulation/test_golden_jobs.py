@@ -9,7 +9,7 @@ from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
-SEEDS = 2
+SEEDS = 1
 MANY_SEEDS = 60
 
 every_job = pytest.mark.parametrize("job", GOLDEN_JOBS, ids=lambda job: job.name)
@@ -34,6 +34,7 @@ def test_it_gives_its_answer_from_a_few_seeds(job):
     check_seeds(job, range(SEEDS))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @every_job
 def test_it_gives_its_answer_from_many_seeds(job):
@@ -44,6 +45,7 @@ IN_BATCHES = [job for job in GOLDEN_JOBS if not job.cancelled_midway and not job
 
 
 @pytest.mark.parametrize("job", IN_BATCHES, ids=lambda job: job.name)
+@pytest.mark.slow
 def test_it_gives_its_answer_as_a_batch_job(job, tmp_path):
     graph = job.graph({"execution.runtime-mode": "BATCH", "io.tmp.dirs": str(tmp_path)})
     for seed in range(2):

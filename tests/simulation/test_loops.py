@@ -103,7 +103,8 @@ def kept(story: Any) -> int:
     return sum(len(snapshot.lists["feedback"][1]) for snapshot in snapshots if "feedback" in snapshot.lists)
 
 
-@pytest.mark.spec("H48")
+@pytest.mark.slow
+@pytest.mark.spec("H48", "counts-once", "I13", "loops")
 @pytest.mark.parametrize("faults", FAULTS, ids=["without faults", "kills", "silence"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
@@ -128,6 +129,7 @@ def test_a_new_coordinator_begins_with_an_empty_way_round(seed: int, at: int, zo
         CommittedSink.forget(topology.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_several_checkpoints_may_be_on_their_way_round(seed: int) -> None:
     often = {"execution__checkpointing__max_concurrent_checkpoints": "3", "execution__checkpointing__interval": "2 ms"}
@@ -157,6 +159,7 @@ def test_the_last_checkpoint_of_a_loop_does_not_wait_for_its_time() -> None:
 @pytest.mark.parametrize("width", [1, 2, 3])
 @pytest.mark.parametrize("program", [one_loop, keyed_loop])
 @pytest.mark.parametrize("at", [150, pytest.param(250, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_loop_that_a_savepoint_suspends_goes_on_at_any_parallelism(at: int, program: Any, width: int) -> None:
     env = environment(execution__checkpointing__interval="1 h")
     program(env)
@@ -173,7 +176,8 @@ def test_a_loop_that_a_savepoint_suspends_goes_on_at_any_parallelism(at: int, pr
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_savepoint_that_drains_the_job_waits_until_its_loops_are_empty(seed: int) -> None:
-    env = environment(execution__checkpointing__interval="1 h")
+    at_once = {"taskmanager__network__memory__buffer_debloat__enabled": "false"}  # the source gives all at once
+    env = environment(execution__checkpointing__interval="1 h", **at_once)
     one_loop(env)
     disk = SimulatedDisk()
     story = simulate(env.get_job_graph(), seed, [StopWithSavepoint(at=150, drain=True)], disk)

@@ -36,6 +36,7 @@ class Rescale(Fault):
 @pytest.mark.spec("H08")
 @pytest.mark.parametrize("interval", ["5 ms", "1 h"])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow
 def test_every_record_counts_once_whatever_the_parallelism_becomes(seed: int, interval: str) -> None:
     faults = [
         Rescale("up", (("Keyed Aggregation", 3),), 40 + 10 * seed),
@@ -93,7 +94,7 @@ STOP = SavepointRequested("stop", "/savepoints", StopMode.SUSPEND)
 def test_a_job_that_stops_with_a_savepoint_is_not_rescaled_with_it(
     seed: int, requests: tuple[RescaleRequested | SavepointRequested, ...]
 ) -> None:
-    cluster = SimulatedCluster(counting(execution__checkpointing__interval="1 h", **SMALL), seed, [Ask(requests, 60)])
+    cluster = SimulatedCluster(counting(execution__checkpointing__interval="1 h", **SMALL), seed, [Ask(requests, 100)])
     result = cluster.run()
     assert result.status is JobStatus.FINISHED
     stopped, rescaled = cluster.answers["stop"], cluster.answers["up"]

@@ -48,7 +48,7 @@ def dsn() -> Iterator[str]:
         yield dsn
 
 
-@pytest.mark.spec("H23", "H24")
+@pytest.mark.spec("H23", "commit", "idempotent", "H24")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_postgres_holds_each_row_once_whatever_dies(dsn: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(env: Environment) -> None:
@@ -97,7 +97,7 @@ class InPages(Topology):
         DRAFTS.clear()
 
 
-@pytest.mark.spec("H23", "H24")
+@pytest.mark.spec("H23", "commit", "H24")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_function_in_two_phases_publishes_each_record_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(env: Environment) -> None:

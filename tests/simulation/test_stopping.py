@@ -74,7 +74,7 @@ def _windows(start: str = "") -> JobGraph:
     return env.get_job_graph()
 
 
-@pytest.mark.spec("E33")
+@pytest.mark.spec("E33", "H31", "advance")
 @pytest.mark.parametrize(("drain", "first", "then"), [(True, [("a", 2)], [("a", 1)]), (False, [], [("a", 3)])])
 def test_open_windows_fire_where_the_job_is_drained_and_are_in_the_savepoint_where_it_is_suspended(
     drain: bool, first: list[Any], then: list[Any]

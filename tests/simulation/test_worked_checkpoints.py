@@ -7,14 +7,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from rayflink.common import options
 from rayflink.common.batches import RowBatch
 from rayflink.common.checkpointed_function import CheckpointedFunction
-from rayflink.common.functions import KeyedProcessFunction, MapFunction
+from rayflink.common.functions import KeyedProcessFunction, MapFunction, SinkFunction
 from rayflink.common.source import (
     PENDING,
     Boundedness,
@@ -146,7 +146,7 @@ def received(graph: JobGraph) -> list[Counter[int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.spec("H01", "X33", "X22")
+@pytest.mark.spec("H01", "at-least-once", "exactly-once", "X22", "H18", "X33", "at-least-once", "exactly-once")
 def test_aligned_barriers_count_each_record_once_and_barriers_that_are_only_counted_at_least_once() -> None:
     once = Counter(range(40))
     assert received(forty_numbers(execution_checkpointing_mode="EXACTLY_ONCE")) == [once] * 6
@@ -155,12 +155,57 @@ def test_aligned_barriers_count_each_record_once_and_barriers_that_are_only_coun
     assert any(counts.total() > 40 for counts in at_least)
 
 
-@pytest.mark.spec("H01", "X33")
+class Noting(SinkFunction):
+    """Appends each record to a list, which repeats what is worked twice, and sets it by its key, which does not."""
+
+    seen: ClassVar[list[int]] = []
+    by_key: ClassVar[dict[int, int]] = {}
+
+    def invoke(self, value: int) -> None:
+        self.seen.append(value)
+        self.by_key[value] = value * value
+
+
+def noted(count: int, config: dict[str, str], *faults: Fault) -> Story:
+    """The story of a job whose sink notes the first numbers."""
+    Noting.seen.clear()
+    Noting.by_key.clear()
+    env = StreamExecutionEnvironment(config)
+    numbers = env.from_source(ScriptedSource(paced(list(range(count)))), None, "Numbers")
+    numbers.map(lambda n: n).key_by(lambda n: n % 2).map(lambda n: n).add_sink(Noting())
+    return simulate(env, 1, faults)
+
+
+@pytest.mark.spec("H01", "at-most-once", "X33", "at-most-once")
 def test_without_checkpoints_and_restarts_what_was_under_way_is_lost() -> None:
-    env = StreamExecutionEnvironment()
-    env.from_source(ScriptedSource(paced(list(range(20)))), None, "Numbers").map(lambda n: n).sink_to(CollectSink())
-    story = simulate(env, 1, [KillTask("Map", at=60)])
+    story = noted(20, {}, KillTask("Sink", at=60))
     assert story.status.value == "FAILED" and "lost task" in story.failure
+    assert 0 < len(Noting.seen) == len(Noting.by_key) < 20, "each at most once"
+
+
+@pytest.mark.spec("H22", "twice", "H23", "duplicates", "idempotent")
+def test_a_plain_sink_gets_again_what_was_worked_since_the_checkpoint_which_updates_by_key_do_not_show() -> None:
+    story = noted(40, {**EVERY_5_MS, "restart-strategy.fixed-delay.delay": "1 ms"}, LATE, KillAfterEachCheckpoint())
+    assert story.status.value == "FINISHED" and len(Noting.seen) > 40
+    assert Noting.by_key == {n: n * n for n in range(40)}
+
+
+@pytest.mark.spec("X23")
+def test_where_each_task_has_one_channel_each_record_counts_once_though_nothing_is_aligned() -> None:
+    graph = forty_numbers(execution_checkpointing_mode="AT_LEAST_ONCE", parallelism_default="1")
+    for seed in (1, 5):
+        assert Counter(simulate(graph, seed, [LATE, KillAfterEachCheckpoint()]).collected()) == Counter(range(40))
+
+
+@pytest.mark.spec("X25")
+def test_a_checkpoint_of_two_sources_is_complete_when_the_sinks_have_acknowledged_too() -> None:
+    stored = {**EVERY_5_MS, "execution.checkpointing.dir": "/checkpoints", "parallelism.default": "2"}
+    env = StreamExecutionEnvironment(stored).disable_operator_chaining()
+    numbers = env.from_source(ScriptedSource(*[paced(list(range(1, 11)))] * 2), None, "Numbers")
+    numbers.key_by(lambda n: n % 2).map(lambda n: n).name("Sums").sink_to(CollectSink())
+    story = simulate(env, 1, [LATE])
+    tasks = {f"{name} ({number}/2)" for name in ("Source: Numbers", "Sums", "Sink: Collect") for number in (1, 2)}
+    assert [set(story.acknowledged[number]) for number in story.completed[:3]] == [tasks] * 3
 
 
 # a backlog after a restore
@@ -279,7 +324,7 @@ def stored(retention: str = "", **options: str) -> JobGraph:
     return replace(graph, configuration={**graph.configuration, **where, **options})
 
 
-@pytest.mark.spec("H53", "H56")
+@pytest.mark.spec("H53", "H56", "explicit")
 def test_checkpoints_are_below_the_job_and_a_savepoint_bears_the_beginning_of_its_number() -> None:
     disk = SimulatedDisk()
     cluster = SimulatedCluster(stored("RETAIN_ON_CANCELLATION"), 1, [TakeSavepoint(at=100), CancelJob(at=400)], disk)
@@ -290,7 +335,7 @@ def test_checkpoints_are_below_the_job_and_a_savepoint_bears_the_beginning_of_it
     assert {path for path in disk.files if path.endswith("_metadata")} == {f"{savepoint}/_metadata", checkpoint}
 
 
-@pytest.mark.spec("H51", "H52")
+@pytest.mark.spec("H51", "H52", "H56", "kept")
 @pytest.mark.parametrize(
     ("retention", "kept"),
     [
@@ -369,7 +414,8 @@ def gone_on(before: JobGraph, *names: str, ignore: bool = False, **how: Any) -> 
 def last_of(story: Story) -> dict[str, int]:
     assert story.status.value == "FINISHED", story.failure
     assert sorted(record["number"] for record in story.collected()) == list(range(20))
-    return next(record for record in story.collected() if record["number"] == 19)
+    names = {name for record in story.collected() for name in record}
+    return {name: max(record.get(name, 0) for record in story.collected()) for name in names}
 
 
 @pytest.mark.spec("X31", "H65", "H61")
@@ -398,7 +444,7 @@ def test_operators_without_state_come_and_go_where_the_others_have_uids() -> Non
     assert moved.status.value == "FAILED" and "give the operators uids" in moved.failure
 
 
-@pytest.mark.spec("X31", "H69", "H60", "H57")
+@pytest.mark.spec("X31", "H69", "H60", "H57", "parallelism")
 @pytest.mark.parametrize("parallelism", [1, 3, 5])
 def test_the_parallelism_may_change(parallelism: int) -> None:
     assert last_of(gone_on(steps("A", "B"), "A", "B", parallelism=parallelism)) == {"number": 19, "A": 20, "B": 20}
@@ -428,7 +474,7 @@ def test_whether_a_checkpoint_that_fails_fails_the_job_is_a_setting(fails: bool,
     assert ("Exceeded checkpoint tolerable failure threshold" in story.failure) == fails
 
 
-@pytest.mark.spec("G16", "V12")
+@pytest.mark.spec("G16", "coordinator", "most", "V12", "size")
 def test_without_a_directory_snapshots_are_kept_by_the_coordinator_up_to_a_size() -> None:
     assert StreamExecutionEnvironment().get_configuration().get(options.MAX_INLINE_STATE).bytes == 5 << 20
     env = StreamExecutionEnvironment({**EVERY_5_MS, "restart-strategy.type": "none"})
@@ -440,7 +486,7 @@ def test_without_a_directory_snapshots_are_kept_by_the_coordinator_up_to_a_size(
     assert "a snapshot of more than 2000 bytes" in story.failure and "execution.checkpointing.dir" in story.failure
 
 
-@pytest.mark.spec("H03", "H16", "G32")
+@pytest.mark.spec("H03", "H16", "continues", "G32", "beside", "G17", "files", "beside")
 def test_tasks_work_on_while_their_snapshots_are_written() -> None:
     story = simulate(stored(), 1)
     worked, since = 0, False
@@ -454,7 +500,7 @@ def test_tasks_work_on_while_their_snapshots_are_written() -> None:
     assert worked > 1, "the first of these steps took the snapshot"
 
 
-@pytest.mark.spec("H47")
+@pytest.mark.spec("H47", "I22", "thread")
 def test_records_timers_and_snapshots_of_a_task_are_worked_by_one_thread() -> None:
     seen: set[tuple[str, int]] = set()
 
@@ -488,7 +534,7 @@ def test_records_timers_and_snapshots_of_a_task_are_worked_by_one_thread() -> No
     assert len({thread for _, thread in seen}) == 1
 
 
-@pytest.mark.spec("H49")
+@pytest.mark.spec("H49", "I15", "checkpoints", "I38", "checkpoints")
 def test_the_settings_of_checkpoints_are_part_of_the_job_graph_and_reach_its_coordinator() -> None:
     env = StreamExecutionEnvironment()
     env.enable_checkpointing(7_000).get_checkpoint_config().set_max_concurrent_checkpoints(3).set_checkpoint_timeout(9)

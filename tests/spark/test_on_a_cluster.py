@@ -77,6 +77,7 @@ def test_an_executor_that_is_lost_while_it_computes_costs_no_row(spark, tmp_path
     assert spark.range(100).count() == 100
 
 
+@pytest.mark.soak
 def test_a_stream_actor_that_is_lost_costs_no_row_also_where_history_ends_and_live_begins(spark, tmp_path):
     """The process is killed at the first record of the live source, which begins behind the history's last."""
     killed = tmp_path / "killed"
@@ -96,6 +97,7 @@ def test_a_stream_actor_that_is_lost_costs_no_row_also_where_history_ends_and_li
     assert killed.exists()
 
 
+@pytest.mark.soak
 def test_history_comes_in_order_before_what_is_live(spark):
     history = spark.range(0, 10_000, 1, 4).orderBy("id")
     both = HybridSource.builder(spark_source(history)).add_source(NumberSequenceSource(10_000, 10_999)).build()
@@ -105,6 +107,7 @@ def test_history_comes_in_order_before_what_is_live(spark):
     assert list(numbers.execute_and_collect(limit=20_000)) == list(range(11_000))
 
 
+@pytest.mark.soak
 def test_blocks_that_are_lost_are_an_error_with_the_remedy(spark):
     stream = environment().from_spark(spark.range(0, 1_000, 1, 2))
     for name in keepers():
@@ -130,6 +133,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.soak
 def test_a_job_that_goes_on_alone_keeps_the_rows_and_they_go_with_it(running_spark, tmp_path):
     script, out, gate = tmp_path / "detached.py", tmp_path / "out", tmp_path / "gate"
     script.write_text(DETACHED)

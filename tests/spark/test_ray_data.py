@@ -102,6 +102,7 @@ def test_event_time_of_a_column_no_row_and_what_is_no_dataset(data):
         environment().from_ray_dataset([1])
 
 
+@pytest.mark.soak
 def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
     records = environment().from_sequence(1, 10_000).map(lambda number: {"n": number, "text": None})
     dataset = records.to_ray_dataset(pyarrow.schema([("n", pyarrow.int64()), ("text", pyarrow.string())]))
@@ -121,6 +122,7 @@ def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
     assert watching.eventually(lambda: not keepers(), within_s=30), "blocks of tables that nobody has"
 
 
+@pytest.mark.soak
 def test_blocks_of_unlike_sizes_are_counted_as_they_are(data, tmp_path):
     from rayflink.actors.ray_dataset import dataset
 
@@ -131,6 +133,7 @@ def test_blocks_of_unlike_sizes_are_counted_as_they_are(data, tmp_path):
     assert dataset(frame).count() == 3
 
 
+@pytest.mark.soak
 def test_a_block_that_is_lost_is_told(data):
     import ray
 
@@ -156,6 +159,7 @@ def test_a_block_that_is_lost_is_told(data):
         stream.execute_and_collect(limit=200)
 
 
+@pytest.mark.soak
 def test_a_dataset_that_waits_for_a_cpu_says_so(data, monkeypatch, caplog):
     import ray
 

@@ -91,6 +91,7 @@ def test_types_and_nulls_go_there_and_back_as_they_are(spark):
     leave_all()
 
 
+@pytest.mark.soak
 def test_jobs_of_this_process_with_one_record_none_and_what_spark_has_no_type_for(spark):
     at = datetime.datetime(2013, 1, 1, 5, tzinfo=UTC)
     record = {"id": 1, "at": at, "price": Decimal("2.50"), "of": {"x": [1]}}
@@ -119,6 +120,7 @@ def test_jobs_of_this_process_with_one_record_none_and_what_spark_has_no_type_fo
     leave_all()
 
 
+@pytest.mark.soak
 def test_a_worker_of_spark_that_dies_reads_again_and_blocks_go_with_spark(spark, tmp_path, monkeypatch):
     df = environment().from_sequence(1, 10_000).to_spark(spark)
     died = str(tmp_path / "died")
@@ -142,6 +144,7 @@ def test_a_worker_of_spark_that_dies_reads_again_and_blocks_go_with_spark(spark,
         df.count()
 
 
+@pytest.mark.soak
 def test_spark_sees_committed_files_alone_while_a_stream_writes_them_and_fails(spark, tmp_path: Path):
     folder, failed = tmp_path / "rows", tmp_path / "failed"
     script: list[Any] = []

@@ -19,7 +19,7 @@ from ray.exceptions import RaySystemError
 
 from rayflink.spark.errors import SparkCannotStart
 from rayflink.spark.java import find_java, java_version, nodes_without_java, with_java
-from rayflink.spark.packages import ensure_one_spark, ensure_packages, mismatch
+from rayflink.spark.packages import ensure_one_spark, ensure_packages, ensure_python, mismatch
 from rayflink.spark.ray_session import SparkSize, spark_session, too_small
 from tests.cluster import watching
 
@@ -84,6 +84,16 @@ def test_without_spark_the_packages_that_are_missing_are_named(monkeypatch):
     with pytest.raises(SparkCannotStart, match=r"found no pyspark and no raydp, .*pip install 'rayflink\[spark\]'"):
         ensure_packages()
     with pytest.raises(SparkCannotStart, match="no pyspark"), spark_session():
+        raise AssertionError("it has begun")
+
+
+def test_a_python_on_which_pyspark_does_not_run_is_refused_before_packages_are_looked_for(monkeypatch):
+    for supported in ((3, 10), (3, 11), (3, 12), (3, 13)):
+        ensure_python(supported)
+    monkeypatch.setattr("rayflink.spark.packages.sys.version_info", (3, 14, 0, "final", 0))
+    monkeypatch.setattr("rayflink.spark.packages._version", lambda package: None)
+    message = r"found Python 3\.14, wanted Python 3\.10 to 3\.13, on which PySpark 3\.5 runs; .*python3\.13 -m venv"
+    with pytest.raises(SparkCannotStart, match=message), spark_session():
         raise AssertionError("it has begun")
 
 
@@ -264,6 +274,7 @@ def left_in(folder: Path) -> list[str]:
 
 
 @real
+@pytest.mark.soak
 def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
     with alone(tmp_path, "rows") as process:
         output, errors = process.communicate(timeout=180)
@@ -273,6 +284,7 @@ def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.soak
 @real
 def test_spark_starts_again_after_an_error_and_leaves_no_process_when_it_is_interrupted(tmp_path):
     with alone(tmp_path, "again") as process:
@@ -301,6 +313,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.soak
 @real
 def test_a_spark_that_is_not_on_ray_is_read_too(tmp_path):
     with alone(tmp_path, "", PLAIN, PYSPARK_PYTHON=sys.executable) as process:

@@ -20,7 +20,7 @@ from rayflink.connectors.spark_frames import SparkFailed
 from rayflink.datastream.functions import KeyedProcessFunction
 from rayflink.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.spark import DuplicateRowError, SparkSavepoint, read_state, state_reading, state_writing
-from rayflink.state.errors import InvalidKeyError, ParallelismError, StateError
+from rayflink.state.errors import ParallelismError, StateError
 from rayflink.state.storages import open_storage
 from rayflink.state.stored_checkpoints import NoCheckpointError
 from rayflink.state_processor import ColumnError, NotInSavepointError, Savepoint, SavepointExistsError
@@ -168,6 +168,7 @@ def test_what_a_job_has_saved_is_the_same_dataframe_as_table(spark, tmp_path):
     assert {row.key: row.value.total for row in asked.collect()} == {"user 0": 18, "user 1": 12, "user 2": 15}
 
 
+@pytest.mark.soak
 def test_values_of_types_that_have_nothing_in_common_or_that_spark_lacks_are_text(spark, tmp_path):
     table = [{"key": number, "value": time(number, 30) if number % 2 else number} for number in range(5)]
     edited = Savepoint.new().with_state("op", TOTAL, table).write(tmp_path / "odd")
@@ -203,6 +204,7 @@ def files(folder: Path) -> list[str]:
     return open_storage(str(folder)).list()
 
 
+@pytest.mark.soak
 def test_a_worker_that_is_killed_midway_leaves_no_wrong_row_and_one_that_fails_no_file(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(state_writing, "STORED_BYTES", 1_000)  # a file for nearly each key group
     driver, flag = os.getpid(), str(tmp_path / "flag")
@@ -245,8 +247,6 @@ def test_what_is_wrong_is_told_before_or_as_what_it_is_and_nothing_is_left(spark
         twice.with_state("op", NOTES, df, max_parallelism=64)
     with pytest.raises(DuplicateRowError, match="'total' is given several rows for key 0: found (0 and 99|99 and 0)"):
         twice.write(tmp_path / "made")
-    with pytest.raises(InvalidKeyError, match="list"):
-        begun.with_state("op", TOTAL, df, key="list").write(tmp_path / "made")
     typed = ValueStateDescriptor("total", Types.STRING())
     with pytest.raises(TypeMismatch, match="state 'total': found int [0-9]+, wanted String"):
         begun.with_state("op", typed, df, order_by="value").write(tmp_path / "made")
@@ -263,12 +263,14 @@ def test_what_is_wrong_is_told_before_or_as_what_it_is_and_nothing_is_left(spark
         read_state(spark, last.path, "op", "total")
 
 
+@pytest.mark.soak
 def test_columns_of_any_name_are_keys_and_values(spark, tmp_path):
     df = spark.createDataFrame([(1, 2), (3, 4)], "`the.key` long, `the.KEY` long")
     made = SparkSavepoint().with_state("op", TOTAL, df, "the.key", "the.KEY").write(tmp_path / "made")
     assert {row.key: row.value for row in made.state("op", "total").rows()} == {1: 2, 3: 4}
 
 
+@pytest.mark.soak
 def test_no_row_at_all_makes_a_state_that_is_empty(spark, tmp_path):
     none = spark.range(0).selectExpr("id AS key", "id AS value")
     made = SparkSavepoint().with_state("op", TOTAL, none).write(tmp_path / "made")

@@ -136,7 +136,7 @@ def test_state_that_expires_was_accessed_now_where_nothing_is_said() -> None:
     ("state", "row", "error", "told"),
     [
         (given(VALUE, key="user"), {"key": 1, "value": 2}, ColumnError, "no column 'user'"),
-        (given(VALUE), {"key": [1], "value": 2}, InvalidKeyError, "cannot be a key"),
+        (given(VALUE), {"key": {"a": 1}, "value": 2}, InvalidKeyError, "cannot be a key"),
         (given(VALUE, value=lambda row: print), {"key": 1, "value": 2}, None, ""),
         (given(VALUE, value=lambda row: lambda: 1), {"key": 7, "value": 2}, SerializationError, "state 'v' of key 7"),
         (given(MAP), {"key": 1, "map_key": [1], "value": 2}, StateError, r"map or a namespace \(None, \[1\]\)"),

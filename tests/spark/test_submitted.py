@@ -29,6 +29,7 @@ def head(tmp_path: Path) -> Iterator[Head]:
         yield running
 
 
+@pytest.mark.soak
 def test_every_number_of_the_main_job_though_an_executor_and_a_process_of_the_stream_are_lost(head, tmp_path):
     out = tmp_path / "out"
     # A working directory of the job's own would be unpacked twice at one place, as the two nodes are one machine.

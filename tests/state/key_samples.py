@@ -90,6 +90,7 @@ keys = st.recursive(
     plain_keys,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(tuple),
+        st.lists(inner, max_size=3),
         st.builds(Point, inner, inner),
         st.builds(User, st.sampled_from("ab"), inner, st.integers(0, 2)),
         st.builds(Device, st.sampled_from("ab"), inner),

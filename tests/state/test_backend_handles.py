@@ -90,6 +90,21 @@ def test_operator_state_comes_back_by_its_mode() -> None:
     assert OperatorStateStore([taken]).snapshot() == taken, "what nobody asked for is kept"
 
 
+@pytest.mark.spec("G32", "copy")
+def test_a_snapshot_of_operator_state_is_of_its_moment() -> None:
+    states = OperatorStateStore()
+    listed, rules = states.get_list_state(ListStateDescriptor("l")), MapStateDescriptor("rules")
+    listed.add([1])
+    states.get_broadcast_state(rules).put("r", [1])
+    taken = states.snapshot()
+    listed.add([2])
+    states.get_broadcast_state(rules)["r"].append(2)
+    states.get_broadcast_state(rules).put("other", [3])
+    again = OperatorStateStore([taken])
+    assert list(again.get_list_state(ListStateDescriptor("l"))) == [[1]]
+    assert list(again.get_broadcast_state(rules).items()) == [("r", [1])]
+
+
 def test_operator_state_is_isolated_and_checked() -> None:
     states = OperatorStateStore([], "uid-1")
     listed = states.get_list_state(ListStateDescriptor("l"))

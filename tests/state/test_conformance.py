@@ -43,9 +43,9 @@ BACKENDS = pytest.mark.parametrize(
     "make",
     [
         pytest.param(_rocksdb(64 << 20), id="rocksdb"),
-        pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory"),
-        pytest.param(_rocksdb(20_000, late), id="rocksdb whose writes wait"),
-        pytest.param(_AlwaysFiles, id="rocksdb whose writes wait in a large cache"),
+        pytest.param(_rocksdb(20_000), id="rocksdb with hardly any memory", marks=pytest.mark.slow),
+        pytest.param(_rocksdb(20_000, late), id="rocksdb whose writes wait", marks=pytest.mark.slow),
+        pytest.param(_AlwaysFiles, id="rocksdb whose writes wait in a large cache", marks=pytest.mark.slow),
         pytest.param(HashMapBackend, id="hashmap"),
         pytest.param(WriteBackBackend, id="write back"),
     ],
@@ -53,41 +53,43 @@ BACKENDS = pytest.mark.parametrize(
 
 
 def laws_of(name: str) -> Any:
-    """The laws of one of the modules of `rayflink.testing.backend_laws`."""
+    """The laws of one of the modules of `rayflink.testing.backend_laws`; long histories are tried in slices."""
     laws = [law for law in BACKEND_LAWS if law.__module__.endswith(f".{name}")]
-    slow = [pytest.mark.slow]
+    slow = [pytest.mark.slow, *([pytest.mark.soak] if name == "histories" else [])]
     return pytest.mark.parametrize(
         "law", [pytest.param(law, id=law.__name__, marks=slow if law in LONG_BACKEND_LAWS else []) for law in laws]
     )
 
 
+@pytest.mark.spec("G16", "heap", "G17", "memory")
 @BACKENDS
 @laws_of("tables")
 def test_tables_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@pytest.mark.spec("G06", "G07", "G34", "G15")
+@pytest.mark.spec("G06", "scoped", "G07", "G34", "G15", "local")
 @BACKENDS
 @laws_of("handles")
 def test_handles_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@pytest.mark.spec("C06", "G24")
+@pytest.mark.spec("G24")
 @BACKENDS
 @laws_of("snapshots")
 def test_snapshots_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
+@pytest.mark.spec("H16", "copy", "backends")
 @BACKENDS
 @laws_of("captures")
 def test_captures_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@pytest.mark.spec("G15")
+@pytest.mark.spec("G15", "remote", "G18", "restored")
 @BACKENDS
 @laws_of("checkpoints")
 def test_checkpoints_keep_the_law(make: Any, law: Any) -> None:
@@ -100,7 +102,7 @@ def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
-@pytest.mark.spec("G10", "G11", "G12", "G13")
+@pytest.mark.spec("G10", "G11", "read", "G12", "left-out", "unchanged", "G13", "access")
 @BACKENDS
 @laws_of("expiry")
 def test_state_with_a_time_to_live_keeps_the_law(make: Any, law: Any) -> None:

@@ -99,7 +99,6 @@ def test_a_float_in_state_keeps_the_precision_it_has_in_python() -> None:
     assert total.get() == functools.reduce(operator.add, [0.1] * 10)  # sum() is more exact from Python 3.12 on
 
 
-@pytest.mark.spec("G34")
 def test_descriptors_give_their_functions() -> None:
     function = Gather()
     reducing, aggregating = ReducingStateDescriptor("r", add), AggregatingStateDescriptor("a", function)

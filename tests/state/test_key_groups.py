@@ -47,7 +47,7 @@ def test_ranges_partition_the_key_groups(width: tuple[int, int]) -> None:
     assert all(ranges)
 
 
-@pytest.mark.spec("G25")
+@pytest.mark.spec("G25", "subtask", "X26")
 @given(widths, st.data())
 def test_the_subtask_of_a_group_is_the_one_whose_range_holds_it(width: tuple[int, int], data: st.DataObject) -> None:
     parallelism, max_parallelism = width
@@ -55,6 +55,15 @@ def test_the_subtask_of_a_group_is_the_one_whose_range_holds_it(width: tuple[int
     owner = subtask_of(group, parallelism, max_parallelism)
     assert group in key_group_range(owner, parallelism, max_parallelism)
     assert owner == group * parallelism // max_parallelism
+
+
+@pytest.mark.spec("G25", "group", "X26")
+@pytest.mark.parametrize(
+    ("hashed", "mixed"), [(0, 0), (1, 0x514E28B7), (2, 0x30F4C306), (0xFFFFFFFF, 0x81F16F39), (0x12345678, 0xE37CD1BC)]
+)
+def test_the_group_of_a_key_is_its_hash_mixed_as_by_murmur_modulo_their_number(hashed: int, mixed: int) -> None:
+    for max_parallelism in (1, 10, 128, 32768):
+        assert key_group(hashed, max_parallelism) == mixed % max_parallelism
 
 
 @given(st.lists(st.integers(0, 2**32 - 1)), st.integers(1, 32768))
@@ -93,7 +102,7 @@ def test_keys_spread_evenly_over_the_key_groups(keys: list[object]) -> None:
     assert chi_square < 200  # 127 degrees of freedom: above 200 by chance once in 25,000
 
 
-@pytest.mark.spec("G26", "V11")
+@pytest.mark.spec("G26", "V11", "X26")
 def test_the_default_is_128_key_groups() -> None:
     assert DEFAULT_MAX_PARALLELISM == 128
     assert resolve_max_parallelism(0, 0, 1) == 128
@@ -110,6 +119,7 @@ def test_the_operators_key_groups_come_before_the_jobs() -> None:
         resolve_max_parallelism(64, 256, 65)
 
 
+@pytest.mark.spec("G24")
 def test_numbers_out_of_range_are_refused() -> None:
     for max_parallelism in (0, -1, 32769):
         with pytest.raises(ParallelismError, match="max parallelism"):

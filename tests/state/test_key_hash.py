@@ -66,6 +66,9 @@ GOLDEN: list[tuple[Any, int]] = [
     ((1, "a"), 0xA86D442C),
     (("a", 1), 0x5EF1EE36),
     (((1, 2), None), 0xF23C9717),
+    ([], 0x008A4EBE),
+    ([1, "a"], 0xF549A8DB),
+    ((1, [2]), 0x1DCC2004),
 ]
 
 
@@ -205,14 +208,16 @@ def test_several_columns_hash_as_tuples_and_one_as_the_bare_key() -> None:
 
 
 def test_columns_that_cannot_be_keys_are_refused() -> None:
-    with pytest.raises(InvalidKeyError, match="list.*columns of their own"):
-        hash_column(pa.array([[1]]))
+    with pytest.raises(InvalidKeyError, match="struct.*columns of their own"):
+        hash_column(pa.array([{"a": 1}]))
+    with pytest.raises(InvalidKeyError, match=r"key\[0\] is a dict"):
+        hash_column(pa.array([[{"a": 1}]]))
     with pytest.raises(InvalidKeyError, match="part of a microsecond.*'us'"):
         hash_column(pa.array([1], pa.timestamp("ns")))
     with pytest.raises(ValueError, match=r"lengths \[1, 2\]"):
         hash_columns([pa.array([1]), pa.array([1, 2])])
-    with pytest.raises(InvalidKeyError, match=r"key\[1\] is a list"):
-        hash_keys([("a", [])] * 30)
+    with pytest.raises(InvalidKeyError, match=r"key\[1\]\[0\] is a set"):
+        hash_keys([("a", [set()])] * 30)
 
 
 def test_null_does_not_leak_what_lies_beneath_it() -> None:
@@ -222,4 +227,4 @@ def test_null_does_not_leak_what_lies_beneath_it() -> None:
 
 def test_golden_table_covers_every_kind_of_key() -> None:
     kinds = {type(key) for key, _ in GOLDEN}
-    assert kinds >= {type(None), int, float, Decimal, str, bytes, date, time, datetime, timedelta, UUID, tuple}
+    assert kinds >= {type(None), int, float, Decimal, str, bytes, date, time, datetime, timedelta, UUID, tuple, list}

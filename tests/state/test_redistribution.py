@@ -93,5 +93,5 @@ def test_a_state_that_some_subtasks_never_asked_for_comes_from_the_others() -> N
 
 
 def test_subtasks_that_differ_in_the_mode_are_refused() -> None:
-    with pytest.raises(SnapshotMismatch, match="'l' of operator uid 'abc'.*union.*subtasks differ"):
+    with pytest.raises(SnapshotMismatch, match="'l' of operator 'abc'.*union.*subtasks differ"):
         redistributed([{"l": ("union", ())}, {"l": ("split", ())}], 1, "abc")

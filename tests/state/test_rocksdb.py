@@ -39,7 +39,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-@pytest.mark.spec("G22")
+@pytest.mark.spec("G22", "memory")
 def test_state_that_fits_its_memory_never_touches_the_disk(tmp_path: Path) -> None:
     state = backend(tmp_path, 64 << 20)
     values, timers = state.table(ValueStateDescriptor("v")), state.timers("t")
@@ -54,7 +54,7 @@ def test_state_that_fits_its_memory_never_touches_the_disk(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.spec("G21")
+@pytest.mark.spec("G21", "large", "G18", "local")
 def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,10 +74,12 @@ def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.spec("G20", "V13")
+@pytest.mark.slow
+@pytest.mark.spec("G20", "value", "V13", "value")
 def test_a_value_beyond_two_gigabytes_is_refused_by_name_and_a_list_may_be_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert unwritten_rows.MAX_VALUE_BYTES == 2**31 - 1
     monkeypatch.setattr(unwritten_rows, "MAX_VALUE_BYTES", 5000)
     state = backend(tmp_path, 1)
     elements = state.table(ListStateDescriptor("elements"))
@@ -92,6 +94,7 @@ def test_a_value_beyond_two_gigabytes_is_refused_by_name_and_a_list_may_be_longe
     state.close()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("G28")
 @pytest.mark.parametrize("kind", ["hashmap", "rocksdb"])
 def test_keyed_state_goes_by_key_group_from_three_subtasks_to_four_and_to_two(tmp_path: Path, kind: str) -> None:

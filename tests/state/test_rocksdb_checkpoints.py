@@ -16,6 +16,7 @@ from rayflink.operators.rescaling import rescaled
 from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.key_hash import key_hash
+from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb_column import Column, DatabaseError, scanned
 from rayflink.state.rocksdb_store import RocksDBMemory
@@ -61,7 +62,7 @@ def shared(parts: KeyedParts) -> dict[str, FileSlice]:
     return files  # type: ignore[return-value]
 
 
-@pytest.mark.spec("G19", "H17", "G18")
+@pytest.mark.spec("G19", "incremental", "H17", "G18", "copied")
 def test_a_checkpoint_stores_only_files_that_no_complete_one_has(tmp_path: Path) -> None:
     state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
     put(state, range(20_000), "first")
@@ -73,6 +74,17 @@ def test_a_checkpoint_stores_only_files_that_no_complete_one_has(tmp_path: Path)
     assert 0 < new < sum(blob.length for blob in first.values()) / 20, f"{new} bytes"
     assert shared(checkpoint(state, checkpoints)) == second, "nothing has changed"
     state.close()
+
+
+@pytest.mark.spec("G19", "only")
+def test_checkpoints_of_state_in_memory_are_whole_each_time() -> None:
+    state, checkpoints = HashMapBackend(range(128), 128), Checkpoints()
+    table = state.table(VALUES)
+    for number in range(1_000):
+        table.put(number, f"{number}" * 10)
+    first, second = (checkpoints.write(number, state.capture(number)) for number in (1, 2))
+    assert first.databases == second.databases == ()
+    assert sorted(first.groups) == sorted(second.groups) and len(first.groups) == 128
 
 
 def test_a_checkpoint_refers_to_no_file_of_one_that_failed(tmp_path: Path) -> None:

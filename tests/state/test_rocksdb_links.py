@@ -240,13 +240,16 @@ class Run:
         same_bag("timers", backend.timers("t"), timers)
 
 
+LONG = [pytest.mark.slow, pytest.mark.soak]
+
+
 @pytest.fixture(autouse=True)
 def steps(monkeypatch: pytest.MonkeyPatch) -> None:
     in_steps(monkeypatch)
 
 
-@pytest.mark.parametrize("memory", [1, 8_000, 64 << 20])
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
+@pytest.mark.parametrize("memory", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (8_000, 64 << 20))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=LONG) for part in range(1, 4))])
 def test_state_is_as_in_dicts_and_files_are_of_their_barrier(part: int, memory: int) -> None:
     for seed in range(part * 40, part * 40 + (40 if part else 1)):
         try:
@@ -292,7 +295,7 @@ class StagedExpiringHistory(ExpiringHistory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", [1, 8_000, 64 << 20])
+@pytest.mark.parametrize("memory", [1, *(pytest.param(n, marks=pytest.mark.soak) for n in (8_000, 64 << 20))])
 def test_state_that_expires_loses_nothing_fresh_at_any_step_of_the_links(memory: int) -> None:
     check_histories(partial(StagedBackend, memory=memory, is_open=True), 30, 50, StagedExpiringHistory, False)
 

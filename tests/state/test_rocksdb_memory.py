@@ -69,6 +69,7 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_state_of_twenty_times_its_memory_is_kept_whole_within_it(tmp_path: Path) -> None:
     folder = tmp_path / "state"

@@ -65,7 +65,7 @@ def test_strings_are_written_and_read_in_flinks_format(value: str | None, writte
     assert StringSerializer().from_bytes(bytes.fromhex(written)) == value
 
 
-@pytest.mark.spec("X01")
+@pytest.mark.spec("X01", "B12")
 def test_the_length_of_127_takes_two_bytes() -> None:
     short, long = StringSerializer().to_bytes("a" * 126), StringSerializer().to_bytes("a" * 127)
     assert (len(short), short[:1].hex()) == (127, "7f")
@@ -123,7 +123,7 @@ CASES: list[tuple[Serializer, st.SearchStrategy[Any]]] = [
 ]
 
 
-@pytest.mark.spec("B15", "B19")
+@pytest.mark.spec("B15", "made", "B19")
 @pytest.mark.parametrize(("serializer", "values"), CASES, ids=lambda x: repr(x)[:40])
 def test_every_serializer_gives_back_what_it_wrote(serializer: Serializer, values: st.SearchStrategy[Any]) -> None:
     assert isinstance(serializer, Serializer)
@@ -204,13 +204,13 @@ def test_compatibility_is_judged_part_by_part(declared: Serializer, written: Ser
     if verdict is Verdict.MIGRATE:
         assert check_restore(declared, written.snapshot(), "s", "uid") == written
     else:
-        with pytest.raises(SnapshotMismatch, match="'counts' of operator uid 'op-1'.*rename the state"):
+        with pytest.raises(SnapshotMismatch, match="'counts' of operator 'op-1'.*rename the state"):
             check_restore(declared, written.snapshot(), "counts", "op-1")
 
 
 def test_bytes_of_another_version_name_state_operator_and_remedy() -> None:
     for serializer, data in ((LongSerializer(), b"\x09"), (PickleSerializer(), b"\x01\x07")):
-        with pytest.raises(VersionMismatch, match="'counts' of operator uid 'op-1'.*savepoint"):
+        with pytest.raises(VersionMismatch, match="'counts' of operator 'op-1'.*savepoint"):
             read_versioned(serializer, data, "counts", "op-1")
     newer = {"serializer": "long", "version": 2, "of": []}
     assert LongSerializer().compatibility(newer).verdict is Verdict.INCOMPATIBLE

@@ -54,7 +54,7 @@ def sessions_print_what_they_show(page: Path, capsys: Any, **places: str) -> Non
     assert checked
 
 
-@pytest.mark.spec("H61", "H63", "H64")
+@pytest.mark.spec("H61", "H63", "H64", "path", "program")
 def test_the_page_on_savepoints(folder: Path, repository: Path, capsys: Any) -> None:
     page = repository / "docs" / "savepoints.md"
     programs = {title: content for kind, title, content in blocks(page) if kind == "python"}

@@ -28,7 +28,7 @@ def sorted_rows(savepoint: Savepoint, operator: str, state: str) -> list[dict[st
     return sorted(savepoint.state(operator, state).to_arrow().to_pylist(), key=repr)
 
 
-@pytest.mark.spec("H58", "X30", "G02")
+@pytest.mark.spec("H58", "X30", "G02", "G03", "belongs", "registered", "G33", "operator", "keyed")
 def test_a_savepoint_maps_operators_and_names_to_states(savepoint: Savepoint) -> None:
     found = {op.uid: {state.name: state.kind for state in op.states} for op in savepoint.operators if op.uid}
     assert found == {

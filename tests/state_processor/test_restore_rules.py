@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,12 +73,12 @@ def uncounted(stream: DataStream) -> DataStream:
     return stream
 
 
-@pytest.mark.spec("H57", "H60", "H61", "H65", "H68", "X31")
+@pytest.mark.spec("H57", "evolution", "pause", "H60", "H61", "H65", "H68", "X31", "H45", "restored")
 def test_with_a_uid_state_is_found_wherever_its_operator_stands(savepoint: str, tmp_path: Path) -> None:
     assert restored(tmp_path, savepoint, moved_behind_a_filter) == ALL_GO_ON
 
 
-@pytest.mark.spec("H62", "H65", "H68", "X31")
+@pytest.mark.spec("H62", "H65", "H68", "X31", "I16", "changed")
 def test_without_a_uid_another_operator_before_it_loses_the_state_which_is_refused(tmp_path: Path) -> None:
     def placed(stream: DataStream) -> DataStream:
         return stream.key_by(lambda pair: pair[0]).sum(1)
@@ -101,7 +102,14 @@ def test_state_of_a_removed_operator_is_left_behind_only_when_that_is_allowed(sa
     assert restored(tmp_path, savepoint, uncounted, **allowed) == {f"k{number}": 1 for number in range(4)}
 
 
-@pytest.mark.spec("H63", "H69", "X31")
+@pytest.mark.spec("H57", "migration", "what-if")
+def test_a_copy_of_a_savepoint_elsewhere_starts_as_many_jobs_as_one_likes(savepoint: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(savepoint, tmp_path / "elsewhere" / "copied")
+    for name, program in (("a", counted), ("b", moved_behind_a_filter)):
+        assert restored(tmp_path / name, str(copy), program) == ALL_GO_ON
+
+
+@pytest.mark.spec("H63", "H69", "X31", "H56", "format")
 @pytest.mark.parametrize("parallelism", ["1", "3"])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_the_parallelism_may_change(savepoint: str, tmp_path: Path, parallelism: str, backend: str) -> None:
@@ -109,7 +117,7 @@ def test_the_parallelism_may_change(savepoint: str, tmp_path: Path, parallelism:
     assert restored(tmp_path, savepoint, **options) == ALL_GO_ON
 
 
-@pytest.mark.spec("H56", "H59", "X29")
+@pytest.mark.spec("H56", "kept", "H59", "X29", "H57", "archive")
 def test_a_savepoint_lies_in_a_folder_of_its_own_and_outlives_the_job(savepoint: str) -> None:
     folder = Path(savepoint)
     assert folder.name.startswith("savepoint-") and len(folder.name) == len("savepoint-11bbc5-bd967f90709b")

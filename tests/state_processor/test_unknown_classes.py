@@ -15,6 +15,7 @@ from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from rayflink.state.errors import UnresolvedClassError
 from rayflink.state.group_content import Content
 from rayflink.state.manifest import OperatorManifest
+from rayflink.state.plain_classes import only_plain_classes
 from rayflink.state.rocksdb import RocksDBBackend, StateMemory
 from rayflink.state.snapshots import KeyedParts, StoredSnapshot
 from rayflink.state_processor.contents import StoredContents
@@ -141,3 +142,25 @@ def test_keys_are_stood_for_and_each_has_its_own(stored: Stored) -> None:
     assert sorted(found["t"], key=lambda row: row[1]) == [(key, number) for number, key in enumerate(by_number)]
     wanted = [(key, {by_number[0]: number, "x": number}) for number, key in enumerate(by_number)]
     assert sorted(found["m"], key=lambda row: row[1]["x"]) == wanted
+
+
+def test_classes_that_are_there_are_stood_for_where_only_plain_ones_are_wanted(stored: Stored) -> None:
+    keys, window = [*map(stored.made, ["Colour.RED", "User('a', Colour.RED)"])], stored.made("Between(1, 2)")
+    for number, key in enumerate(keys):
+        stored.state.table(VALUES).put(key, number, window)
+        stored.state.map_table(MAPS).put("k", key, number)
+        stored.state.timers("t").register(number, key, window)
+    contents = stored.content()
+    sys.modules[MODULE] = stored.program
+    with only_plain_classes() as refused:
+        found = list(contents)
+    assert refused == {f"{MODULE}:{name}" for name in ("Colour", "User", "Between")}
+    values = sorted(
+        (row for content in found for row in content["tables"].get("v", ("", ()))[1]), key=lambda row: row[3]
+    )
+    assert [row[2].class_of for row in values] == [f"{MODULE}:Colour", f"{MODULE}:User"]
+    assert {row[1].class_of for row in values} == {f"{MODULE}:Between"}
+    (maps,) = [row[3] for content in found for row in content["tables"].get("m", ("", ()))[1]]
+    assert {type(name) for name in maps} == {type(row[2]) for row in values}
+    timers = [row for content in found for row in content["timers"].get("t", ())]
+    assert {type(row[2]) for row in timers} == {type(row[2]) for row in values}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from rayflink.table.parsing.statement_parser import parse_statements
+from rayflink.table.parsing.statement_parser import script_parts
 from rayflink.table.row_texts import RowText
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden" / "sql"
@@ -53,7 +53,7 @@ class GoldenQuery:
         for key, value in {**defaults, **given, **options}.items():
             config.set_string(key, value)
         tables = (FOLDER / "tables.sql").read_text(encoding="utf-8").replace("{folder}", str(FOLDER))
-        for _, statement in parse_statements(tables):
+        for statement in (part.text for part in script_parts(tables)):
             t_env.execute_sql(statement)
         return t_env
 

@@ -133,9 +133,7 @@ class Tables:
     t: list[tuple[Any, ...]]
     u: list[tuple[Any, ...]]
 
-    def both(
-        self, folder: str, is_batch: bool = False, rules: PlannerConfig | None = None, **options: str
-    ) -> Both:
+    def both(self, folder: str, is_batch: bool = False, rules: PlannerConfig | None = None, **options: str) -> Both:
         """The tables in both engines."""
         return Both(Path(folder), {"t": table_of(self.t), "u": table_of(self.u)}, is_batch, rules, **options)
 

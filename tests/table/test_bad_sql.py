@@ -20,7 +20,8 @@ BAD = [
     ("SELECT id,, ts FROM orders", 11, "something is wanted behind the ','", ""),
     ("SELECT id FROM orders WHERE", 23, "something is missing behind 'WHERE'", ""),
     ("SELECT id FROM orders GROUP id", 29, "'id' is not expected here", ""),
-    ("SELECT 'abc FROM orders", 0, "the text cannot be read", "close the quote"),
+    ("SELECT 'abc FROM orders", 8, "the text cannot be read", "close the quote"),
+    ("SELECT 1 /* '' FROM orders", 10, "the text cannot be read", "close the quote"),
     ("SELECT id FROM orders; SELECT id FROM orders", 0, "2 statements are found", "one statement a call"),
     ("CREATE TABLE t (a INTT)", 19, "a type is wanted", ""),
     ("CREATE TABLE t (a INT, a STRING)", 24, "a second column 'a'", "another name"),
@@ -32,7 +33,7 @@ BAD = [
     ("CREATE TABLE t (a INT) WITH ('connector' = 'kafkaa')", 14, "which is not known", "known are"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'pat' = 'x')", 14, "'print' does not know", "options are"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", 14, "has no option 'path'", "needs it"),
-    ("SELECT id FROM orders TABLESAMPLE BERNOULLI (10)", 16, "TABLESAMPLE is not supported", "RAND()"),
+    ("SELECT id FROM orders TABLESAMPLE BERNOULLI (10)", 23, "TABLESAMPLE is not supported", "RAND()"),
     ("SELECT " + "9" * 5000, 8, "has 5000 digits", "at most 38 are possible"),
     ("SELECT '\ud800'", 0, "a text has \\ud800, which is half of a character", "leave it out"),
     ("SELECT INTERVAL '999999999999999999999' SECOND", 0, "is too long for an interval of SECOND", "73 million years"),
@@ -86,8 +87,11 @@ BAD = [
     (f"SELECT id FROM {WINDOWS} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) > 3", 0,
      "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
     ("SELECT id, ROW_NUMBER() OVER (PARTITION BY id) FROM orders", 12, "ROW_NUMBER() without ORDER BY", "ORDER BY b"),
-    ("SELECT id, RANK() OVER (PARTITION BY product ORDER BY id) FROM orders", 12, "RANK with OVER", "ROW_NUMBER() is"),
-    ("SELECT id, SUM(id) OVER (ORDER BY id) FROM orders", 12, "SUM with OVER", "ROW_NUMBER() is"),
+    ("SELECT id, RANK() OVER (PARTITION BY product ORDER BY id) FROM orders", 12, "RANK with OVER",
+     "ROW_NUMBER() is, which"),
+    ("SELECT id, SUM(id) OVER (ORDER BY id) FROM orders", 12, "SUM with OVER",
+     "keep the value so far as state of a process function; or GROUP BY a window"),
+    ("SELECT id, LAG(id) OVER (ORDER BY id) FROM orders", 12, "LAG with OVER", "keep the rows before as state"),
     ("SELECT id, ROW_NUMBER(id) OVER (ORDER BY id) FROM orders", 12, "ROW_NUMBER() with arguments", ""),
     ("SELECT id, ROW_NUMBER() OVER (ORDER BY MAP[id, id]) FROM orders", 40, "values of type MAP", "have no order"),
     ("SELECT id, ROW_NUMBER() OVER (ORDER BY pric) FROM orders", 40, "there is no column 'pric'", "price"),
@@ -116,7 +120,7 @@ BAD = [
     ("SELECT a.id FROM orders a JOIN orders b ON a.id + b.id", 44, "the condition of ON is of type", "comparison"),
     ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is no SQL", "EXISTS"),
     ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
-     "FOR SYSTEM_TIME AS OF is not", "interval"),
+     "FOR SYSTEM_TIME AS OF is not", "KeyedCoProcessFunction"),
     (f"SELECT L.id FROM (SELECT * FROM {TUMBLED} UNION ALL SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      f"INTERVAL '1' MINUTE))) L JOIN {TUMBLED} R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
      "a join without windows", "window_start"),
@@ -170,6 +174,7 @@ def t_env() -> TableEnvironment:
     return found
 
 
+@pytest.mark.spec("R05", "R09", "syntax", "table", "field", "function", "types")
 @pytest.mark.parametrize(("statement", "column", "problem", "remedy"), BAD, ids=[one[0][:60] for one in BAD])
 def test_a_bad_statement_says_where_what_and_the_remedy(t_env, statement, column, problem, remedy):
     with pytest.raises(SqlError) as raised:
@@ -178,6 +183,19 @@ def test_a_bad_statement_says_where_what_and_the_remedy(t_env, statement, column
     if column:
         assert raised.value.column == column, str(raised.value)
     assert raised.value.remedy
+
+
+@pytest.mark.spec("R06", "parser", "validator", "R09", "syntax")
+def test_the_text_is_read_before_names_are_looked_up_and_those_before_types(t_env):
+    steps = [
+        ("SELECT id + product FROM ordersx WHERE", "something is missing behind 'WHERE'"),
+        ("SELECT id + product FROM ordersx", "there is no table or view 'ordersx'"),
+        ("SELECT id + product FROM orders", "+ does not take (BIGINT, STRING)"),
+    ]
+    for statement, problem in steps:
+        with pytest.raises(SqlError) as raised:
+            t_env.execute_sql(statement)
+        assert problem in raised.value.problem
 
 
 def test_the_place_is_underlined(t_env):

@@ -73,6 +73,7 @@ def test_rows_of_a_stream_change_a_table_and_back_in_their_order(t_env):
     assert table.to_arrow().to_pylist() == [{"word": "b", "n": 4}]
 
 
+@pytest.mark.spec("A04", "dynamic")
 def test_a_query_of_each_row_keeps_kinds_and_takes_back_what_no_longer_passes(t_env, capsys):
     table = t_env.from_changelog_stream(stream(t_env))
     found = table.where(col("n") < 10).select(col("word").upper_case.alias("w"), col("n") * 10)

@@ -31,6 +31,7 @@ def section(text: str, heading: str) -> str:
     return text.partition(f"== {heading} ==\n")[2].partition("\n\n==")[0].rstrip("\n")
 
 
+@pytest.mark.spec("R06", "logical", "physical", "execution")
 def test_the_headings_are_those_of_flink(t_env):
     details = "ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN"
     [row] = t_env.execute_sql(f"EXPLAIN {details} {SAME}").collect()
@@ -48,8 +49,7 @@ def test_modes_and_costs_are_told_as_flink_guesses_them(t_env):
     told = t_env.explain_sql(query, ExplainDetail.CHANGELOG_MODE, ExplainDetail.ESTIMATED_COST)
     lines = section(told, "Optimized Physical Plan").splitlines()
     assert lines[0].endswith(
-        "changelogMode=[I]): rowcount = 3.0, cumulative cost = "
-        "{27.0 rows, 27.0 cpu, 576.0 io, 0.0 network, 0.0 memory}"
+        "changelogMode=[I]): rowcount = 3.0, cumulative cost = {27.0 rows, 27.0 cpu, 576.0 io, 0.0 network, 0.0 memory}"
     )
     assert section(told, "Statistics") == "default_catalog.default_database.orders: 12 rows (lines by their length)"
     assert all("changelogMode=[I]" in line for line in lines)
@@ -65,6 +65,7 @@ def test_a_table_that_tells_nothing_of_its_rows_has_as_many_as_flink_guesses(t_e
     assert section(told, "Statistics") == "default_catalog.default_database.endless: nothing is known"
 
 
+@pytest.mark.spec("R06", "execution", "R08", "translated")
 def test_operators_are_told_in_json(t_env):
     told = t_env.sql_query(WINDOWS).explain(ExplainDetail.JSON_EXECUTION_PLAN)
     nodes = json.loads(section(told, "Physical Execution Plan"))["nodes"]
@@ -96,6 +97,7 @@ def test_what_several_statements_have_in_common_stands_before_them(t_env):
     assert [re.findall(r"Reused\(reference_id=\[(\d)\]\)", one) for one in sinks] == [["1"], ["2"], ["1"]]
 
 
+@pytest.mark.spec("R06", "physical")
 def test_aggregates_are_told_in_their_phases(t_env):
     lines = [
         line.lstrip(" +-:") for line in section(t_env.explain_sql(WINDOWS), "Optimized Physical Plan").splitlines()

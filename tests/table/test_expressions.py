@@ -364,9 +364,8 @@ def test_a_function_of_one_value_is_that_of_sql(t_env, table, name, function):
 )
 def test_an_aggregate_is_what_the_text_of_sql_is(expression, text):
     batch = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
-    rows = batch.from_elements([(1, "a")], ["n", "w"])
-    batch.create_temporary_view("t", rows)
-    grouped = rows.group_by(col("w")).select(expression.alias("v"))
+    batch.create_temporary_view("t", batch.from_elements([(1, "a")], ["n", "w"]))
+    grouped = batch.from_path("t").group_by(col("w")).select(expression.alias("v"))
     assert grouped.explain().replace(".0", "") == batch.sql_query(f"SELECT {text} AS v FROM t GROUP BY w").explain()
 
 
@@ -445,7 +444,7 @@ def test_choices_of_columns_are_arguments_too(table):
         (lambda t: t.select(n.alias("v", "z")), "MoreNames is not supported here"),
     ],
 )
-@pytest.mark.spec("R05", "R09")
+@pytest.mark.spec("R05", "R09", "field", "function", "types", "R07", "validated")
 def test_what_is_wrong_is_told_with_the_line_of_the_program(table, make, problem):
     with pytest.raises(SqlError, match=problem) as raised:
         make(table)

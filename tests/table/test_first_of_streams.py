@@ -121,7 +121,7 @@ def counts(story):
 
 
 @pytest.mark.slow
-@pytest.mark.spec("G14", "R17")
+@pytest.mark.spec("G14", "keys", "R17")
 @pytest.mark.parametrize("query", [DISTINCT, FIRST, EARLIEST])
 def test_a_key_comes_again_when_its_time_is_over(query):
     once = {"tea": 1, "cake": 1, "milk": 1, None: 1}

@@ -52,6 +52,7 @@ def same(t_env: TableEnvironment, query: str, other: duckdb.DuckDBPyConnection) 
     return len(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", JOINS, ids=lambda query: query.folder.name)
 def test_a_golden_join_gives_the_rows_of_duckdb(query: GoldenQuery) -> None:
     columns = {

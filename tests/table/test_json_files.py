@@ -122,7 +122,7 @@ def test_rows_are_written_as_flink_does():
     assert written(['"\\\n\x01é/'], T.STRING()) == ['{"a":"\\"\\\\\\n\\u0001é/"}']
     assert written([1.0, 1e10, float("nan")], T.DOUBLE()) == ['{"a":1.0}', '{"a":1.0E10}', '{"a":"NaN"}']
     small = [Decimal("0.0000000012"), Decimal("1.5000000000")]
-    assert written(small, T.DECIMAL(20, 10)) == ['{"a":1.2E-9}', '{"a":1.5000000000}']
+    assert written(small, T.DECIMAL(20, 10)) == ['{"a":1.2E-9}', '{"a":1.5}']
     assert written(small, T.DECIMAL(20, 10), plain_decimals=True) == ['{"a":0.0000000012}', '{"a":1.5000000000}']
     moment = [datetime.datetime(2020, 1, 2, 3, 4, 5, 600000), datetime.datetime(2020, 1, 2)]
     assert written(moment, T.TIMESTAMP(3)) == ['{"a":"2020-01-02 03:04:05.6"}', '{"a":"2020-01-02 00:00:00"}']
@@ -245,3 +245,12 @@ null
         (None, '{"x":[1.5,"y"]}', None, None, 1.0, False), (None, None, Decimal("10.00"), None, None, None),
         (7, None, None, None, None, None), (8, None, None, None, None, None), (4, None, None, None, None, None),
     ])  # fmt: skip
+
+
+def test_texts_with_half_a_surrogate_pair_and_numbers_beyond_a_decimal(tmp_path):
+    schema = columns(T.STRING(), T.DECIMAL(38, 18))
+    names = [one.name for one in schema]
+    lines = [('"x\\ud800y"', "1"), ('{"k": "\\udc00"}', "1E+2"), ('"z"', "1E+30")]
+    text = "".join(f'{{"{names[0]}": {one}, "{names[1]}": {other}}}\n' for one, other in lines)
+    found = read(text, schema, tmp_path)
+    assert found == [("x?y", Decimal(1)), ('{"k":"?"}', Decimal(100)), ("z", None)]

@@ -31,6 +31,7 @@ def declared(options: str, parallelism: int = 2) -> TableEnvironment:
     return t_env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallelism", [1, 3])
 def test_views_of_the_public_suite_have_the_events_of_the_rules(parallelism: int) -> None:
     t_env = declared("'first-event.rate' = '100', 'next-event.rate' = '100', 'events.num' = '300'", parallelism)

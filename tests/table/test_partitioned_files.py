@@ -116,6 +116,7 @@ def test_a_folder_is_watched(t_env, tmp_path):
         assert list(next(found)) == [2, "b"]
 
 
+@pytest.mark.slow
 def test_many_partitions_have_few_open_files(t_env, tmp_path, monkeypatch):
     from rayflink.connectors.file_writing import FileWriter
 

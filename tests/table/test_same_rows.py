@@ -47,6 +47,7 @@ def test_however_it_is_run(rows: Tables, query: made.Made) -> None:
             rows.both(folder, **way).agree(query[0], **query[1])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_golden_queries_without_a_rule(name: str) -> None:

@@ -38,7 +38,7 @@ def rows(story) -> Counter[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0.2, 0.5])
+@pytest.mark.parametrize("part", [0.2, pytest.param(0.5, marks=pytest.mark.soak)])
 def test_no_row_is_late_where_two_ranges_become_those_of_one_reader(part):
     whole = simulate(graph(2), 1)
     wanted = rows(whole)

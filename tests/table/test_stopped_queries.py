@@ -1,7 +1,11 @@
-"""Queries that are killed, or stopped midway and restored at another parallelism, give the rows of undisturbed ones."""
+"""Queries that are killed, or stopped midway and restored at another parallelism, give the rows of undisturbed ones.
+
+Each query meets all of it in one test; each hardship by itself, and at each parallelism, is long and marked `soak`.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -71,6 +75,22 @@ def undisturbed(name: str) -> tuple[Counter[str], int]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "width"), list(zip(QUERIES, itertools.cycle([3, 1]))), ids=QUERIES)
+def test_a_query_killed_and_stopped_midway_goes_on_elsewhere_and_is_killed_again(name, width):
+    wanted, moves = undisturbed(name)
+    assert bool(wanted) == (name not in EMPTY)
+    disk, (first, *others) = SimulatedDisk(), [vertex.name.split(" ")[0] for vertex in graph(name, 2).vertices]
+    kills = [KillTask(name, at=int(moves * 0.15)) for name in others[:1]]  # alone, it would not run when it is stopped
+    rough = ROUGH_NETWORK if others else ()
+    story = simulate(graph(name, 2), 0, [*kills, *rough, StopWithSavepoint(at=int(moves * 0.3))], disk)
+    assert story.stopped_with
+    story = simulate(graph(name, width, story.stopped_with), 0, [KillTask(first, at=30 * width)], disk)
+    assert rows(name, story) == wanted, story.told("other rows")
+    assert story.restarts or not keeps_state(name)
+
+
+@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 1])
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
@@ -83,6 +103,7 @@ def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
     assert rows(name, story) == wanted, story.told("other rows")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_whose_tasks_are_killed_gives_each_row_once(name):

@@ -36,6 +36,7 @@ def clicks(env):
     return rows.assign_timestamps_and_watermarks(stamped)
 
 
+@pytest.mark.spec("E04", "milliseconds", "E23", "later")
 def test_the_event_time_of_a_stream_is_that_of_its_table(env):
     t_env = StreamTableEnvironment.create(env)
     schema = Schema.new_builder().column_by_metadata("at", DataTypes.TIMESTAMP_LTZ(3), "rowtime")
@@ -45,6 +46,26 @@ def test_the_event_time_of_a_stream_is_that_of_its_table(env):
     ten = at + datetime.timedelta(seconds=10)
     found = sorted(tuple(row) for row in t_env.execute_sql(WINDOWS).collect())
     assert found == [("ann", at, 2), ("ann", ten, 1), ("bob", at, 1)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "type_", "rows"),
+    [
+        (Types.INT(), [1, 2], "INT", [(1,), (2,)]),
+        (Types.LIST(Types.STRING()), [["a"], []], "ARRAY<STRING>", [(["a"],), ([],)]),
+        (Types.TUPLE([Types.INT()]), [(5,)], "INT", [(5,)]),
+    ],
+)
+def test_single_values_are_the_column_f0_and_tuples_the_columns_f0_and_so_on(env, declared, values, type_, rows):
+    t_env, stream = StreamTableEnvironment.create(env), env.from_collection(values, declared)
+    table = t_env.from_data_stream(stream)
+    assert [(one.name, str(one.data_type)) for one in table.get_resolved_schema().get_columns()] == [("f0", type_)]
+    assert sorted(tuple(row) for row in table.execute().collect()) == sorted(rows)
+    assert sorted(tuple(row) for row in t_env.from_data_stream(stream, col("x")).execute().collect()) == sorted(rows)
+    t_env.create_temporary_view("v", stream)
+    assert list(t_env.execute_sql("SELECT f0 FROM v WHERE f0 IS NULL").collect()) == []
+    timed = Schema.new_builder().column_by_metadata("at", DataTypes.TIMESTAMP_LTZ(3), "rowtime").build()
+    assert t_env.from_data_stream(stream, timed).get_resolved_schema().get_column_names() == ["f0", "at"]
 
 
 def test_a_table_is_a_stream_of_rows_with_its_event_time(env):
@@ -197,7 +218,7 @@ def doubled(n):
     return 2 * n
 
 
-@pytest.mark.spec("A04")
+@pytest.mark.spec("A04", "dsl", "functions", "conversion", "A01", "table", "B07", "table", "R03")
 def test_a_stream_is_a_table_is_a_stream_with_functions_and_an_optimizer_between(env):
     t_env = StreamTableEnvironment.create(env, EnvironmentSettings.in_batch_mode())
     table = t_env.from_data_stream(clicks(env))
@@ -208,7 +229,7 @@ def test_a_stream_is_a_table_is_a_stream_with_functions_and_an_optimizer_between
     assert [tuple(row) for row in t_env.to_data_stream(found).execute_and_collect()] == [("Ann", 30_000)]
 
 
-@pytest.mark.spec("A05")
+@pytest.mark.spec("A05", "A04", "optimizer", "R06", "optimized", "R08", "built-in")
 def test_sql_runs_on_tables_of_the_table_api_and_is_planned_by_itself(env):
     t_env = StreamTableEnvironment.create(env)
     late = t_env.from_data_stream(clicks(env)).where(col("ms") >= 2_000)

@@ -56,7 +56,7 @@ def values(table: Table) -> list[tuple]:
     return [tuple(row) for row in table.execute().collect()]
 
 
-@pytest.mark.spec("R07")
+@pytest.mark.spec("R07", "node")
 @pytest.mark.parametrize(
     ("change", "query"),
     [
@@ -80,7 +80,19 @@ def test_a_method_is_a_clause_of_sql(t_env, t, change, query):
     assert values(found) == values(t_env.sql_query(query))
 
 
-@pytest.mark.spec("R04", "R06", "R07")
+@pytest.mark.spec("R07", "node", "kinds")
+def test_each_call_is_a_node_above_that_of_the_table(t_env):
+    table = t_env.from_path("s")
+    dear = table.where(col("price") > 2)
+    window = Tumble.over(lit(5).minutes).on(col("ts")).alias("w")
+    grouped = dear.window(window).group_by(col("product"), col("w")).select(col("product"), col("price").sum)
+    scan, filtered, aggregated = ([type(node).__name__ for node in one._plan.walk()] for one in (table, dear, grouped))
+    assert scan == ["WatermarkAssigner", "Project", "Scan"]
+    assert filtered == ["Filter", *scan]
+    assert aggregated == ["Project", "WindowAggregate", "Project", *filtered]
+
+
+@pytest.mark.spec("R04", "R07", "node", "R06", "logical")
 @pytest.mark.parametrize(
     ("window", "written", "kind"),
     [
@@ -118,7 +130,6 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
         (lambda t: t.drop_columns(t.id + 1), "drop_columns wants columns"),
         (lambda t: t.drop_columns(col("z")), "there is no column 'z'"),
         (lambda t: t.order_by(t.id), "ORDER BY over a stream that goes on; run the query in batch mode"),
-        (lambda t: t.fetch(1), "LIMIT over a stream that goes on"),
         (lambda t: t.join(t, col("id") == col("id")), "both tables have a column 'id'; give one of them another name"),
         (lambda t: t.minus(t), "EXCEPT keeps all rows for ever"),
         (lambda t: t.union_all(3), "3 is no table"),
@@ -290,7 +301,7 @@ class TestStatementSets:
             t_env.create_statement_set().add_insert_sql(text)
 
 
-@pytest.mark.spec("R02")
+@pytest.mark.spec("R02", "columns")
 def test_tables_of_descriptors_need_no_name(tmp_path, capfd):
     t_env = environment()
     schema = Schema.new_builder().column("n", "INT").column("w", "STRING").column("big", DataTypes.BIGINT()).build()

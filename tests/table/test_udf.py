@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pyarrow
 import pyarrow.compute
 import pytest
@@ -125,3 +127,12 @@ def test_a_function_of_columns_that_fails_is_named(t_env):
     t_env.create_temporary_function("inverse", udf(inverse, result_type=DataTypes.INT(), func_type="arrow"))
     with pytest.raises(JobFailed, match="function INVERSE failed for 1 rows: ArrowInvalid: divide by zero"):
         list(t_env.execute_sql("SELECT inverse(n) FROM (VALUES (0)) AS t(n)").collect())
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_package_of_a_kind_is_looked_for_where_the_function_is_declared(kind, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == kind else found(name))
+    with pytest.raises(SqlError, match=f"wants {kind}, which is not installed; run `pip install {kind}` here and on"):
+        udf(lambda column: column, result_type=DataTypes.INT(), func_type=kind)
+    udf(lambda column: column, result_type=DataTypes.INT(), func_type="arrow")

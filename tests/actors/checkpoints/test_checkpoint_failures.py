@@ -84,6 +84,15 @@ def test_too_long_counts() -> None:
     assert said(job) == "Checkpoint expired before completing: 2 of 3 tasks did not acknowledge within 10 ms"
 
 
+def test_one_that_takes_too_long_names_the_functions_that_hold_it_up() -> None:
+    job = Checkpoints(tolerable_failures=0, timeout_ms=10).run()
+    job.at(100)
+    job.ack(S, 1)
+    job.it.expire(110, {S: "of another task", M0: "'split' has not returned"}.get)
+    held_up = "; 'split' has not returned"
+    assert said(job) == f"Checkpoint expired before completing: 2 of 3 tasks did not acknowledge within 10 ms{held_up}"
+
+
 def test_metadata_that_can_not_be_written_fails_the_checkpoint() -> None:
     job = Checkpoints(tolerable_failures=0).run()
     job.at(100)

@@ -41,10 +41,14 @@ def test_none_is_triggered_before_the_pause_since_the_last_one_is_over() -> None
 
 
 @pytest.mark.spec("H27", "H32")
-def test_none_is_triggered_while_not_all_tasks_run_and_it_is_tried_again_an_interval_later() -> None:
+def test_none_is_triggered_while_not_all_tasks_run_and_it_is_tried_again_an_interval_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     job = Checkpoints().run()
     job.plan = "not all required tasks are running: Map (1/2) is DEPLOYING"
-    assert job.at(100) == []
+    with caplog.at_level("INFO", logger="rayflink"):
+        assert job.at(100) == []
+    assert [line.getMessage() for line in caplog.records] == [f"no checkpoint was triggered: {job.plan}"]
     assert job.it.refused == job.plan
     assert job.it.history.counts()["total"] == 0
     job.plan = PLAN

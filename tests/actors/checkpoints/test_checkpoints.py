@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.commands import DiscardFiles, PublishCheckpoint
+from rayflink.actors.commands import DiscardFiles, PublishCheckpoint, Tick
 from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
 from rayflink.common.batches import CheckpointBarrier
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.manifest import CheckpointManifest, OperatorManifest
 from rayflink.state.snapshots import StoredSnapshot
 from tests.actors.checkpoints.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, state, told
+from tests.actors.job_events import Job
 
 
 def barrier(number: int, now: int) -> TriggerCheckpoint:
     return TriggerCheckpoint(CheckpointBarrier(number, now))
 
 
-@pytest.mark.spec("H26", "H28")
+@pytest.mark.spec("H26", "H28", "H37")
 def test_sources_are_triggered_at_the_interval_with_numbers_from_1() -> None:
     job = Checkpoints().run()
     assert job.at(99) == []
@@ -26,7 +29,18 @@ def test_sources_are_triggered_at_the_interval_with_numbers_from_1() -> None:
     assert job.at(200) == told(barrier(2, 200), S)
 
 
-@pytest.mark.spec("H28", "H43", "H44")
+@pytest.mark.spec("H10", "H31", "checkpoint")
+def test_every_subtask_of_every_source_is_triggered_and_nobody_else() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment({"execution.checkpointing.interval": "100 ms"})
+    one, other = (env.from_sequence(1, 9).name(name).set_parallelism(width) for name, width in (("A", 2), ("B", 1)))
+    one.union(other).key_by(lambda n: n).sum().set_parallelism(2).sink_to(CollectSink("out"))
+    job = Job(env.get_job_graph())
+    job.all_run()
+    wanted = dict.fromkeys([f"Source: {name}" for name in ("A (1/2)", "A (2/2)", "B (1/1)")], barrier(1, 100))
+    assert job.told(job.on(Tick(), 100)) == wanted
+
+
+@pytest.mark.spec("H28", "H43", "H44", "H15", "complete", "S11")
 def test_it_is_complete_when_all_have_acknowledged_and_its_metadata_is_written() -> None:
     job = Checkpoints().run()
     job.at(100)
@@ -43,7 +57,7 @@ def test_it_is_complete_when_all_have_acknowledged_and_its_metadata_is_written()
     assert latest is not None and (latest.manifest, latest.path) == (manifest, f"{BASE}/chk-1")
 
 
-@pytest.mark.spec("H25")
+@pytest.mark.spec("H25", "V14")
 def test_the_newest_ones_are_kept_and_the_folder_of_an_older_one_goes() -> None:
     job = Checkpoints().run()
     job.at(100)

@@ -9,6 +9,7 @@ from rayflink.actors.checkpoints.failures import FailJob
 from rayflink.actors.checkpoints.plan import CheckpointProperties
 from rayflink.actors.commands import (
     AnswerSavepoint,
+    CheckpointsLeft,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
@@ -57,7 +58,7 @@ def test_a_savepoint_is_published_in_a_folder_of_its_own_and_is_no_place_to_star
     assert job.it.history.overview()["latest"]["savepoint"]["external_path"] == FIRST
 
 
-@pytest.mark.spec("X29", "H53")
+@pytest.mark.spec("X29", "H53", "G22", "storage")
 def test_the_places_of_checkpoint_50_and_of_a_savepoint() -> None:
     job = Checkpoints(job_id="0171897fa809692093b4a9b223cb35e4", directory="/flink/checkpoints").run()
     job.it.restored([], next_id=50)
@@ -137,7 +138,7 @@ def test_only_a_savepoint_that_stops_the_job_may_advance_event_time_to_its_end()
     assert asked(job, StopMode.DRAIN) == triggered(1, 0, FIRST, StopMode.DRAIN)
 
 
-@pytest.mark.spec("H31")
+@pytest.mark.spec("H31", "synchronous")
 @pytest.mark.parametrize("stop", StopMode)
 def test_a_job_is_stopped_with_a_savepoint_and_nothing_else_is_triggered_meanwhile(stop: StopMode) -> None:
     job = Checkpoints(max_concurrent=5).run()
@@ -237,6 +238,7 @@ def test_what_another_job_made_is_started_from_and_never_deleted() -> None:
     assert job.complete(31) == told(CheckpointComplete(31))
 
 
+@pytest.mark.spec("V15")
 @pytest.mark.parametrize(
     ("retention", "deleted"),
     [
@@ -253,6 +255,7 @@ def test_what_becomes_of_checkpoints_at_the_end_of_the_job(retention: str, delet
         gone = status.value in deleted
         assert job.it.job_ended(status, 150) == ([DiscardFiles(BASE, (), "")] if gone else [])
         assert (job.it.latest is None) == gone
+        assert job.it.left == (CheckpointsLeft("", 1, BASE) if gone else CheckpointsLeft(f"{BASE}/chk-1", 0, BASE))
         assert job.at(500) == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from rayflink.actors.checkpoints.snapshot_writing import SnapshotWritten
 from rayflink.actors.messages import (
     AssignSplits,
+    CancelTask,
     CheckpointAborted,
     CheckpointAcknowledged,
     CheckpointDeclined,
@@ -80,6 +81,16 @@ def test_records_behind_a_barrier_wait_until_all_barriers_are_there():
     assert (ack.checkpoint_id, ack.metrics.alignment_ms, ack.metrics.start_delay_ms) == (1, 30, 100)
 
 
+@pytest.mark.spec("H42", "attempt", "checkpoint", "metrics", "state", "C35", "checkpoint-responder")
+def test_an_acknowledgement_says_whose_it_is_of_which_checkpoint_with_what_state_and_how_long_it_took():
+    bench = fed_by_b_and_c()
+    (ack,) = bench.reported(CheckpointAcknowledged)
+    assert (ack.attempt, ack.checkpoint_id) == (bench.deployment.attempt, BARRIER.checkpoint_id)
+    assert [seen_in(ack), list(ack.snapshots)] == [[4], [bench.deployment.operators[0].operator_id]]
+    assert (ack.metrics.start_delay_ms, ack.metrics.alignment_ms) == (100, 30)
+    assert ack.metrics.state_bytes >= ack.metrics.written_bytes > 0
+
+
 @pytest.mark.spec("X22", "H41")
 def test_at_least_once_does_not_wait_and_has_records_of_after_the_barrier():
     bench = fed_by_b_and_c(**{"execution.checkpointing.mode": "AT_LEAST_ONCE"})
@@ -88,7 +99,7 @@ def test_at_least_once_does_not_wait_and_has_records_of_after_the_barrier():
     assert bench.output[-1] == BARRIER
 
 
-@pytest.mark.spec("H40", "H39")
+@pytest.mark.spec("H40", "H39", "H36", "held-up")
 def test_a_channel_that_has_ended_is_not_waited_for():
     bench = TaskBench([Gathers()], (0, 0)).start()
     bench.feed(B, 1, BARRIER, 2)
@@ -101,7 +112,7 @@ def test_a_channel_that_has_ended_is_not_waited_for():
     assert bench.output == [1, BARRIER, 2]
 
 
-@pytest.mark.spec("H39", "H36")
+@pytest.mark.spec("H39", "H36", "marker")
 def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
     bench = TaskBench([Gathers()], (0, 0)).start()
     bench.feed(B, BARRIER, 6)
@@ -114,7 +125,7 @@ def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
     assert declined.checkpoint_id == 1 and not declined.is_failure
 
 
-@pytest.mark.spec("H35")
+@pytest.mark.spec("H35", "L02")
 def test_what_must_precede_the_barrier_goes_before_it_and_the_snapshot_is_taken_after():
     log: list[str] = []
     bench = TaskBench([Logged(log, "a"), Logged(log, "b")]).start()
@@ -143,6 +154,7 @@ def test_the_barrier_is_sent_before_the_state_is_copied():
     assert order == [f"snapshot with {BARRIER}"]
 
 
+@pytest.mark.spec("H15", "sink")
 def test_a_sink_acknowledges():
     bench = TaskBench([Gathers()], has_output=False).start()
     bench.feed(0, 1, 2, BARRIER)
@@ -176,7 +188,7 @@ class SumOfEvenAndOdd(Operator):
         return OperatorSnapshot(lists={"sums": ("split", (f"{self.even} {self.odd}".encode(),))})
 
 
-@pytest.mark.spec("X24", "H10", "H11")
+@pytest.mark.spec("X24", "H11", "snapshot", "H09")
 def test_a_checkpoint_at_offset_5_holds_the_sums_of_the_first_five_numbers():
     """The source gives its barrier after five of eight records; both states belong to exactly those."""
     bench = TaskBench([CountingSource(8), SumOfEvenAndOdd()], channels=()).start()
@@ -189,10 +201,23 @@ def test_a_checkpoint_at_offset_5_holds_the_sums_of_the_first_five_numbers():
     assert offset == {"offset": ("split", (b"5",))}
     assert sums == {"sums": ("split", (b"6 9",))}
     assert bench.output == [BARRIER]
+    later = CheckpointBarrier(2, 950)
+    bench.task.mail(TriggerCheckpoint(later))
+    bench.work()
+    (_, ack) = bench.reported(CheckpointAcknowledged)
+    assert [snapshot.lists for _, snapshot in sorted(ack.snapshots.items())] == [
+        {"offset": ("split", (b"8",))},
+        {"sums": ("split", (b"20 16",))},
+    ], "it has gone on meanwhile"
+    assert bench.output == [BARRIER, later]
 
 
-@pytest.mark.spec("H33", "H34")
+@pytest.mark.spec("H33", "declined", "H34")
 def test_a_task_that_can_not_take_part_declines():
+    not_started = TaskBench([ListSource([RowBatch([1])])], channels=())
+    not_started.task.mail(TriggerCheckpoint(BARRIER))
+    not_started.step()
+    assert [d.reason for d in not_started.reported(CheckpointDeclined)] == ["the task is CREATED"]
     no_source = TaskBench([Gathers()]).start()
     finished = TaskBench([ListSource([])], channels=()).start(credit=0)
     unread = TaskBench([ListSource([RowBatch([1])])], channels=()).start(credit=0)
@@ -206,7 +231,7 @@ def test_a_task_that_can_not_take_part_declines():
     assert finished.output == [Watermark(2**63 - 1), EndOfData(), EndOfPartition()]
 
 
-@pytest.mark.spec("H33")
+@pytest.mark.spec("H33", "failed", "late")
 def test_a_snapshot_that_raises_fails_the_task():
     class Broken(Gathers):
         def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
@@ -217,12 +242,17 @@ def test_a_snapshot_that_raises_fails_the_task():
     bench.work()
     assert bench.states[-1] == "FAILED"
     assert "OSError: disk full" in bench.failure.message
+    late = TaskBench([Broken()]).start()
+    late.feed(0, BARRIER)
+    late.task.mail(CancelTask())
+    late.work()
+    assert late.states[-1] == "CANCELED", "a task that no longer runs takes none"
 
 
 # checkpoints that begin at a task without barriers
 
 
-@pytest.mark.spec("H33")
+@pytest.mark.spec("H33", "declined")
 @pytest.mark.parametrize("mode", ["EXACTLY_ONCE", "AT_LEAST_ONCE"])
 def test_a_task_whose_producers_have_finished_begins_a_checkpoint_itself_behind_all_they_sent(mode):
     bench = TaskBench([Gathers()], (0, 0), {"execution.checkpointing.mode": mode}).start()
@@ -332,7 +362,7 @@ class Captures(Operator):
         self.log.append("released")
 
 
-@pytest.mark.spec("H38")
+@pytest.mark.spec("H38", "H11", "acknowledged")
 def test_every_operator_of_the_chain_is_captured_then_written_and_let_go_also_where_one_fails():
     log: list[str] = []
     bench = TaskBench([Captures(log), Captures(log)]).start()

@@ -225,7 +225,7 @@ def test_a_job_whose_savepoint_is_not_there_leaves_nothing(tmp_path: Path):
     graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
     kept: list[str] = []
     with pytest.raises(NoCheckpointError, match="check the address"):
-        begin(graph, lambda: A, open_storage, lambda: kept.append("submission"))
+        begin(graph, lambda: A, open_storage, lambda named: kept.append("submission"))
     assert kept == [] and list(tmp_path.iterdir()) == []
 
 

@@ -113,7 +113,7 @@ def test_a_channel_that_ends_during_alignment_is_waited_for_no_longer() -> None:
     assert aligner.barrier(0, barrier(2), 50) == [Aligned(barrier(2), 0), Unblock()]
 
 
-@pytest.mark.spec("H40")
+@pytest.mark.spec("H40", "H39")
 def test_a_channel_that_ended_before_the_barrier_is_not_waited_for() -> None:
     aligner = BarrierAligner(3)
     assert aligner.end(2, 0) == []
@@ -274,7 +274,7 @@ def channel_of(index: int, plan: list[str]) -> list[Any]:
     return [*items, (index, len(plan)), EndOfPartition()]
 
 
-@pytest.mark.spec("H07")
+@pytest.mark.spec("H07", "H40")
 @given(plans, st.lists(st.integers(0, 7), max_size=80))
 def test_exactly_once_snapshots_hold_what_was_before_the_barrier_on_every_channel(
     plan: list[list[str]], order: list[int]

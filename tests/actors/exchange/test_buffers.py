@@ -20,7 +20,7 @@ from tests.actors.task_bench import ListSource, TaskBench
 A, B = TaskAddress("a"), TaskAddress("b")
 
 
-@pytest.mark.spec("N35", "N07")
+@pytest.mark.spec("N35", "whole")
 def test_a_record_larger_than_any_buffer_arrives_whole() -> None:
     partition = ResultPartition(PartitionId("d" * 32, 0), 1, PoolLimits(100, 100))
     writer = RecordWriter(partition, limits=BatchLimits(max_bytes=32 * 1024))
@@ -39,7 +39,7 @@ def test_a_record_larger_than_any_buffer_arrives_whole() -> None:
     assert [len(batch) for batches in large for batch in batches] == [1]
 
 
-@pytest.mark.spec("N34", "M17")
+@pytest.mark.spec("N34", "intermediate", "last", "M17", "exclusive")
 def test_a_buffer_is_given_back_with_its_last_record_and_not_before() -> None:
     bench = TaskBench([MapOperator(lambda n: n * 10)]).start()
     bench.task._slicer.rows = lambda available: 1  # type: ignore[method-assign]
@@ -72,7 +72,7 @@ def test_a_buffers_bytes_are_never_copied_on_their_way() -> None:
     assert item.body is body
 
 
-@pytest.mark.spec("M14", "M13")
+@pytest.mark.spec("M14", "M13", "one")
 def test_what_one_partition_holds_is_taken_from_no_other() -> None:
     full, free = (ResultPartition(PartitionId("d" * 32, i), 1, PoolLimits(2, 2)) for i in range(2))
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_what_one_partition_holds_is_taken_from_no_other() -> None:
     assert (full.is_full, free.is_full) == (True, False)
 
 
-@pytest.mark.spec("V30", "O17")
+@pytest.mark.spec("V30", "O17", "sequence")
 def test_a_reader_counts_from_minus_one_and_its_first_message_is_number_zero() -> None:
     sub = Subpartition(0)
     assert sub.sequence == -1
@@ -158,7 +158,7 @@ def test_the_end_is_told_at_once_with_what_was_open() -> None:
 # reading
 
 
-@pytest.mark.spec("N36")
+@pytest.mark.spec("N36", "end-of-partition")
 def test_a_task_ends_when_every_channel_has_ended() -> None:
     bench = TaskBench([MapOperator(lambda n: n)], channels=(0, 0, 0)).start()
     for channel in (2, 0):
@@ -172,7 +172,7 @@ def test_a_task_ends_when_every_channel_has_ended() -> None:
     assert bench.output[0] == "last"
 
 
-@pytest.mark.spec("N36")
+@pytest.mark.spec("N36", "unfinished")
 def test_a_buffer_with_an_unfinished_record_is_an_error() -> None:
     bench = TaskBench([MapOperator(lambda n: n)]).start()
     whole = encode_batch(RowBatch(["a record", "another one"]))
@@ -182,7 +182,7 @@ def test_a_buffer_with_an_unfinished_record_is_an_error() -> None:
     assert bench.failure.kind == CodecError.__name__
 
 
-@pytest.mark.spec("N36")
+@pytest.mark.spec("N36", "unexpected")
 def test_an_event_nobody_expects_is_an_error() -> None:
     bench = TaskBench([MapOperator(lambda n: n)]).start()
     bench.say(TaskAddress("producer 0"), BufferResponse(0, 0, 0, None, "end of superstep"))  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_an_event_nobody_expects_is_an_error() -> None:
 # three ways of passing data
 
 
-@pytest.mark.spec("N04")
+@pytest.mark.spec("N04", "B20", "serialized", "I22", "direct", "I23", "apart")
 def test_operators_of_one_task_pass_the_very_object_on_and_no_buffer() -> None:
     record = {"mutable": True}
     seen: list[object] = []
@@ -211,7 +211,7 @@ def test_operators_of_one_task_pass_the_very_object_on_and_no_buffer() -> None:
     assert bench.output[0] is not record, "between two tasks it is written and read"
 
 
-@pytest.mark.spec("I25")
+@pytest.mark.spec("I25", "copies")
 @pytest.mark.parametrize(("reuse", "same"), [("true", True), ("false", False), (None, True)])
 def test_chained_operators_get_copies_only_where_the_program_asks_for_them(reuse: str | None, same: bool) -> None:
     seen: list[object] = []

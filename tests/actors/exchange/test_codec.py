@@ -133,7 +133,7 @@ def test_every_value_comes_back_with_the_type_it_had(records: list[Any]) -> None
     assert received.timestamps is None
 
 
-@pytest.mark.spec("B18")
+@pytest.mark.spec("B18", "E04", "carried")
 @given(st.lists(st.tuples(atoms, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=8))
 def test_each_record_keeps_its_timestamp(pairs: list[tuple[Any, int]]) -> None:
     records, stamps = [p[0] for p in pairs], [p[1] for p in pairs]
@@ -159,7 +159,7 @@ def test_subclasses_of_plain_types_stay_what_they_are(record: Any) -> None:
     assert type(sent(RowBatch([record, record])).values[1]) is type(record)
 
 
-@pytest.mark.spec("B20")
+@pytest.mark.spec("B20", "binary")
 def test_rows_can_be_counted_without_decoding() -> None:
     assert rows_in(encode_batch(RowBatch([1, 2, 3], [4, 5, 6]))) == 3
     assert rows_in(encode_batch(ArrowBatch(pa.record_batch({"a": [1, 2]})))) == 2
@@ -299,7 +299,7 @@ def test_schema_metadata_comes_back() -> None:
     assert arrow_sent(ArrowBatch(batch)).data.schema.metadata == {b"unit": b"m"}
 
 
-@pytest.mark.spec("B20")
+@pytest.mark.spec("B20", "binary")
 def test_decoding_arrow_copies_nothing() -> None:
     data = encode_batch(ArrowBatch(pa.record_batch({"a": np.arange(50_000)})))
     before = pa.total_allocated_bytes()

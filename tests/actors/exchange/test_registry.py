@@ -15,7 +15,7 @@ def partition(producer: int = 0, subpartitions: int = 2) -> ResultPartition:
     return ResultPartition(PartitionId("d" * 32, producer), subpartitions, PoolLimits(8, 8))
 
 
-@pytest.mark.spec("N23")
+@pytest.mark.spec("N23", "tracked")
 def test_a_partition_is_found_by_data_set_and_producer() -> None:
     mine, other = partition(0), partition(1)
     registry = PartitionRegistry([mine, other])
@@ -23,13 +23,13 @@ def test_a_partition_is_found_by_data_set_and_producer() -> None:
     assert registry.subpartition(mine.id, 1) is mine.subpartitions[1]
 
 
-@pytest.mark.spec("N23", "N24")
+@pytest.mark.spec("N23", "duplicate", "N24")
 def test_a_partition_is_registered_once() -> None:
     with pytest.raises(ExchangeError, match=r"^Result partition already registered\."):
         PartitionRegistry([partition(), partition()])
 
 
-@pytest.mark.spec("N23")
+@pytest.mark.spec("N23", "tracked")
 @pytest.mark.parametrize(("producer", "index"), [(1, 0), (0, 2), (0, -1)])
 def test_what_is_not_offered_is_not_found(producer: int, index: int) -> None:
     registry = PartitionRegistry([partition()])
@@ -37,7 +37,7 @@ def test_what_is_not_offered_is_not_found(producer: int, index: int) -> None:
         registry.subpartition(PartitionId("d" * 32, producer), index)
 
 
-@pytest.mark.spec("N23", "N24")
+@pytest.mark.spec("N23", "shut-down", "N24")
 def test_after_the_shutdown_nothing_is_offered_nor_taken() -> None:
     mine = partition()
     registry = PartitionRegistry([mine])
@@ -63,7 +63,7 @@ def test_an_event_reaches_those_who_subscribed_to_its_type_and_partition() -> No
         registry.subscribe(PartitionId("e" * 32, 0), str, heard.append)
 
 
-@pytest.mark.spec("N31")
+@pytest.mark.spec("N31", "backoff")
 @pytest.mark.parametrize(
     ("initial", "most", "waits"),
     [(100, 1000, [100, 200, 400, 800, 1000, None]), (5, 5, [5, None]), (0, 10, [None]), (3, 4, [3, 4, None])],

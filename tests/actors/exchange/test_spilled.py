@@ -41,7 +41,7 @@ entries = st.lists(
 )
 
 
-@pytest.mark.spec("N15", "T02", "M08")
+@pytest.mark.spec("N15", "blocking", "T02")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, st.integers(0, 100))
 def test_it_says_what_a_pipelined_one_says_whatever_fits_in_memory(
@@ -87,7 +87,7 @@ def test_it_keeps_a_bounded_part_in_memory_and_the_rest_in_one_file(tmp_path: Pa
     sub.release()
 
 
-@pytest.mark.spec("M06", "M07")
+@pytest.mark.spec("M06", "pool", "M07")
 @pytest.mark.parametrize("there", [0, 300, 700, 5_000])
 def test_when_managed_memory_is_short_it_spills_earlier_and_says_the_same(tmp_path: Path, there: int) -> None:
     memory = MemoryManager(there)
@@ -104,7 +104,7 @@ def test_when_managed_memory_is_short_it_spills_earlier_and_says_the_same(tmp_pa
     assert memory.used == 0
 
 
-@pytest.mark.spec("M06")
+@pytest.mark.spec("M06", "returned")
 def test_memory_is_free_again_as_it_is_read_and_at_the_latest_at_release(tmp_path: Path) -> None:
     memory = MemoryManager(1_000)
     sub = SpilledSubpartition(0, tmp_path / "part.spill", Allowance(memory, "me", 1_000))
@@ -118,7 +118,7 @@ def test_memory_is_free_again_as_it_is_read_and_at_the_latest_at_release(tmp_pat
     assert (memory.used, memory.available) == (0, 1_000)
 
 
-@pytest.mark.spec("L19")
+@pytest.mark.spec("L19", "files")
 def test_blocks_are_read_back_one_at_a_time_when_they_are_asked_for(tmp_path: Path) -> None:
     sub, size = spilled(tmp_path, memory_bytes=0), 1 << 20
     for body in (b"a", b"b", b"c"):

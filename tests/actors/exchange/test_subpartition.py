@@ -28,17 +28,20 @@ def add(sub: Subpartition, *entries: object) -> None:
         assert sub.add(entry)  # type: ignore[arg-type]
 
 
-@pytest.mark.spec("N14", "N01")
+@pytest.mark.spec("N14", "N01", "N22", "N20")
 def test_nothing_is_sent_before_the_consumer_asks_and_the_first_buffer_right_after() -> None:
     sub = Subpartition(0)
     add(sub, *buffers(b"a"))
     assert not sub.available
     assert sub.poll() is None
+    only_an_event = Subpartition(0)
+    add(only_an_event, Watermark(5))
+    assert only_an_event.poll() is None
     sub.request(CONSUMER, 7, 1)
     assert sub.poll() == BufferResponse(7, 0, 0, b"a")
 
 
-@pytest.mark.spec("O08", "O17", "X50")
+@pytest.mark.spec("O08", "O10", "O17", "sequence", "available", "X50", "cost")
 def test_a_buffer_costs_one_credit_and_waits_without() -> None:
     sub = requested(credit=1)
     add(sub, *buffers(b"a", b"b"))
@@ -50,7 +53,7 @@ def test_a_buffer_costs_one_credit_and_waits_without() -> None:
     assert sub.poll() == BufferResponse(7, 1, 0, b"b")
 
 
-@pytest.mark.spec("O09", "O17")
+@pytest.mark.spec("O09", "O17", "available", "X50", "cost")
 def test_events_need_no_credit_and_are_no_backlog() -> None:
     sub = requested(credit=0)
     add(sub, CheckpointBarrier(1, 0))
@@ -94,6 +97,7 @@ def test_release_drops_what_waits_and_doing_it_twice_changes_nothing() -> None:
     sub = requested()
     add(sub, *buffers(b"a"))
     assert sub.release() is None
+    assert not len(sub._entries)
     assert sub.release() is None
     assert (sub.backlog, sub.queued_bytes, sub.poll()) == (0, 0, None)
     assert not sub.add(Buffer(b"b", 1))

@@ -93,7 +93,7 @@ def test_without_a_timeout_only_full_batches_are_sent() -> None:
     assert channels(writer) == [[RowBatch([1, 2, 3, 4])]]
 
 
-@pytest.mark.spec("N10", "X54", "V07")
+@pytest.mark.spec("N10", "X54", "V07", "N06")
 def test_timeout_zero_sends_after_every_write() -> None:
     writer = writer_of(2, timeout_ms=0)
     writer.write(RowBatch([1]))
@@ -165,16 +165,17 @@ def test_a_deadline_passes_on_to_the_next_batch() -> None:
     assert writer.deadline_ms() is None
 
 
-@pytest.mark.spec("N09", "N12")
+@pytest.mark.spec("N09", "N12", "E13", "everywhere")
 def test_an_event_goes_to_every_channel_behind_the_records_before_it() -> None:
     writer = writer_of(2, SingleChannel(2, 1))
     writer.write(RowBatch([1]))
     writer.broadcast(CheckpointBarrier(1, 0))
     writer.write(RowBatch([2]))
+    writer.write(Watermark(5))
     writer.finish()
     assert channels(writer) == [
-        [CheckpointBarrier(1, 0), EndOfPartition()],
-        [RowBatch([1]), CheckpointBarrier(1, 0), RowBatch([2]), EndOfPartition()],
+        [CheckpointBarrier(1, 0), Watermark(5), EndOfPartition()],
+        [RowBatch([1]), CheckpointBarrier(1, 0), RowBatch([2]), Watermark(5), EndOfPartition()],
     ]
 
 
@@ -192,7 +193,7 @@ def test_watermarks_behind_one_another_are_one_the_newest() -> None:
     ]
 
 
-@pytest.mark.spec("N08")
+@pytest.mark.spec("N08", "once", "N06")
 def test_what_goes_to_every_channel_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[Batch] = []
 
@@ -213,7 +214,7 @@ def test_what_goes_to_every_channel_is_encoded_once(monkeypatch: pytest.MonkeyPa
 sizes = st.lists(st.integers(0, 3000), max_size=40)
 
 
-@pytest.mark.spec("N06", "X53", "N07", "M01")
+@pytest.mark.spec("N06", "X53", "smaller", "N07", "whole", "M01", "unit")
 @settings(max_examples=25)
 @given(st.lists(sizes, max_size=6), st.integers(1, 3), st.integers(1, 20), st.integers(40, 2000), st.booleans())
 def test_no_buffer_exceeds_the_bounds_unless_a_single_record_does(
@@ -266,7 +267,22 @@ def test_a_batch_goes_on_filling_while_an_earlier_one_waits_to_be_sent() -> None
     assert writer.effective_timeout_ms > 0
 
 
-@pytest.mark.spec("N07", "N35")
+@pytest.mark.spec("X53", "fills", "N07", "full", "N06")
+def test_records_that_fill_a_buffer_to_the_byte_share_it_and_with_a_byte_less_they_do_not() -> None:
+    def sizes_of(max_bytes: int) -> list[int]:
+        writer = writer_of(1, max_bytes=max_bytes)
+        writer.write(RowBatch(["x" * 40]))
+        writer.write(RowBatch(["y" * 40], [0]))
+        writer.flush()
+        frames = iter(writer.partition.subpartitions[0].poll, None)
+        return [len(frame.body) for frame in frames if isinstance(frame, BufferResponse) and frame.body is not None]
+
+    [whole] = sizes_of(1 << 20)
+    assert sizes_of(whole) == [whole]
+    assert len(sizes_of(whole - 1)) == 2
+
+
+@pytest.mark.spec("N35", "whole")
 def test_one_huge_record_goes_alone_and_the_small_ones_around_it_are_not_torn_into_single_rows() -> None:
     writer = writer_of(1, max_bytes=10_000, max_rows=1000)
     records = [b"s" * 10] * 500 + [b"h" * 1_000_000] + [b"s" * 10] * 500
@@ -299,17 +315,25 @@ def test_batches_grow_to_the_row_limit_while_rows_are_small() -> None:
 
 
 def test_a_buffer_is_filled_with_batches_before_it_goes() -> None:
-    writer = writer_of(1, max_rows=1000, max_bytes=100_000, timeout_ms=-1)
+    writer = writer_of(1, max_bytes=100_000, timeout_ms=-1)
     sub = writer.partition.subpartitions[0]
-    rows = 0
     while not sub.backlog:
-        writer.write(RowBatch(["x" * 10] * 1000))
-        rows += 1000
+        writer.write(RowBatch(["x" * 10] * 1024))
     frame = sub.poll()
     assert isinstance(frame, BufferResponse)
     assert frame.body is not None
     assert 50_000 < len(frame.body) <= 100_000
-    assert [len(decode_batch(part)) for part in split_batches(frame.body)] == [1000] * (rows // 1000)
+    assert [len(decode_batch(part)) for part in split_batches(frame.body)][:2] == [1024, 2048]
+
+
+def test_a_buffer_has_at_most_the_rows_that_are_allowed() -> None:
+    writer = writer_of(1, max_rows=10, timeout_ms=-1)
+    for start in range(0, 35, 7):
+        writer.write(RowBatch(list(range(start, start + 7))))
+    writer.flush()
+    buffers = [part for part in channels(writer)[0] if isinstance(part, RowBatch)]
+    assert [value for batch in buffers for value in batch.values] == list(range(35))
+    assert max(len(batch) for batch in buffers) <= 10
 
 
 def test_rows_with_and_without_timestamps_and_arrow_of_other_schemas_are_not_mixed() -> None:

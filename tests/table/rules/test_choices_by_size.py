@@ -47,6 +47,7 @@ def rows(t_env: TableEnvironment, query: str) -> list[tuple[object, ...]]:
         ("SELECT id, w FROM big, small WHERE id < small.k", "right"),
     ],
 )
+@pytest.mark.slow
 def test_the_small_side_is_sent_to_all_and_the_other_stays(t_env, query, build):
     told = plan(t_env, query, **{"join.broadcast-threshold": "1000"})
     assert f"isBroadcast=[true], build=[{build}]" in told and told.count("Exchange(") == 1

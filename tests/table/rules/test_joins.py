@@ -61,6 +61,16 @@ def test_a_filter_on_one_side_goes_below_the_join_as_far_as_outer_joins_allow(t_
     assert below(plan) == (above, left, right)
 
 
+@pytest.mark.spec("R11")
+def test_a_filter_on_both_sides_goes_below_neither_and_becomes_a_condition_of_the_join(t_env):
+    both = "SELECT empno FROM emp JOIN dept ON emp.deptno = dept.deptno WHERE sal > CHAR_LENGTH(dname) AND sal > 5"
+    plan = filter_below_join(t_env.sql_query(both)._plan)
+    assert below(plan) == ([], ["sal > 5"], [])
+    assert "sal > CHAR_LENGTH(dname)" in next(
+        str(one.told()) for one in plan.walk() if isinstance(one, (Join, KeyedJoin))
+    )
+
+
 @pytest.mark.parametrize(
     ("join", "left", "right"),
     [("JOIN", 1, 1), ("LEFT JOIN", 0, 1), ("RIGHT JOIN", 1, 0), ("FULL JOIN", 0, 0)],

@@ -74,7 +74,7 @@ def one_less(relation: Relation) -> Relation:
     return relation
 
 
-@pytest.mark.spec("R08")
+@pytest.mark.spec("R08", "own")
 @pytest.mark.parametrize("place", [{"phase": phase} for phase in PlannerConfig().rule_names()]
                          + [{}, {"before": "merge_steps"}, {"after": "fold_constants"}])  # fmt: skip
 def test_a_rule_is_added_anywhere_and_explain_shows_what_it_made(t_env, place):
@@ -101,7 +101,7 @@ def test_rules_of_the_logical_phase_are_applied_again_behind_one_another(t_env):
     assert rows(t_env, query) == ["w5", "w6"]
 
 
-@pytest.mark.spec("R08")
+@pytest.mark.spec("R08", "own", "built-in")
 def test_a_rule_is_replaced_and_left_out(t_env):
     def filter_into_scan(relation: Relation) -> Relation:
         return relation
@@ -173,7 +173,7 @@ def growing(relation: Relation) -> Relation:
     return Filter(relation.schema, relation, always([]))
 
 
-@pytest.mark.spec("R08")
+@pytest.mark.spec("R08", "own")
 @pytest.mark.parametrize(
     ("rule", "told"),
     [

@@ -27,7 +27,7 @@ def word(value):
 
 
 @pytest.mark.slow
-@pytest.mark.spec("G14", "R17")
+@pytest.mark.spec("G14", "keys", "R17")
 def test_a_key_comes_once_until_nothing_came_of_it_for_the_time_to_live():
     verify(
         distinct(WORD, ttl_ms=10),
@@ -48,7 +48,7 @@ def test_a_key_comes_once_until_nothing_came_of_it_for_the_time_to_live():
 
 
 @pytest.mark.slow
-@pytest.mark.spec("G14", "R17")
+@pytest.mark.spec("G14", "keys", "R17")
 def test_a_first_row_by_arrival_is_kept_for_the_time_to_live_whatever_comes():
     verify(
         first(WORD, ttl_ms=10),
@@ -99,7 +99,9 @@ def test_the_first_row_by_event_time_comes_when_none_can_come_before_it():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("factory", [earliest(WORD), earliest(WORD, ttl_ms=1000)])
+@pytest.mark.parametrize("factory", [
+    pytest.param(earliest(WORD), marks=pytest.mark.soak), earliest(WORD, ttl_ms=1000)
+])  # fmt: skip
 def test_rows_that_wait_are_dealt_anew_with_their_keys(factory):
     given = [rows(*(row(f"k{at % 23}", at, 100 + at * 7 % 50) for at in range(90))), wm(120),
              rows(*(row(f"k{at % 29}", at, 121 + at) for at in range(60))), wm(300)]  # fmt: skip

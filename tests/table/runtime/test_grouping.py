@@ -37,6 +37,7 @@ def tables(draw: st.DrawFn) -> tuple[list[pa.Array], int]:
     return [one.slice(before) for one in columns], rows - before
 
 
+@pytest.mark.slow
 @settings(phases=MANY, deadline=None, max_examples=300)
 @given(tables())
 def test_rows_with_equal_keys_are_a_group(table: tuple[list[pa.Array], int]) -> None:

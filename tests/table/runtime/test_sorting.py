@@ -81,7 +81,11 @@ def test_the_first_rows_of_a_key_are_numbered():
         lambda: [LocalRank(what), BoundedRank(what, RESULT)],
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
-            numbered(1, "b", 2), numbered(1, "a", 2), numbered(1, None, 1), numbered(1, "c", None), wm(MAX_TIMESTAMP),
+            numbered(1, "b", 2),
+            numbered(1, "a", 2),
+            numbered(1, None, 1),
+            numbered(1, "c", None),
+            wm(MAX_TIMESTAMP),
         ],
         key=NamedField("word"),
         without=("restored after each step", "restored after each record", "three subtasks become two"),

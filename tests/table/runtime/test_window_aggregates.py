@@ -117,6 +117,7 @@ MANY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [hop(), cumulate()], ids=["hop", "cumulate"])
 @pytest.mark.parametrize("phases", [two_phases, one_phase])
 def test_windows_that_share_slices(phases, window):
@@ -124,17 +125,20 @@ def test_windows_that_share_slices(phases, window):
     verify(phases(aggregation), MANY, key=key_of(aggregation))
 
 
+@pytest.mark.slow
 def test_sessions():
     ordered = aggregate("FIRST_VALUE", N), aggregate("LAST_VALUE", N), aggregate("LISTAGG", WORD, distinct=True)
     aggregation = by_word(session(), *RICH, *ordered)
     verify(sessions(aggregation), MANY, key=key_of(aggregation))
 
 
+@pytest.mark.slow
 def test_a_key_of_several_columns():
     aggregation = by_word(tumble(), *RICH, keys=(WORD, OK))
     verify(two_phases(aggregation), MANY, key=key_of(aggregation))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [tumble(), hop(), session()], ids=["tumble", "hop", "session"])
 def test_processing_time(window):
     clock = replace(window, time_column=None, is_event_time=False, time_type=DataTypes.TIMESTAMP_LTZ(3))

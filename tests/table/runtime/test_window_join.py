@@ -199,7 +199,9 @@ def test_any_rows_in_any_order_are_joined_as_the_model_does(elements, kind, null
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", list(JoinKind))
+@pytest.mark.parametrize("kind", [
+    pytest.param(kind, marks=[pytest.mark.soak] * (kind is not JoinKind.FULL)) for kind in JoinKind
+])  # fmt: skip
 @pytest.mark.parametrize("word", ["many", "one"])
 def test_a_state_that_exceeds_its_memory_goes_to_files(tmp_path, monkeypatch, kind, word):
     monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)

@@ -68,12 +68,19 @@ def found_in(harness: OperatorHarness, aggregation: WindowAggregation) -> list[t
     found = []
     for entry in harness.take():
         if isinstance(entry, Record):
-            fields = [sorted(value) if isinstance(value, list) else value for value in entry.value]
+            fields = [_sorted(value) for value in entry.value]
             ms = [round((value - datetime(1970, 1, 1)) / timedelta(milliseconds=1)) for value in fields[-3:-1]]
             found.append((tuple(ms), tuple(fields[:keys]), tuple(fields[keys:-3])))
         else:
             assert isinstance(entry, Mark)
     return found
+
+
+def _sorted(value: Any) -> Any:
+    """Lists in order, multisets as pairs of a value and its count in order."""
+    if isinstance(value, dict):
+        return sorted(value.items())
+    return sorted(value) if isinstance(value, list) else value
 
 
 def late_in(harness: OperatorHarness) -> int:

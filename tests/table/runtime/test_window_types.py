@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.batches import ArrowBatch, Watermark
 from rayflink.common.errors import InvalidTypesError
+from rayflink.common.types import Row
 from rayflink.table.runtime.aggregates import AggregateKind, result_type
 from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
 from rayflink.table.runtime.local_window import LocalWindowAggregate
@@ -153,13 +154,13 @@ def test_variances():
 
 def test_nothing_but_nulls():
     names = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "VAR_POP", "COLLECT")
-    assert one(D.BIGINT(), [None, None], *names) == (0, None, None, None, None, None, None, [])
-    assert one(D.STRING(), [None], "LISTAGG", "MIN", "COLLECT") == (None, None, [])
+    assert one(D.BIGINT(), [None, None], *names) == (0, None, None, None, None, None, None, {})
+    assert one(D.STRING(), [None], "LISTAGG", "MIN", "COLLECT") == (None, None, {})
     assert one(D.DECIMAL(9, 2), [None], "SUM", "AVG", "MAX") == (None, None, None)
 
 
 def test_distinct_values():
-    assert one(D.BIGINT(), [3, 3, None, 4, 3], "COUNT", "SUM", "COLLECT", distinct=True) == (2, 7, [(3, 1), (4, 1)])
+    assert one(D.BIGINT(), [3, 3, None, 4, 3], "COUNT", "SUM", "COLLECT", distinct=True) == (2, 7, {3: 1, 4: 1})
     assert one(D.STRING(), ["b", "a", "b"], "LISTAGG", distinct=True, separator="-") == ("b-a",)
     texts = [Decimal("1.5"), Decimal("1.5"), Decimal("2")]
     assert one(D.DECIMAL(5, 1), texts, "AVG", distinct=True) == (Decimal("1.75"),)
@@ -167,8 +168,8 @@ def test_distinct_values():
 
 def test_rows_are_collected():
     row = D.ROW([("a", D.INT())])
-    assert one(row, [{"a": 1}, None, {"a": 2}], "FIRST_VALUE", "LAST_VALUE") == ({"a": 1}, {"a": 2})
-    assert one(D.STRING(), ["x", "y", "x"], "COLLECT") == ([("x", 2), ("y", 1)],)
+    assert one(row, [{"a": 1}, None, {"a": 2}], "FIRST_VALUE", "LAST_VALUE") == (Row(a=1), Row(a=2))
+    assert one(D.STRING(), ["x", "y", "x"], "COLLECT") == ({"x": 2, "y": 1},)
 
 
 # beside DuckDB

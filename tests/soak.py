@@ -1,0 +1,138 @@
+"""Which of the long tests run: those marked `soak` stay out of a run unless `--soak` asks for all or for a slice.
+
+A slice is a part of them chosen by a hash of their names, so each test is in one slice of a number, whatever else there
+is. Continuous integration runs one slice, chosen by the commit, so that many commits together run all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from rayflink.testing import HARDSHIPS
+
+Hardship = Callable[[Any, Any, str], None]
+WHOLE_JOBS = {"as a job in this process", "as a simulated job"}
+FEW_EXAMPLES = 12
+SHARE_OF_EXAMPLES = 4
+SETTINGS = "_hypothesis_internal_use_settings"
+"""Where hypothesis keeps what a test's own `@settings` says; there is no other way to it once a test is made."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The tests of one part of `count`.
+
+    Args:
+        number: in [1, count].
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Slice:
+        """A slice of `K/N`, or all tests of `all`.
+
+        Raises:
+            pytest.UsageError: the text is neither.
+        """
+        if text == "all":
+            return cls(1, 1)
+        found = re.fullmatch(r"(\d+)/(\d+)", text)
+        number, count = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= number <= count:
+            raise pytest.UsageError(f"found {text!r}, wanted 'all' or K/N with 1 <= K <= N, such as 3/8")
+        return cls(number, count)
+
+    def __contains__(self, name: str) -> bool:
+        return zlib.crc32(name.encode()) % self.count == self.number - 1
+
+
+SAMPLE = Slice(1, 3)
+"""Tests of operators whose cases run as whole jobs each day."""
+
+
+def add_option(parser: pytest.Parser) -> None:
+    """Add `--soak` to the command line."""
+    message = "run the tests marked `soak` too: all of them, or the part K of N, such as 3/8"
+    parser.addoption("--soak", metavar="all|K/N", default="", help=message)
+    message = "of all tests that would run, run only the part K of N"
+    parser.addoption("--part", metavar="K/N", default="", help=message)
+
+
+def deselect_all_but(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one slice of all tests where `--part` asks for it."""
+    if asked := config.getoption("--part"):
+        part = Slice.parse(asked)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in part])
+        items[:] = [item for item in items if item.nodeid in part]
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the soak tests that do not run out of `items`; a test that a command names runs in any case."""
+    asked = config.getoption("--soak") or ("all" if re.search(r"\bsoak\b", config.option.markexpr) else "")
+    part = Slice.parse(asked) if asked else None
+
+    def runs(item: pytest.Item) -> bool:
+        if item.get_closest_marker("soak") is None or _is_named(item, config):
+            return True
+        return part is not None and item.nodeid in part
+
+    kept = [item for item in items if runs(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
+        items[:] = kept
+
+
+def limit_examples(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests of hypothesis that ask for many examples try a part of them, but for those of the slice that is run.
+
+    The examples are others in each run, so that what is not tried today is tried on another day.
+    """
+    part = Slice.parse(config.getoption("--soak")) if config.getoption("--soak") else None
+    for item in items:
+        function = getattr(item, "function", None)
+        asked = getattr(function, SETTINGS, None)
+        if asked is not None and asked.max_examples > FEW_EXAMPLES and (part is None or item.nodeid not in part):
+            fewer = settings(asked, max_examples=max(FEW_EXAMPLES, asked.max_examples // SHARE_OF_EXAMPLES))
+            setattr(function, SETTINGS, fewer)
+
+
+def sample_jobs(config: pytest.Config) -> None:
+    """Let `verify` run a case as a whole job in a part of the tests; all its other hardships are in each.
+
+    Those of the slice that is run have the whole jobs, too; and on Ray all cases run as whole jobs.
+    """
+    part = Slice.parse(config.getoption("--soak")) if config.getoption("--soak") else None
+    for name in WHOLE_JOBS & HARDSHIPS.keys():
+        HARDSHIPS[name] = _sampled(HARDSHIPS[name], part)
+
+
+def _sampled(hardship: Hardship, part: Slice | None) -> Hardship:
+    def check(case: Any, expected: Any, name: str) -> None:
+        test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
+        always = not test.startswith("tests/operators/") or test in SAMPLE
+        if always or (part is not None and test in part):
+            hardship(case, expected, name)
+
+    return check
+
+
+def _is_named(item: pytest.Item, config: pytest.Config) -> bool:
+    """Whether an argument of the command is the test, or the function or class that it comes from."""
+    _, _, name = item.nodeid.partition("::")
+    for argument in config.args:
+        path, _, named = argument.partition("::")
+        if named and Path(config.invocation_params.dir, path).resolve() == item.path.resolve():
+            if name == named or name.startswith((f"{named}[", f"{named}::")):
+                return True
+    return False

@@ -1,0 +1,134 @@
+"""Which of the long tests a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rayflink.testing import HARDSHIPS
+from tests import soak
+from tests.soak import Slice
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE = """
+import pytest
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n", range(12))
+def test_long(n):
+    pass
+
+def test_daily():
+    pass
+"""
+
+
+class Plugin:
+    """Chooses tests as the conftest does, and keeps the names of those that run."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        soak.add_option(parser)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        soak.deselect(config, items)
+        soak.deselect_all_but(config, items)
+        soak.limit_examples(config, items)
+
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        self.names.append(item.name)
+
+
+def ran(folder: Path, *arguments: str, name: str = "", module: str = MODULE) -> list[str]:
+    """The tests that a command runs."""
+    file = folder / "test_module.py"
+    file.write_text(module, encoding="utf-8")
+    plugin = Plugin()
+    command = [f"{file}{name}", "-c", str(ROOT / "pyproject.toml"), "-qq", "--noconftest", "-p", "no:cacheprovider"]
+    command += ["-p", "no:unraisableexception"]  # at the end it would search all that the process holds for garbage
+    assert pytest.main([*command, *arguments], [plugin]) == 0
+    return plugin.names
+
+
+def test_slices_divide_the_tests_and_each_gets_its_share():
+    names = [f"tests/test_module.py::test_long[{number}]" for number in range(800)]
+    parts = [[name for name in names if name in Slice(number, 8)] for number in range(1, 9)]
+    assert sorted(sum(parts, [])) == sorted(names)
+    assert all(60 <= len(part) <= 140 for part in parts)
+    assert Slice.parse("all") == Slice(1, 1) and Slice.parse("3/8") == Slice(3, 8)
+
+
+@pytest.mark.parametrize("text", ["0/8", "9/8", "1", "1/0", "a/b", "1/8/2", ""])
+def test_what_is_no_slice_is_refused(text):
+    with pytest.raises(pytest.UsageError, match="wanted 'all' or K/N with 1 <= K <= N"):
+        Slice.parse(text)
+
+
+ALL = [f"test_long[{number}]" for number in range(12)]
+
+
+@pytest.mark.slow
+def test_long_tests_run_when_they_are_asked_for_and_never_otherwise(tmp_path):
+    assert ran(tmp_path) == ["test_daily"]
+    assert ran(tmp_path, "-m", "not slow") == ["test_daily"]
+    assert ran(tmp_path, "--soak", "all") == [*ALL, "test_daily"]
+    assert ran(tmp_path, "-m", "soak") == ALL
+    halves = [ran(tmp_path, "-m", "soak", "--soak", f"{number}/2") for number in (1, 2)]
+    assert all(halves) and sorted(sum(halves, [])) == sorted(ALL)
+    thirds = [ran(tmp_path, "--soak", "all", "--part", f"{number}/3") for number in (1, 2, 3)]
+    assert all(thirds) and sorted(sum(thirds, [])) == sorted([*ALL, "test_daily"])
+
+
+@pytest.mark.slow
+def test_a_long_test_that_is_named_runs(tmp_path):
+    assert ran(tmp_path, name="::test_long[7]") == ["test_long[7]"]
+    assert ran(tmp_path, name="::test_long") == ALL
+
+
+TRIES = """
+from hypothesis import given, settings, strategies
+
+tried = []
+
+@settings(max_examples={})
+@given(strategies.integers())
+def test_numbers(number):
+    tried.append(number)
+
+def test_tried():
+    assert len(tried) == {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "arguments", "wanted"),
+    [(80, [], 20), (30, [], 12), (4, [], 4), (80, ["--soak", "all"], 80)],
+    ids=["a quarter", "but not too few", "those of few", "all where all are asked for"],
+)
+@pytest.mark.slow
+def test_examples_of_hypothesis_are_fewer_day_by_day(tmp_path, asked, arguments, wanted):
+    assert len(ran(tmp_path, *arguments, module=TRIES.format(asked, wanted))) == 2
+
+
+def test_the_cases_of_operators_are_whole_jobs_in_a_part_of_the_tests(monkeypatch):
+    ran: list[str] = []
+    monkeypatch.setitem(HARDSHIPS, "as a job in this process", HARDSHIPS["as a job in this process"])
+
+    def jobs(asked: str, test: str) -> int:
+        """How many of a hundred tests run their case as a whole job."""
+        monkeypatch.setitem(HARDSHIPS, "as a simulated job", lambda case, expected, name: ran.append(name))
+        soak.sample_jobs(SimpleNamespace(getoption=lambda name: asked))
+        ran.clear()
+        for number in range(100):
+            monkeypatch.setenv("PYTEST_CURRENT_TEST", f"{test}[{number}] (call)")
+            HARDSHIPS["as a simulated job"](None, None, "")
+        return len(ran)
+
+    sampled, with_slice = (jobs(asked, "tests/operators/test_keyed.py::test_a") for asked in ("", "1/4"))
+    assert 20 <= sampled <= 50 and sampled + 8 <= with_slice <= 70
+    assert jobs("all", "tests/operators/test_keyed.py::test_a") == 100
+    assert jobs("", "tests/testing/test_verify.py::test_a") == 100

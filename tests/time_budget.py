@@ -1,0 +1,180 @@
+"""How much processor time each folder of tests may take, and how much it takes.
+
+`tests/time_budget.yaml` gives each folder seconds of CPU time, and their sums have limits: a folder that needs more
+must get it from another. `tests/times.json` holds what the last recorded run took; `make times` writes it. A run of all
+tests without Ray is measured too, and fails where a folder takes a multiple of its budget. CPU time, unlike the time of
+the clock, hardly depends on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.leftovers import MARK
+from tests.side_by_side import is_whole
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "times.json"
+KINDS = ("fast", "local", "ray")
+"""Tests of every day; all those without Ray; those on Ray. Long ones, which are marked `soak`, are in none."""
+SLOWEST = 5
+"""Tests of each folder and kind that the record names."""
+_SPENT, _FAST = "cpu seconds", "is fast"
+
+Seconds = Mapping[str, Mapping[str, float]]
+"""Kind -> test or folder -> seconds of CPU time."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is allowed.
+
+    Args:
+        limits: kind -> CPU seconds of all folders together.
+        longest: kind -> CPU seconds of one test.
+        tolerance: a run may take so many times what is allowed, as machines differ.
+        folders: kind -> folder -> CPU seconds.
+    """
+
+    limits: Mapping[str, float]
+    longest: Mapping[str, float]
+    tolerance: float
+    folders: Seconds
+
+    @classmethod
+    def read(cls) -> Budget:
+        """The budget of this repository."""
+        return cls(**yaml.safe_load((HERE / "time_budget.yaml").read_text(encoding="utf-8")))
+
+    def exceeded(self, spent: Seconds, tolerance: float = 1.0) -> Iterator[str]:
+        """What takes more than it may, a line each.
+
+        Args:
+            spent: by test.
+            tolerance: how many times the budget is allowed.
+        """
+        for kind, seconds in spent.items():
+            for test, took in seconds.items():
+                if took > self.longest[kind] * tolerance:
+                    advice = f"mark it {'slow' if kind == 'fast' else 'soak'}"
+                    yield f"{test} took {took:.1f} s of CPU time, a {kind} test {self.longest[kind]:g} s: {advice}"
+            for folder, took in by_folder(seconds).items():
+                allowed = self.folders[kind].get(folder, 0)
+                if took > allowed * tolerance:
+                    named = ", ".join(f"{test} {seconds[test]:.1f} s" for test in slowest(seconds, folder))
+                    message = f"{folder}: {kind} tests took {took:.1f} s of CPU time, their budget is {allowed:g} s"
+                    yield f"{message}: {named}"
+
+
+def folder_of(test: str) -> str:
+    """The folder below tests/ that a test belongs to; "tests" for those that lie there."""
+    parts = test.partition("::")[0].split("/")
+    return parts[1] if len(parts) > 2 else parts[0]
+
+
+def by_folder(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Folder -> CPU seconds of its tests."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for test, took in seconds.items():
+        sums[folder_of(test)] += took
+    return dict(sorted(sums.items()))
+
+
+def slowest(seconds: Mapping[str, float], folder: str) -> list[str]:
+    """The tests of a folder that take most, the worst first."""
+    tests = [test for test in seconds if folder_of(test) == folder]
+    return sorted(tests, key=lambda test: -seconds[test])[:SLOWEST]
+
+
+class Recorder:
+    """A plugin that measures each test, in whichever process it runs, and looks at the sums at the end.
+
+    Args:
+        config: with the option `--write-times`, to keep what was measured.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._writes = bool(config.getoption("--write-times"))
+        self._is_whole = is_whole(config) and "ray" in config.option.markexpr
+        self._began = 0.0
+        self._spent: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
+        self._exceeded: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self._began = self._cpu_seconds(item)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        if call.when == "teardown" and item.get_closest_marker("soak") is None:
+            kind = "ray" if item.get_closest_marker("ray") else "local" if item.get_closest_marker("slow") else "fast"
+            item.user_properties.append((_SPENT, (kind, self._cpu_seconds(item) - self._began)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties if report.when == "teardown" else ():
+            if name == _SPENT:
+                kind, took = value
+                for each in ("fast", "local") if kind == "fast" else (kind,):
+                    self._spent[each][report.nodeid] = took
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workerinput") or not self._is_whole:
+            return
+        if self._writes:
+            write(self._spent)
+        budget = Budget.read()
+        measured = {kind: seconds for kind, seconds in self._spent.items() if kind != "ray"}
+        self._exceeded = list(budget.exceeded(measured, budget.tolerance))
+        if self._exceeded and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for kind, seconds in self._spent.items() if self._is_whole else ():
+            if seconds and kind != "ray":
+                parts = [f"{folder} {took:.0f}" for folder, took in by_folder(seconds).items()]
+                terminalreporter.line(f"CPU seconds, {kind}: {sum(seconds.values()):.0f}; {', '.join(parts)}")
+        for line in self._exceeded:
+            terminalreporter.line(f"TOO LONG: {line}", red=True)
+
+    def _cpu_seconds(self, item: pytest.Item) -> float:
+        """Of this process and its children that have ended; where times of Ray are written, of all the run's."""
+        times = os.times()
+        own = times.user + times.system + times.children_user + times.children_system
+        return own + _of_others() if self._writes and item.get_closest_marker("ray") else own
+
+
+def write(spent: Seconds) -> None:
+    """Put what was measured into the record; what was not run stays as it is."""
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    for kind, seconds in spent.items():
+        if seconds:
+            record[kind] = {
+                folder: {
+                    "seconds": round(took, 1),
+                    "slowest": {test: round(seconds[test], 2) for test in slowest(seconds, folder)},
+                }
+                for folder, took in by_folder(seconds).items()
+            }
+    RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _of_others() -> float:
+    """CPU seconds of the run's other processes and of their children that have ended."""
+    mark, ticks = f"{MARK}={os.environ.get(MARK)}\0".encode(), 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if int(process.name) != os.getpid() and mark in (process / "environ").read_bytes():
+                ticks += sum(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            continue  # it has ended, or is another user's
+    return ticks / os.sysconf("SC_CLK_TCK")
