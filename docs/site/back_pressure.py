@@ -18,19 +18,19 @@ from rayflink.testing import Fault, SimulatedCluster
 
 SEED = 1
 SECONDS, RECORDS_PER_SECOND = 40, 100
-SLOW_FROM_S, SLOW_TO_S, SLOW_STEP_MS = 10, 25, 500
+SLOW_FROM_S, SLOW_TO_S, SLOW_RECORD_MS = 10, 25, 20
 OUTPUT, INPUT = "Shuffle.Netty.Output.Buffers.outPoolUsage", "Shuffle.Netty.Input.Buffers.inPoolUsage"
 TASKS = ("Source: readings", "enrich", "Sink: store")
 
 
 @dataclass
 class SlowForAWhile(Fault):
-    """Each step of the sink takes longer, from one second of the job to another."""
+    """Each record of the sink takes longer, from one second of the job to another."""
 
     now_s: float = 0.0
 
-    def step_ms(self, name: str) -> int:
-        return SLOW_STEP_MS if "Sink" in name and SLOW_FROM_S <= self.now_s < SLOW_TO_S else 0
+    def step_ms(self, name: str, records: int, draw: Any) -> int:
+        return SLOW_RECORD_MS * records if "Sink" in name and SLOW_FROM_S <= self.now_s < SLOW_TO_S else 0
 
 
 class Reported(SimulatedCluster):
@@ -57,7 +57,8 @@ class Reported(SimulatedCluster):
 def run() -> dict[str, list[tuple[float, float, float]]]:
     """The reports of each task."""
     small = {"rayflink.batch.max-rows": 100, "rayflink.batch.max-bytes": "400 bytes"}  # few records fill a buffer
-    env = StreamExecutionEnvironment({**small, "execution.buffer-timeout.interval": "20 ms"})
+    by_credit_alone = {"taskmanager.network.memory.buffer-debloat.enabled": "false"}
+    env = StreamExecutionEnvironment({**small, **by_credit_alone, "execution.buffer-timeout.interval": "20 ms"})
     source = DataGeneratorSource(lambda n: n, SECONDS * RECORDS_PER_SECOND, RECORDS_PER_SECOND)
     readings = env.from_source(source, WatermarkStrategy.no_watermarks(), "readings")
     readings.rebalance().map(lambda n: n).name("enrich").rebalance().sink_to(DiscardingSink()).name("store")

@@ -1,8 +1,7 @@
 """What the site adds to the pages in docs/: navigation, the pages at the root, the examples, and the API reference.
 
-The navigation is docs/README.md: its headings are the sections, its links the pages. The API reference has a page for
-each package of tests/golden/public_api.txt, and one for rayflink.testing. Links that leave docs/ lead to pages made
-here.
+The navigation is the end of docs/README.md: its headings are the sections, its links the pages. docs/site/api.yaml has
+the pages of the API reference. Links that leave docs/ lead to pages made here.
 """
 
 from __future__ import annotations
@@ -10,21 +9,22 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+from api_pages import api_pages, overview
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
 """Pages outside docs/, and what they are called on the site."""
+CLUSTER = "cluster.yaml"
+NAVIGATION = "<!-- The navigation of the site"
+"""Begins the comment in docs/README.md behind which its sections and pages stand."""
 NAMES = "../tests/golden/public_api.txt"
 """The list of public names; on the site the API reference stands for it."""
-FIRST = ("StreamExecutionEnvironment", "DataStream", "KeyedStream", "WindowedStream", "ConnectedStreams")
-"""Names that come first on the page of their package."""
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```", re.M | re.S)
 
@@ -33,14 +33,17 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Read the navigation from docs/README.md."""
     index = Path(config.docs_dir, "README.md").read_text(encoding="utf-8")
     config.nav = [{"rayflink": "README.md"}]
-    for section in re.split(r"^## ", index, flags=re.M)[1:]:
+    navigation = index.partition(NAVIGATION)[2]
+    for section in re.split(r"^## ", navigation, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
         pages = []
         for name, target in _LINK.findall(body):
             if target == "../examples":
+                pages += [{"Overview": "examples/index.md"}]
                 pages += [{path.stem.replace("_", " "): f"examples/{path.stem}.md"} for path in examples()]
             elif target == NAMES:
-                pages += [{package: f"api/{package}.md"} for package in public_names()]
+                pages += [{"Overview": "api/index.md"}]
+                pages += [{page.title: f"api/{page.name}.md"} for page in api_pages()]
             else:
                 pages.append({name: BESIDE.get(target.removeprefix("../"), target)})
         config.nav.append({title.strip(): pages})
@@ -57,9 +60,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         picture = f"![The job graph of {path.stem}](../{drawing})\n\n" if files.get_file_from_path(drawing) else ""
         content = f"# {path.stem.replace('_', ' ')}\n\n{picture}`examples/{path.name}`\n\n```python\n{code}```\n"
         files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
-    for package, names in public_names().items():
-        members = "\n\n".join(f"::: {package}.{name}" for name in names)
-        files.append(File.generated(config, f"api/{package}.md", content=f"# {package}\n\n{members}\n"))
+    reference = {page.name: page.markdown() for page in api_pages()}
+    for name, content in {"index": overview(api_pages()), **reference}.items():
+        files.append(File.generated(config, f"api/{name}.md", content=content))
+    cluster = f"# cluster.yaml\n\n[How do I deploy](deploy.md) uses it.\n\n```yaml\n{(ROOT / CLUSTER).read_text()}```\n"
+    files.append(File.generated(config, "cluster.md", content=cluster, inclusion=InclusionLevel.NOT_IN_NAV))
+    index = "".join(
+        f"- [{path.stem.replace('_', ' ')}](../../examples/{path.name}): {purpose(path)}\n" for path in examples()
+    )
+    content = (
+        f"# Examples\n\nEach runs as it is, says what it prints, and is run by a test that compares it.\n\n{index}"
+    )
+    files.append(File.generated(config, "examples/index.md", content=content))
     return files
 
 
@@ -81,6 +93,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         here = posixpath.relpath(found, posixpath.dirname(page.file.src_uri) or ".")
         return f"[{name}]({here}{'#' + anchor if anchor else ''})"
 
+    if page.file.src_uri == "api/index.md":  # made here, of references to names
+        return _LINK.sub(led, markdown)
     pieces = []
     end = 0
     for code in _CODE.finditer(markdown):
@@ -101,11 +115,15 @@ def page_of(path: str) -> str | None:
     if path == "README.md":
         return "README.md"
     if path == "examples":
-        return "examples/word_count.md"
+        return "examples/index.md"
+    if path == CLUSTER:
+        return "cluster.md"
     if path == NAMES.removeprefix("../"):
-        return "api/rayflink.datastream.md"
+        return "api/index.md"
     if path.startswith("examples/") and path.endswith(".py"):
         return path.removesuffix(".py") + ".md"
+    if path in {f"docs/api/{page.name}.md" for page in api_pages()}:
+        return path.removeprefix("docs/")
     return path.removeprefix("docs/") if path.startswith("docs/") and (ROOT / path).exists() else None
 
 
@@ -114,29 +132,6 @@ def examples() -> list[Path]:
     return sorted((ROOT / "examples").glob("*.py"), key=lambda path: (path.stem != "word_count", path.stem))
 
 
-def public_names() -> dict[str, list[str]]:
-    """The names of each package that are described on its page; a name of several packages is on the first page."""
-    found: dict[str, list[str]] = {}
-    for package, name in _listed():
-        found.setdefault(package, []).append(name)
-    first = ("rayflink.datastream.functions", "rayflink.datastream.state", "rayflink.datastream.window")
-    seen: set[str] = set()
-    described = {}
-    for package in [*first, *sorted(set(found) - set(first))]:
-        names = [name for name in found[package] if name not in seen]
-        names.sort(key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
-        seen.update(names)
-        if names:
-            described[package] = names
-    return dict(sorted(described.items()))
-
-
-def _listed() -> Iterator[tuple[str, str]]:
-    lines = (ROOT / "docs" / NAMES).read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        package, _, name = line.partition("(")[0].rpartition(".")
-        if package != "rayflink" and package.rpartition(".")[2][:1].islower():  # not a method, not a second name
-            yield package, name
-    kit = ast.parse((ROOT / "rayflink" / "testing" / "__init__.py").read_text(encoding="utf-8")).body[-1]
-    assert isinstance(kit, ast.Assign) and ast.unparse(kit.targets[0]) == "__all__"
-    yield from (("rayflink.testing", name) for name in ast.literal_eval(kit.value))
+def purpose(example: Path) -> str:
+    """What an example shows: the first line of its docstring."""
+    return str(ast.get_docstring(ast.parse(example.read_text(encoding="utf-8")))).partition("\n")[0]
